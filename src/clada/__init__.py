@@ -1,0 +1,1 @@
+"""Carries out what the answer of an LLM asks for."""

@@ -1,0 +1,63 @@
+"""The operations and their fields: the one table behind all notations, their checks and their prompts."""
+
+from __future__ import annotations
+
+from clada.values import Value
+
+MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
+CSL_VERSIONS = ("1.0", "1.1", "2.0")
+BLOCK_VERSIONS = ("0.0.1", "1.0", "1.0.0", "1.1")  # of CML, and of JSON and TOML blocks
+
+
+class Field(Value):
+    """A field of an operation, under its name in plans."""
+
+    name: str
+    kind: str  # path, text, count or flag
+    required: bool = True
+
+
+# In the order in which missing and wrong fields are reported.
+OPERATIONS: dict[str, tuple[Field, ...]] = {
+    "write": (Field("path", "path"), Field("content", "text"), Field("append", "flag", required=False)),
+    "edit": (
+        Field("path", "path"),
+        Field("count", "count", required=False),
+        Field("search", "text"),  # or search_start and search_end
+        Field("search_start", "text", required=False),
+        Field("search_end", "text", required=False),
+        Field("replace", "text"),
+    ),
+    "move": (Field("from", "path"), Field("to", "path")),
+    "remove": (Field("path", "path"),),
+    "run": (Field("command", "text"), Field("dir", "path", required=False)),
+}
+
+DEFAULTS: dict[str, dict[str, bool | int]] = {"write": {"append": False}, "edit": {"count": 1}}
+
+WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
+WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
+MAX_COUNT_DIGITS = 18  # a longer count than any file has bytes is not worth converting
+
+
+def read_count(text: str) -> int | str | None:
+    """Return what a count attribute stands for: a positive decimal integer or `all`; None if it is wrong."""
+    if text == "all":
+        return "all"
+    if text.isascii() and text.isdigit() and len(text) <= MAX_COUNT_DIGITS and int(text) > 0:
+        return int(text)
+    return None
+
+
+def read_flag(text: str) -> bool | None:
+    """Return what a flag attribute stands for: `true` or `false`; None if it is wrong."""
+    return {"true": True, "false": False}.get(text)
+
+
+def path_complaint(path: str) -> str | None:
+    """Return why no file can have this path, or None: where the path leads is decided when it is walked."""
+    if "\0" in path:
+        return "must not contain a NUL character"
+    if "\n" in path or "\r" in path:
+        return "must not contain a line break"
+    return None

@@ -1,0 +1,1 @@
+"""Text to operations: one module a notation, no input or output."""

@@ -1,0 +1,58 @@
+"""What can be wrong: the stable error types, a problem in a text, an error of a task."""
+
+from __future__ import annotations
+
+from clada.values import Value
+
+# The error types of the specification; docs/output.md says what each means and what to do.
+ERROR_TYPES = tuple(
+    """
+    match_count_mismatch search_not_found file_not_found permission_denied symlink_not_allowed path_escape
+    exec_timeout exec_failed command_not_allowed malformed_xml malformed_csl malformed_json malformed_toml
+    unsupported_version invalid_operation invalid_utf8 input_too_large git_operation_failed lock_timeout
+    io_error
+    """.split()
+)
+
+
+class Problem(Value):
+    """Something wrong in a document. A plan has at most one fatal one, and any number of others."""
+
+    type: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    operation: str | None = None
+    field: str | None = None
+    block_line: int | None = None
+
+
+class Error(Value):
+    """Why a task, or a whole run, failed. The message is the specified text; a hint goes beyond it."""
+
+    type: str
+    message: str
+    hint: str | None = None
+    found: int | None = None
+    expected: int | str | None = None
+    lines: tuple[int, ...] = ()
+    nearest: Nearest | None = None
+
+
+class Nearest(Value):
+    """The place in a file that is closest to a search text which was not found."""
+
+    first_line: int
+    last_line: int
+    differing_line: int
+    wanted: str
+    found: str
+    difference: str
+
+
+class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what it is)
+    """Carries an error from deep in the world up to the one place that makes an outcome of it."""
+
+    def __init__(self, type_: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.error = Error(type_, message, hint)

@@ -1,0 +1,1 @@
+"""Outcomes to status lines and summaries."""

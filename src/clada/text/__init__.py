@@ -1,0 +1,1 @@
+"""Pure text work: finding, counting, replacing, explaining."""

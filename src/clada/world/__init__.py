@@ -1,0 +1,1 @@
+"""The only side effects: files, processes, git, approvals."""
