@@ -1,1 +1,37 @@
-"""Carries out what the answer of an LLM asks for."""
+"""Carries out what the answer of an LLM asks for: `parse` a text into a plan, `execute` the plan.
+
+Names are loaded when they are first used, so that the command line starts at once.
+"""
+
+from __future__ import annotations
+
+from clada.version import VERSION
+
+TYPE_CHECKING = False
+__version__ = VERSION
+
+if TYPE_CHECKING:
+    from clada.model import Block, Operation, Plan
+    from clada.notations import parse
+    from clada.notations.csl import Reader
+    from clada.problems import Error, Problem
+
+__all__ = ["Block", "Error", "Operation", "Plan", "Problem", "Reader", "__version__", "parse"]
+
+_HOMES = {
+    "Block": "model",
+    "Error": "problems",
+    "Operation": "model",
+    "Plan": "model",
+    "Problem": "problems",
+    "Reader": "notations.csl",
+    "parse": "notations",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clada' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"clada.{_HOMES[name]}"), name)

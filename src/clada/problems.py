@@ -56,3 +56,13 @@ class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what
     def __init__(self, type_: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.error = Error(type_, message, hint)
+
+
+def cut_off(complete: int) -> str:
+    """Return the clause that follows the message about an answer which stops in the middle."""
+    return f"; {complete} complete operation{'' if complete == 1 else 's'} came before it"
+
+
+def too_large() -> Problem:
+    """Return the problem of a document past the limit."""
+    return Problem("input_too_large", "The document is larger than 50 MB (52,428,800 bytes): split it")

@@ -1,1 +1,115 @@
-"""Text to operations: one module a notation, no input or output."""
+"""From text to plan: which notation a document is in, and its reading. No input or output."""
+
+from __future__ import annotations
+
+from clada.grammar import MAX_INPUT
+from clada.model import Plan
+from clada.notations import csl
+from clada.problems import Problem, too_large
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Notation(Protocol):
+        """What a module of this package offers."""
+
+        NAME: str
+
+        def sign(self, data: bytes) -> int | None:
+            """Return where the document first shows that it is in this notation."""
+
+        def read(self, data: bytes) -> Plan:
+            """Read a document: valid UTF-8, LF line endings."""
+
+
+BOM = b"\xef\xbb\xbf"
+# The bytes without which a document shows no sign of a notation: looked for before it is loaded.
+HINTS = {"cml": b"<", "json": b'"tasks"', "toml": b"[[task"}
+NOTATIONS = ("csl", *HINTS)
+
+
+def parse(
+    document: str | bytes,
+    notation: str = "auto",
+    *,
+    start_delimiter: str = csl.START,
+    end_delimiter: str = csl.END,
+) -> Plan:
+    """Read a document into a plan. Whatever the text, this does not raise: see plan.fatal and plan.problems.
+
+    `notation` is auto, csl, cml, json or toml; the delimiters are those of CSL's markers.
+    """
+    if notation not in ("auto", *NOTATIONS):
+        raise ValueError(f"unknown notation {notation!r}: use auto, {', '.join(NOTATIONS)}")
+    csl.check_delimiters(start_delimiter, end_delimiter)
+    data = _checked(document)
+    if isinstance(data, Problem):
+        return Plan(None if notation == "auto" else notation, fatal=data)
+    if notation == "auto":
+        notation = _detect(data, start_delimiter) or ""
+    if not notation:
+        return _nothing_found(data, start_delimiter)
+    if notation == "csl":
+        return csl.read(data, start_delimiter, end_delimiter)
+    return _load(notation).read(data)
+
+
+def _checked(document: str | bytes) -> bytes | Problem:
+    """Return the document as UTF-8 without BOM and with LF line endings, or what forbids reading it."""
+    if len(document) > MAX_INPUT:
+        return too_large()
+    if isinstance(document, str):
+        try:
+            data = document.encode()
+        except UnicodeEncodeError as error:
+            return invalid_utf8(len(document[: error.start].encode()))
+        if len(data) > MAX_INPUT:
+            return too_large()
+    else:
+        data = document
+        if not data.isascii():
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                return invalid_utf8(error.start)
+    data = data.removeprefix(BOM)
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def invalid_utf8(offset: int) -> Problem:
+    """Return the problem of a document that is not UTF-8."""
+    return Problem("invalid_utf8", f"Invalid UTF-8 at byte offset {offset}")
+
+
+def _detect(data: bytes, start_delimiter: str) -> str | None:
+    """Return the notation whose first sign comes first."""
+    first = csl.sign(data, start_delimiter)
+    best = None if first is None else "csl"
+    before = data if first is None else data[:first]  # of the others, only an earlier sign counts
+    for name, hint in HINTS.items():
+        sign = _load(name).sign(before) if hint in before else None
+        if sign is not None and (first is None or sign < first):
+            best, first = name, sign
+    return best
+
+
+def _load(name: str) -> Notation:
+    """Import a notation when a document needs it: start-up is a feature."""
+    if name == "cml":
+        from clada.notations import cml
+
+        return cml
+    if name == "json":
+        from clada.notations import json
+
+        return json
+    from clada.notations import toml
+
+    return toml
+
+
+def _nothing_found(data: bytes, start_delimiter: str) -> Plan:
+    from clada.notations.lookalikes import lookalike
+
+    return Plan(None, fatal=lookalike(data, start_delimiter), source=data)

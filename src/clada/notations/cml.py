@@ -1,0 +1,458 @@
+"""CML: operations as XML elements that open at the start of a line.
+
+    document  = { prose | comment | tasks | operation }
+    tasks     = <tasks version="…">  { operation | comment }  </tasks>
+    operation = <write path append>content</write>
+              | <edit path count> (<search> | <search-start> <search-end>) <replace> </edit>
+              | <move from to/> | <remove path/> | <run dir>command</run>
+    content   = one line of text, or CDATA sections with blanks around them
+
+Each top-level element is found by its tags and read by expat. What expat refuses is fatal; what this grammar
+refuses makes one operation invalid.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.parsers import expat
+
+from clada.grammar import (
+    BLOCK_VERSIONS,
+    WRONG_COUNT,
+    WRONG_FLAG,
+    path_complaint,
+    read_count,
+    read_flag,
+)
+from clada.model import Block, Operation, Plan
+from clada.notations.places import Lines
+from clada.problems import Problem, cut_off
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+NAME = "cml"
+MAX_DEPTH = 16
+BLANKS = " \t\n\r"
+SLASH = ord("/")
+ELEMENTS = ("tasks", "edit", "write", "move", "remove", "run")
+_NAMES = "|".join(ELEMENTS).encode()
+# A line that opens an element, or a comment. Possessive, so that no input makes it go back.
+_OPENING = re.compile(rb"\n[ \t]*+<(?:(!--)|(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z))")
+_FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
+_SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
+_TAG = re.compile(rb"""<[^<>"']*+(?:"[^"]*+"[^<>"']*+|'[^']*+'[^<>"']*+)*+>""")
+# Markup in which tags do not count: how it opens and how it closes.
+_OPAQUE = {b"<![CDATA[": b"]]>", b"<!--": b"-->", b"<?": b"?>"}
+# What expat says when the text ends too soon.
+_CUT_OFF = {
+    expat.errors.codes[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+}
+
+
+def sign(data: bytes) -> int | None:
+    """Return where the first line is that opens an element."""
+    return _next_element(data, 0, data.rfind(b"-->"))
+
+
+def _next_element(data: bytes, at: int, last_comment_end: int) -> int | None:
+    """Return where the next element opens, outside of closed comments."""
+    while match := (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at):
+        at = match.end()
+        if not match.group(1):
+            return data.find(b"<", match.start())
+        if at <= last_comment_end:
+            at = data.find(b"-->", at) + 3
+    return None
+
+
+def read(data: bytes) -> Plan:
+    """Read a whole document: UTF-8 with LF line endings."""
+    return _Reading(data).plan()
+
+
+class _Reading:
+    """One pass through a document: the blocks so far, and the first fatal problem."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.lines = Lines(data)
+        self.builder = _Builder(data)
+        self.blocks: list[Block] = []
+        self.notes: list[str] = []
+
+    def plan(self) -> Plan:
+        try:
+            self._read()
+        except _FatalError as fatal:
+            return self._plan(fatal.problem)
+        return self._plan(None)
+
+    def _plan(self, fatal: Problem | None) -> Plan:
+        return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data)
+
+    def _read(self) -> None:
+        last_comment_end = self.data.rfind(b"-->")
+        at = 0
+        while (start := _next_element(self.data, at, last_comment_end)) is not None:
+            at = self._read_element(start)
+
+    def _read_element(self, start: int) -> int:
+        node = self._parse(start, _element_end(self.data, start))
+        self._add(node)
+        beside = _SAME_LINE.match(self.data, node.end)
+        if beside:
+            line, name = self.lines.line(node.end), beside.group(1).decode()
+            self.notes.append(f"Line {line}: <{name}> is not at the start of a line: ignored")
+        return node.end
+
+    def _parse(self, start: int, end: int | None) -> _Node:
+        builder = self.builder
+        try:
+            return builder.read(start, end)
+        except expat.ExpatError as error:
+            cut = error.code in _CUT_OFF
+            offset = builder.offset(builder.parser.ErrorByteIndex)
+            message = "the text ends inside an element" if cut else expat.ErrorString(error.code)
+        except _RefusedError as refused:
+            cut, offset, message = False, builder.offset(), str(refused)
+        if builder.top:
+            self._add_complete(builder.top)
+        raise _FatalError(self._fatal(start if cut else offset, message, cut=cut))
+
+    def _fatal(self, offset: int, message: str, *, cut: bool) -> Problem:
+        line, column = self.lines.line(offset), self.lines.column(offset)
+        clause = cut_off(sum(len(block.operations) for block in self.blocks)) if cut else ""
+        return Problem("malformed_xml", f"Line {line}, column {column}: {message}{clause}", line, column)
+
+    def _add(self, node: _Node) -> None:
+        line = self.lines.line(node.start)
+        if node.name == "tasks":
+            self.blocks.append(self._block(node, line))
+        else:
+            operation = self._operation(node, None, line)
+            self.blocks.append(Block(operation.line, None, True, (operation,)))
+
+    def _add_complete(self, top: _Node) -> None:
+        """Keep what was complete in a block that cannot be read to its end."""
+        top.children = [child for child in top.children if child.end]
+        if top.name == "tasks" and top.children:
+            self.blocks.append(self._block(top, self.lines.line(top.start)))
+
+    def _block(self, node: _Node, line: int) -> Block:
+        version = node.attributes.get("version")
+        if version is not None and version not in BLOCK_VERSIONS:
+            message = f"Line {line}: Unsupported version: {version}"
+            raise _FatalError(Problem("unsupported_version", message, line))
+        operations = []
+        for child in node.children:
+            if child.name in _READERS or version is None or child.name == "tasks":
+                operations.append(self._operation(child, line, self.lines.line(child.start)))
+            else:
+                self.notes.append(
+                    f"Line {self.lines.line(child.start)}: unknown element <{child.name}> skipped"
+                )
+        return Block(line, version, False, tuple(operations))
+
+    def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation:
+        complaints: list[tuple[str | None, str]] = []
+        fields = _READERS.get(node.name, _unknown)(node, complaints)
+        problems = tuple(
+            Problem("malformed_xml", message, line, None, node.name, field, block_line)
+            for field, message in complaints
+        )
+        return Operation(node.name, line, fields, node.attributes, problems, (node.start, node.end))
+
+
+class _FatalError(Exception):
+    """Ends the reading from within."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class _RefusedError(Exception):
+    """Ends expat's reading at something that it would accept and we do not."""
+
+
+def _element_end(data: bytes, at: int) -> int | None:
+    """Return where the element that opens here ends; None where its tags do not tell."""
+    depth = 0
+    while (at := data.find(b"<", at)) >= 0:
+        if data[at + 1 : at + 2] in (b"!", b"?"):
+            after = _opaque_end(data, at)
+            if not after:
+                return None
+            at = after
+            continue
+        tag = _TAG.match(data, at)
+        if not tag:
+            return None
+        is_closing = data[at + 1] == SLASH
+        at = tag.end()
+        if is_closing:
+            depth -= 1
+        elif data[at - 2] != SLASH:
+            depth += 1
+        if depth <= 0:
+            return at
+    return None
+
+
+def _opaque_end(data: bytes, at: int) -> int | None:
+    """Return where a section ends in which tags do not count; None where it does not."""
+    for opening, closing in _OPAQUE.items():
+        if data.startswith(opening, at):
+            end = data.find(closing, at + len(opening))
+            return end + len(closing) if end >= 0 else None
+    return None
+
+
+class _Node:
+    """An element: its text outside of CDATA, and its CDATA sections, if it has any."""
+
+    def __init__(self, name: str, attributes: dict[str, str], start: int) -> None:
+        self.name, self.attributes, self.start = name, attributes, start
+        self.end = 0  # until it is closed
+        self.children: list[_Node] = []
+        self.plain: list[str] = []
+        self.sections: list[list[str]] = []
+        self.markup = ""  # a comment or processing instruction inside, which content must not lose
+
+    @property
+    def text(self) -> str:
+        return "".join(self.plain)
+
+
+class _Builder:
+    """Builds nodes from expat's events: one parser for all elements, as children of a root of its own."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.fed = self.base = 0  # how many bytes expat has had; where the present element starts
+        self.top: _Node | None = None
+        self.stack: list[_Node] = []
+        self.into: list[str] = []  # where character data goes
+        self.parser = expat.ParserCreate("utf-8")
+        self._feed(b"<document>")
+        self._listen()
+
+    def _listen(self) -> None:
+        parser = self.parser
+        parser.buffer_text = True
+        parser.buffer_size = 1 << 16
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.StartCdataSectionHandler = self._open_section
+        parser.EndCdataSectionHandler = self._close_section
+        parser.CommentHandler = self._comment
+        parser.ProcessingInstructionHandler = self._instruction
+
+    def _feed(self, text: bytes | memoryview) -> None:
+        self.parser.Parse(text, False)
+        self.fed += len(text)
+
+    def read(self, start: int, end: int | None) -> _Node:
+        """Read the element from start to end; without an end, it is fed to the last byte and refused."""
+        self._begin(start)
+        with memoryview(self.data) as view:
+            self._feed(view[start:end])
+        if end is None:
+            self.parser.Parse(b"", True)
+        if self.stack or not self.top:
+            raise _RefusedError("the element is not closed")
+        return self.top
+
+    def _begin(self, start: int) -> None:
+        self.top, self.base = None, start - self.fed
+
+    def offset(self, index: int | None = None) -> int:
+        """Return where in the document expat is, or was at this index of its own."""
+        return self.base + (self.parser.CurrentByteIndex if index is None else index)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if len(self.stack) >= MAX_DEPTH:
+            raise _RefusedError(f"elements are nested more than {MAX_DEPTH} deep")
+        node = _Node(name, attributes, self.offset())
+        if self.stack:
+            self.stack[-1].children.append(node)
+        else:
+            self.top = node
+        self.stack.append(node)
+        self.into = node.plain
+
+    def _end(self, _name: str) -> None:
+        node = self.stack.pop()
+        node.end = self.data.find(b">", self.offset()) + 1
+        if self.stack:
+            self.into = self.stack[-1].plain
+
+    def _text(self, text: str) -> None:
+        self.into.append(text)
+
+    def _open_section(self) -> None:
+        self.into = []
+        self.stack[-1].sections.append(self.into)
+
+    def _close_section(self) -> None:
+        self.into = self.stack[-1].plain
+
+    def _comment(self, _text: str) -> None:
+        if self.stack:
+            self.stack[-1].markup = "a comment"
+
+    def _instruction(self, _target: str, _text: str) -> None:
+        if self.stack:
+            self.stack[-1].markup = "a processing instruction"
+
+
+Complaints = list[tuple[str | None, str]]
+
+
+def _write(node: _Node, complaints: Complaints) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    _take_path(node, "path", fields, complaints)
+    append = read_flag(node.attributes.pop("append", "false"))
+    if append is None:
+        complaints.append(("append", WRONG_FLAG))
+    _take_content(node, "content", fields, complaints)
+    if append is not None:
+        fields["append"] = append
+    return fields
+
+
+def _edit(node: _Node, complaints: Complaints) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    _take_path(node, "path", fields, complaints)
+    count = read_count(node.attributes.pop("count", "1"))
+    if count is None:
+        complaints.append(("count", WRONG_COUNT))
+    else:
+        fields["count"] = count
+    parts = _parts(node, complaints)
+    if "search" in parts and ("search-start" in parts or "search-end" in parts):
+        complaints.append(("search", "<search> cannot stand beside <search-start> and <search-end>"))
+    ranged = "search-start" in parts or "search-end" in parts
+    for name in ("search-start", "search-end") if ranged else ("search",):
+        _take_part(parts, name, fields, complaints)
+    _take_part(parts, "replace", fields, complaints)
+    return fields
+
+
+def _parts(node: _Node, complaints: Complaints) -> dict[str, _Node]:
+    """Return the children of an edit by name."""
+    parts: dict[str, _Node] = {}
+    for child in node.children:
+        if child.name not in ("search", "search-start", "search-end", "replace"):
+            complaints.append((child.name, f"Unknown element <{child.name}> in <edit>"))
+        elif child.name in parts:
+            complaints.append((child.name, f"<{child.name}> stands twice in <edit>"))
+        parts[child.name] = child
+    if node.text.strip(BLANKS) or node.sections:
+        complaints.append((None, "Text in <edit> outside of its elements"))
+    return parts
+
+
+def _take_part(parts: dict[str, _Node], name: str, fields: dict[str, Any], complaints: Complaints) -> None:
+    key = name.replace("-", "_")
+    if name in parts:
+        before = len(complaints)
+        _take_content(parts[name], key, fields, complaints)
+        if len(complaints) > before or fields.get(key):
+            return
+        del fields[key]
+    advice = "to delete text, keep a neighbouring line in both the search and the replacement"
+    complaints.append((name, f"Empty or missing <{name}>: {advice}"))
+
+
+def _move(node: _Node, complaints: Complaints) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    _take_path(node, "from", fields, complaints)
+    _take_path(node, "to", fields, complaints)
+    _expect_nothing_inside(node, complaints)
+    return fields
+
+
+def _remove(node: _Node, complaints: Complaints) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    _take_path(node, "path", fields, complaints)
+    _expect_nothing_inside(node, complaints)
+    return fields
+
+
+def _run(node: _Node, complaints: Complaints) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    _take_content(node, "command", fields, complaints, strip=True)
+    if fields.get("command") == "":
+        del fields["command"]
+        complaints.append(("command", "Empty content not allowed for <run>"))
+    if "dir" in node.attributes:
+        _take_path(node, "dir", fields, complaints)
+    return fields
+
+
+def _unknown(node: _Node, complaints: Complaints) -> dict[str, Any]:
+    nested = node.name == "tasks"
+    complaints.append((None, "<tasks> cannot be nested" if nested else f"Unknown element <{node.name}>"))
+    return {}
+
+
+_READERS: dict[str, Callable[[_Node, Complaints], dict[str, Any]]] = {
+    "write": _write,
+    "edit": _edit,
+    "move": _move,
+    "remove": _remove,
+    "run": _run,
+}
+
+
+def _take_path(node: _Node, key: str, fields: dict[str, Any], complaints: Complaints) -> None:
+    path = node.attributes.pop(key, "")
+    complaint = path_complaint(path)
+    if complaint:
+        complaints.append((key, f"Invalid value for '{key}': {complaint}"))
+    elif path or key == "dir":
+        fields[key] = path
+    else:
+        complaints.append((key, f"Missing required attribute '{key}'"))
+
+
+def _take_content(
+    node: _Node, name: str, fields: dict[str, Any], complaints: Complaints, *, strip: bool = False
+) -> None:
+    """Take the text of an element where it is written as it must be."""
+    complaint = _content_complaint(node, strip=strip)
+    if complaint:
+        complaints.append((name, f"{complaint}: put the content into <![CDATA[…]]>"))
+        return
+    if node.sections:
+        text = "".join("".join(section).replace("]]&gt;", "]]>") for section in node.sections)
+    else:
+        text = node.text
+    fields[name] = text.strip(BLANKS) if strip else text
+
+
+def _content_complaint(node: _Node, *, strip: bool) -> str | None:
+    if node.children:
+        return f"Element <{node.children[0].name}> in the content of <{node.name}>"
+    if node.markup:
+        return f"There is {node.markup} in the content of <{node.name}>"
+    if node.sections:
+        beside = node.text.strip(BLANKS)
+        return f"Text beside CDATA in <{node.name}>" if beside else None
+    text = node.text.strip(BLANKS) if strip else node.text
+    return f"Multi-line content in <{node.name}>" if "\n" in text else None
+
+
+def _expect_nothing_inside(node: _Node, complaints: Complaints) -> None:
+    if node.children or node.sections or node.text.strip(BLANKS):
+        complaints.append((None, f"<{node.name}> takes no content"))

@@ -1,0 +1,462 @@
+"""CSL: operations between marker lines.
+
+    document   = { prose | block | operation }
+    block      = <---TASKS attributes--->  { prose | operation }  <---END--->
+    operation  = <---WRITE attributes--->  content  <---END--->
+               | <---RUN attributes--->    content  <---END--->
+               | <---SEARCH attributes---> content [ <---TO---> content ] <---REPLACE---> content <---END--->
+    attributes = { blanks key [blanks] "=" [blanks] quoted }
+    quoted     = " … " | ' … '          in it, backslash escapes itself and the quote
+
+A marker starts at column 0. Which markers count depends on the state (COUNTING): in
+content, all else is content. Whether paths lead anywhere and commands may run is not checked here.
+"""
+
+from __future__ import annotations
+
+from clada.grammar import (
+    CSL_VERSIONS,
+    MAX_INPUT,
+    WRONG_COUNT,
+    WRONG_FLAG,
+    path_complaint,
+    read_count,
+    read_flag,
+)
+from clada.model import Block, Operation, Plan
+from clada.notations.places import Lines
+from clada.problems import Problem, cut_off, too_large
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+NAME = "csl"
+START, END = "<---", "--->"
+BLANKS = " \t"
+LARGE = 1 << 20  # a slice that is worth decoding without a copy
+
+OPENING = ("WRITE", "RUN", "SEARCH", "TASKS")
+CLOSING = ("END", "TO", "REPLACE")
+# The markers that count in each content; outside of content every marker does.
+COUNTING = {
+    "WRITE": ("END",),
+    "RUN": ("END",),
+    "SEARCH": ("TO", "REPLACE", "END"),
+    "TO": ("REPLACE",),
+    "REPLACE": ("END",),
+}
+
+
+def sign(data: bytes, start: str = START) -> int | None:
+    """Return where the first line is that starts with the start delimiter and a letter."""
+    mark = start.encode()
+    at = 0 if data.startswith(mark) else _after_newline(data, mark, 0)
+    while at is not None:
+        if data[at + len(mark) : at + len(mark) + 1].isalpha():
+            return at
+        at = _after_newline(data, mark, at)
+    return None
+
+
+def _after_newline(data: bytes, mark: bytes, since: int) -> int | None:
+    at = data.find(b"\n" + mark, since)
+    return None if at < 0 else at + 1
+
+
+def read(data: bytes, start: str = START, end: str = END) -> Plan:
+    """Read a whole document: UTF-8 with LF line endings."""
+    return Reader(start, end, whole=data).close()
+
+
+class Reader:
+    """Reads CSL that arrives in pieces: `feed` returns the operations that each piece completes.
+
+    A block is only known to be valid when it is closed: `close` returns the plan of the whole.
+    """
+
+    def __init__(
+        self, start_delimiter: str = START, end_delimiter: str = END, *, whole: bytes | None = None
+    ) -> None:
+        check_delimiters(start_delimiter, end_delimiter)
+        self._mark, self._end = start_delimiter.encode(), end_delimiter.encode()
+        self._heads = {name: self._mark + name.encode() for name in CLOSING}
+        self._data: bytes | bytearray = bytearray() if whole is None else whole
+        self._lines = Lines(self._data)
+        self._final = False
+        self._skip_newline = False  # the last piece ended in CR, which counted: a LF right after does not
+        self._seen = 0  # up to here nothing more is to be found with the data there is
+        self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
+        self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
+        self._opened = _Opened("", 0, 0, {})  # the open operation
+        self._block: _OpenBlock | None = None
+        self._blocks: list[Block] = []
+        self._complete: list[Operation] = []  # since the last feed
+        self._count = 0
+        self._fatal: Problem | None = None
+
+    def feed(self, chunk: str) -> list[Operation]:
+        """Take the next piece of the text; return the operations that are complete with it."""
+        if not self._fatal:
+            self._append(chunk)
+            self._advance()
+        complete, self._complete = self._complete, []
+        return complete
+
+    def close(self) -> Plan:
+        """Take the end of the text; return the plan of the whole."""
+        if not self._fatal:
+            self._final = True
+            self._advance()
+        if not self._fatal and self._state is not None:
+            self._unterminated()
+        blocks = [*self._blocks, self._block.closed()] if self._block else self._blocks
+        return Plan(NAME, tuple(blocks), self._fatal, source=bytes(self._data))
+
+    def _append(self, chunk: str) -> None:
+        if self._skip_newline and chunk.startswith("\n"):
+            chunk = chunk[1:]
+        self._skip_newline = chunk.endswith("\r") or (self._skip_newline and not chunk)
+        try:
+            self._data += chunk.replace("\r\n", "\n").replace("\r", "\n").encode()
+        except UnicodeEncodeError:
+            self._fatal = Problem("invalid_utf8", "The text has a lone surrogate, which UTF-8 cannot hold")
+        if len(self._data) > MAX_INPUT:
+            self._fatal = too_large()
+
+    def _advance(self) -> None:
+        """Handle every marker line that is complete."""
+        try:
+            while (line := self._next_line()) is not None:
+                self._handle(*line)
+        except _FatalError as fatal:
+            self._fatal = Problem("malformed_csl", f"Line {fatal.line}: {fatal.message}", fatal.line)
+
+    def _next_line(self) -> tuple[int, int] | None:
+        """Return the next line that starts with the start delimiter: where it starts and ends."""
+        at = self._candidate if self._candidate is not None else self._find_line()
+        if at is None:
+            return None
+        newline = self._data.find(b"\n", max(at, self._seen))
+        if newline < 0 and not self._final:
+            self._candidate, self._seen = at, len(self._data)
+            return None
+        end = len(self._data) if newline < 0 else newline
+        self._candidate, self._seen = None, end
+        return at, end
+
+    def _find_line(self) -> int | None:
+        data, mark = self._data, self._mark
+        if self._seen == 0 and data.startswith(mark):
+            return 0
+        at = data.find(b"\n" + mark, self._seen)
+        if at >= 0:
+            return at + 1
+        if self._seen or len(data) > len(mark):  # else the first line may still become a marker
+            self._seen = max(self._seen, len(data) - len(mark), 1)
+        return None
+
+    def _handle(self, at: int, end: int) -> None:
+        if self._state in COUNTING:
+            self._handle_in_content(at, end)
+        else:
+            name, rest = self._parse_marker(at, end)
+            if name in OPENING:
+                self._open(name, rest, at, end)
+            else:
+                self._close_outside(name, rest, at)
+
+    def _handle_in_content(self, at: int, end: int) -> None:
+        for name in COUNTING[self._state or ""]:
+            if self._counts(name, at, end):
+                if not self._is_plain(name, at, end) and self._parse_marker(at, end) != (name, ""):
+                    self._fail(at, f"{name} marker cannot have attributes")
+                self._end_content(name, at, end)
+                return
+
+    def _counts(self, name: str, at: int, end: int) -> bool:
+        """Whether the line is this marker, be it written rightly or wrongly."""
+        head, data = self._heads[name], self._data
+        after = at + len(head)
+        return data.startswith(head, at) and (
+            data.startswith(self._end, after) or after >= end or data[after] in b" \t"
+        )
+
+    def _is_plain(self, name: str, at: int, end: int) -> bool:
+        """Whether the line is just this marker: the usual case, settled without parsing it."""
+        after = at + len(self._heads[name])
+        return end - after == len(self._end) and self._data.startswith(self._end, after)
+
+    def _parse_marker(self, at: int, end: int) -> tuple[str, str]:
+        """Split a marker line into the name and the text of the attributes."""
+        first = at + len(self._mark)
+        last = self._data.rfind(self._end, first, end)
+        if last < 0:
+            self._fail(at, "Malformed marker")
+        if self._data[last + len(self._end) : end].strip(b" \t"):
+            self._fail(at, "Content not allowed on marker line")
+        body = self._data[first:last].decode()
+        if not (body[:1].isascii() and body[:1].isalpha()):
+            self._fail(at, "Malformed marker")
+        name, rest = _split_name(body)
+        if self._end.decode() in name:
+            self._fail(at, "Content not allowed on marker line")
+        return name, rest
+
+    def _open(self, name: str, rest: str, at: int, end: int) -> None:
+        if name == "TASKS" and self._block:
+            self._fail(at, "TASKS cannot be nested")
+        attributes = self._attributes(rest, at) if rest else {}
+        line = self._lines.line(at)
+        if name == "TASKS":
+            version = attributes.get("version")
+            if version is not None and version not in CSL_VERSIONS:
+                self._fail(at, f"Unsupported version: {version}")
+            self._block = _OpenBlock(line, version)
+        else:
+            self._opened = _Opened(name, line, at, attributes)
+            self._opened.texts.append((name, end + 1))
+        self._state = name
+
+    def _close_outside(self, name: str, rest: str, at: int) -> None:
+        if name not in CLOSING:
+            self._fail(at, f"Unknown operation: {name}")
+        if rest:
+            self._fail(at, f"{name} marker cannot have attributes")
+        if name != "END":
+            self._fail(at, f"{name} marker not valid in {self._state or 'null'} operation")
+        if not self._block:
+            self._fail(at, "END marker without active operation")
+        self._blocks.append(self._block.closed())
+        self._block = self._state = None
+
+    def _end_content(self, name: str, at: int, end: int) -> None:
+        opened = self._opened
+        part, start = opened.texts[-1]
+        opened.contents[part] = self._text(start, at - 1)
+        if name != "END":
+            opened.texts.append((name, end + 1))
+            self._state = name
+            return
+        if self._state == "SEARCH":
+            self._fail(at, "SEARCH requires a REPLACE marker before END")
+        operation = opened.operation(end, self._block.line if self._block else None)
+        self._count += 1
+        self._complete.append(operation)
+        if self._block:
+            self._block.operations.append(operation)
+            self._state = "TASKS"
+        else:
+            self._blocks.append(Block(operation.line, None, True, (operation,)))
+            self._state = None
+
+    def _text(self, start: int, end: int) -> str:
+        if end - start < LARGE:
+            return self._data[start:end].decode()
+        with memoryview(self._data) as view:
+            return str(view[start:end], "utf-8")
+
+    def _attributes(self, rest: str, at: int) -> dict[str, str]:
+        found = read_attributes(rest)
+        if isinstance(found, str):
+            self._fail(at, found)
+        return found
+
+    def _unterminated(self) -> None:
+        in_operation = self._state in COUNTING
+        name, line = (self._opened.name, self._opened.line) if in_operation else ("TASKS", self._block_line())
+        message = f"Line {line}: Unterminated {name} operation{cut_off(self._count)}"
+        self._fatal = Problem("malformed_csl", message, line)
+
+    def _block_line(self) -> int:
+        return self._block.line if self._block else 0
+
+    def _fail(self, at: int, message: str) -> NoReturn:
+        raise _FatalError(self._lines.line(at), message)
+
+
+class _FatalError(Exception):
+    """Ends the reading from within."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line, self.message = line, message
+
+
+class _OpenBlock:
+    """A TASKS that is not closed yet."""
+
+    def __init__(self, line: int, version: str | None) -> None:
+        self.line, self.version = line, version
+        self.operations: list[Operation] = []
+
+    def closed(self) -> Block:
+        return Block(self.line, self.version, False, tuple(self.operations))
+
+
+class _Opened:
+    """An operation that is not closed yet: its marker, and the texts between its markers."""
+
+    def __init__(self, name: str, line: int, at: int, attributes: dict[str, str]) -> None:
+        self.name, self.line, self.at, self.attributes = name, line, at, attributes
+        self.texts: list[tuple[str, int]] = []  # where the text after each marker starts
+        self.contents: dict[str, str] = {}
+
+    def operation(self, end: int, block_line: int | None) -> Operation:
+        build = BUILDERS[self.name]
+        name, fields, complaints = build(self.attributes, self.contents)
+        problems = tuple(
+            Problem("invalid_operation", message, self.line, None, name, field, block_line)
+            for field, message in complaints
+        )
+        return Operation(name, self.line, fields, self.attributes, problems, (self.at, end))
+
+
+Built = tuple[str, dict[str, "Any"], list[tuple[str, str]]]
+
+
+def _write(attributes: dict[str, str], contents: dict[str, str]) -> Built:
+    fields: dict[str, Any] = {}
+    complaints: list[tuple[str, str]] = []
+    _take_file(attributes, fields, complaints)
+    append = read_flag(attributes.pop("append", "false"))
+    fields["content"] = contents["WRITE"]
+    if append is None:
+        complaints.append(("append", WRONG_FLAG))
+    else:
+        fields["append"] = append
+    return "write", fields, complaints
+
+
+def _search(attributes: dict[str, str], contents: dict[str, str]) -> Built:
+    fields: dict[str, Any] = {}
+    complaints: list[tuple[str, str]] = []
+    _take_file(attributes, fields, complaints)
+    count = read_count(attributes.pop("count", "1"))
+    if count is None:
+        complaints.append(("count", WRONG_COUNT))
+    else:
+        fields["count"] = count
+    is_range = "TO" in contents
+    _take_pattern("search_start" if is_range else "search", contents["SEARCH"], fields, complaints)
+    if is_range:
+        _take_pattern("search_end", contents["TO"], fields, complaints)
+    fields["replace"] = contents["REPLACE"]
+    return "edit", fields, complaints
+
+
+def _run(attributes: dict[str, str], contents: dict[str, str]) -> Built:
+    fields: dict[str, Any] = {}
+    complaints: list[tuple[str, str]] = []
+    if contents["RUN"]:
+        fields["command"] = contents["RUN"]
+    else:
+        complaints.append(("content", "Empty content not allowed for RUN operation"))
+    if "dir" in attributes:
+        _take_path("dir", "dir", attributes, fields, complaints)
+    return "run", fields, complaints
+
+
+BUILDERS = {"WRITE": _write, "SEARCH": _search, "RUN": _run}
+
+
+def _take_file(attributes: dict[str, str], fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
+    if attributes.get("file"):
+        _take_path("file", "path", attributes, fields, complaints)
+    else:
+        attributes.pop("file", None)
+        complaints.append(("file", "Missing required attribute 'file'"))
+
+
+def _take_path(
+    key: str, name: str, attributes: dict[str, str], fields: dict[str, Any], complaints: list[tuple[str, str]]
+) -> None:
+    path = attributes.pop(key)
+    complaint = path_complaint(path)
+    if complaint:
+        complaints.append((key, f"Invalid value for '{key}': {complaint}"))
+    else:
+        fields[name] = path
+
+
+def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
+    if text:
+        fields[name] = text
+    elif name == "search_end":
+        complaints.append(("to", "Empty TO pattern not allowed"))
+    else:
+        complaints.append(("search", "Empty search pattern not allowed"))
+
+
+def _split_name(body: str) -> tuple[str, str]:
+    name = body.partition(" ")[0].partition("\t")[0]
+    return name, body[len(name) :].rstrip(BLANKS)
+
+
+def read_attributes(text: str) -> dict[str, str] | str:
+    """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        start = _skip_blanks(text, at)
+        if start == len(text):
+            break
+        if start == at:
+            return "Invalid attribute syntax"
+        at = _read_attribute(text, start, found)
+        if isinstance(at, str):
+            return at
+    return found
+
+
+def _read_attribute(text: str, at: int, found: dict[str, str]) -> Any:
+    """Read the attribute at this place into `found`; return the place after it, or the fatal message."""
+    equals, size = text.find("=", at), len(text)
+    key = text[at : equals if equals >= 0 else size].rstrip(BLANKS)
+    if not key:
+        return "Invalid attribute syntax"
+    if equals < 0 or " " in key or "\t" in key:
+        return "Expected '=' after attribute name"
+    at = _skip_blanks(text, equals + 1)
+    if at == size:
+        return "Missing attribute value"
+    quote = text[at]
+    if quote not in "\"'":
+        return "Unquoted attribute value"
+    end = _closing_quote(text, at + 1, quote)
+    if end < 0:
+        return "Unterminated quoted value"
+    if key in found:
+        return f"Duplicate attribute: {key}"
+    found[key] = _unescape(text[at + 1 : end], quote)
+    return end + 1
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at] in BLANKS:
+        at += 1
+    return at
+
+
+def _closing_quote(text: str, start: int, quote: str) -> int:
+    """Return where the value ends: at a quote behind an even number of backslashes; -1 if it does not."""
+    since = start
+    while (at := text.find(quote, since)) >= 0:
+        before = text[since:at]
+        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            return at
+        since = at + 1
+    return -1
+
+
+def _unescape(value: str, quote: str) -> str:
+    if "\\" not in value:
+        return value
+    return "\\".join(part.replace("\\" + quote, quote) for part in value.split("\\\\"))
+
+
+def check_delimiters(start: str, end: str) -> None:
+    """Raise ValueError where no line could ever be a marker."""
+    for name, delimiter in (("start", start), ("end", end)):
+        if not delimiter or "\n" in delimiter or "\r" in delimiter:
+            raise ValueError(f"the {name} delimiter must not be empty or contain a line break")

@@ -1,0 +1,24 @@
+"""Places in a document: line numbers of byte offsets, counted once however many are asked for."""
+
+from __future__ import annotations
+
+
+class Lines:
+    """Tells the line of one offset after the other; quick as long as they go forward."""
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self._data = data
+        self._line, self._at = 1, 0
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of a byte offset."""
+        if offset < self._at:
+            self._line, self._at = 1, 0
+        self._line += self._data.count(b"\n", self._at, offset)
+        self._at = offset
+        return self._line
+
+    def column(self, offset: int) -> int:
+        """Return the 1-based column of a byte offset, in characters."""
+        start = self._data.rfind(b"\n", 0, offset) + 1
+        return len(self._data[start:offset].decode(errors="replace")) + 1
