@@ -11,12 +11,25 @@ TYPE_CHECKING = False
 __version__ = VERSION
 
 if TYPE_CHECKING:
-    from clada.model import Block, Operation, Plan
+    from clada.model import Block, Operation, Plan, Report, Task
     from clada.notations import parse
     from clada.notations.csl import Reader
+    from clada.pipeline import execute
     from clada.problems import Error, Problem
 
-__all__ = ["Block", "Error", "Operation", "Plan", "Problem", "Reader", "__version__", "parse"]
+__all__ = [
+    "Block",
+    "Error",
+    "Operation",
+    "Plan",
+    "Problem",
+    "Reader",
+    "Report",
+    "Task",
+    "__version__",
+    "execute",
+    "parse",
+]
 
 _HOMES = {
     "Block": "model",
@@ -25,6 +38,9 @@ _HOMES = {
     "Plan": "model",
     "Problem": "problems",
     "Reader": "notations.csl",
+    "Report": "model",
+    "Task": "model",
+    "execute": "pipeline",
     "parse": "notations",
 }
 

@@ -109,6 +109,7 @@ class Done(Value):
     how: str  # created, overwritten, appended, unchanged; edited; moved; removed; ran
     target: str
     bytes: int | None = None
+    count: int | None = None  # replacements
     lines: tuple[int, ...] = ()
     exit_code: int | None = None
     changes: tuple[Change, ...] = ()
@@ -118,7 +119,6 @@ class Failed(Value):
     """An operation that was tried, or could not be; with what it had changed by then."""
 
     error: Error
-    target: str | None = None
     exit_code: int | None = None
     changes: tuple[Change, ...] = ()
 
@@ -130,3 +130,114 @@ class Skipped(Value):
 
 
 Outcome = Done | Failed | Skipped
+
+
+class Task(Value):
+    """One operation in a report: what it was, and what came of it."""
+
+    label: str  # as in status lines, from 1: N, or N.M in a block; in CML through the document
+    index: int  # through the document, from 0
+    operation: str  # its name in plans
+    line: int
+    target: str  # the path, or the command, that a failure names
+    outcome: Outcome
+    duration: float = 0.0
+    invalid: bool = False  # it was not tried, for it is not a valid operation
+    confinement: str | None = None
+    truncated: bool = False
+
+    @property
+    def status(self) -> str:
+        """Return success, error or skipped."""
+        return {Done: "success", Failed: "error", Skipped: "skipped"}[type(self.outcome)]
+
+    @property
+    def error(self) -> Error | None:
+        """Return why it failed, if it did."""
+        return self.outcome.error if isinstance(self.outcome, Failed) else None
+
+
+class BlockReport(Value):
+    """How a block went: success or failed, and its tasks."""
+
+    index: int
+    label: str
+    implicit: bool
+    valid: bool
+    tasks: tuple[Task, ...]
+
+    @property
+    def status(self) -> str:
+        """Return success or failed."""
+        return "success" if all(task.status == "success" for task in self.tasks) else "failed"
+
+
+class Report(Value):
+    """What came of a document."""
+
+    notation: str | None
+    blocks: tuple[BlockReport, ...] = ()
+    fatal: Error | None = None
+    error: Error | None = None  # of the run as a whole, after its tasks: the post-commit
+    commits: Mapping[str, str] = {}
+    interrupted: int | None = None  # the signal
+    notes: tuple[str, ...] = ()
+    dry_run: bool = False
+    changes: tuple[tuple[str, bytes | None, bytes | None], ...] = ()  # of a dry run: path, before, after
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Return all tasks, in the order of the document."""
+        return tuple(task for block in self.blocks for task in block.tasks)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything succeeded."""
+        failed = self.fatal or self.error or self.interrupted
+        return not failed and all(self.fine(task) for task in self.tasks)
+
+    def fine(self, task: Task) -> bool:
+        """Whether the task is no failure: in a dry run, a command that was not run is none."""
+        return task.status == "success" or (self.dry_run and task.status == "skipped")
+
+
+class Started(Value):
+    """Event: a task begins."""
+
+    label: str
+    operation: str
+    target: str
+
+
+class Output(Value):
+    """Event: a command printed a line, which is safe to show."""
+
+    label: str
+    line: str
+
+
+class Truncated(Value):
+    """Event: a command printed more than is kept."""
+
+    label: str
+
+
+class Ended(Value):
+    """Event: a task has its outcome."""
+
+    task: Task
+
+
+class BlockSkipped(Value):
+    """Event: a block is not executed, for it has invalid operations."""
+
+    label: str
+
+
+class Note(Value):
+    """Event: something that the person should know, and no part of the report."""
+
+    text: str
+
+
+Event = Started | Output | Truncated | Ended | BlockSkipped | Note

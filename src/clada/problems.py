@@ -37,6 +37,8 @@ class Error(Value):
     expected: int | str | None = None
     lines: tuple[int, ...] = ()
     nearest: Nearest | None = None
+    details: str | None = None  # several lines, for --error-detail=full
+    traceback: str | None = None  # of a bug, for --error-detail=debug
 
 
 class Nearest(Value):
@@ -44,10 +46,11 @@ class Nearest(Value):
 
     first_line: int
     last_line: int
-    differing_line: int
-    wanted: str
-    found: str
+    differing_line: int  # the first that differs
+    wanted: str | None  # what the search text has there; None for a line of the file's own
+    found: str | None  # what the file has there; None for a line that is missing
     difference: str
+    form_only: bool = False  # it is the only difference, and not one in what is said
 
 
 class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what it is)
@@ -56,6 +59,13 @@ class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what
     def __init__(self, type_: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.error = Error(type_, message, hint)
+
+    @classmethod
+    def of(cls, error: Error) -> Trouble:
+        """Return the trouble that carries this error."""
+        trouble = cls(error.type, error.message)
+        trouble.error = error
+        return trouble
 
 
 def cut_off(complete: int) -> str:

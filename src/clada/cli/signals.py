@@ -1,0 +1,40 @@
+"""Interrupts: the first one ends the run in order, the second one at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop:
+    """Catches SIGINT and SIGTERM while it is open; its handle becomes readable when one came."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.handle, self._sink = os.pipe()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in SIGNALS:
+            self._before[number] = signal.signal(number, self._catch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self.handle)
+        os.close(self._sink)
+
+    def _catch(self, number: int, _frame: FrameType | None) -> None:
+        if self.signal is not None:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self.signal = number
+        os.write(self._sink, b"!")

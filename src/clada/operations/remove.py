@@ -1,0 +1,20 @@
+"""remove: a file, or a directory with all that is in it, goes."""
+
+from __future__ import annotations
+
+from clada.model import Change, Done
+from clada.world import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from clada.operations import World
+
+
+def apply(world: World, fields: Mapping[str, Any]) -> Done:
+    """Remove, never following a link."""
+    path = fields["path"]
+    tree.remove(world.files, world.files.locate(path))
+    return Done("removed", path, changes=(Change(path, "removed"),))

@@ -1,0 +1,133 @@
+"""The path of a plan through a run: newcomers start here.
+
+plan ─► lock ─► pre-commit ─► engine ─► post-commit ─► report
+"""
+
+from __future__ import annotations
+
+from clada.engine import Engine
+from clada.model import Event, Note, Plan, Report
+from clada.operations import World
+from clada.problems import Error, Trouble
+from clada.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self, Unpack
+
+    from clada.operations import Ask, Stop
+    from clada.settings import Options
+    from clada.world.locks import LockFile
+    from clada.world.recording import Recording
+    from clada.world.tree import Files
+
+
+def execute(
+    plan: Plan,
+    *,
+    on_event: Callable[[Event], None] = lambda _event: None,
+    ask: Ask | None = None,
+    stop: Stop | None = None,
+    **options: Unpack[Options],
+) -> Report:
+    """Carry out a plan, and report. It prints nothing: what happens is told to `on_event`.
+
+    The options are those of the command line, under the same names (see Settings); `git=False` is --no-git.
+    `ask` puts commands that are not approved to a person; without it, they are refused.
+    """
+    settings = Settings(**options)
+    if plan.fatal:
+        return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
+    for note in plan.notes:
+        on_event(Note(note))
+    try:
+        return _execute(plan, settings, on_event, ask, stop)
+    except Trouble as trouble:
+        return Report(plan.notation, fatal=trouble.error)
+
+
+def _execute(
+    plan: Plan,
+    settings: Settings,
+    emit: Callable[[Event], None],
+    ask: Ask | None,
+    stop: Stop | None,
+) -> Report:
+    with _locked(plan, settings, emit), _recorded(plan, settings, emit) as record, _opened(settings) as files:
+        world = World(files, settings, emit, ask, stop)
+        blocks = Engine(plan, world).run()
+        signal = stop.signal if stop else None
+        changes = tuple(files.changes())
+        report = Report(
+            plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes
+        )
+        record.touched = None if world.ran else ["/".join(parts) for parts in files.touched]
+        record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
+    for note in record.notes:
+        emit(Note(note))
+    commits = dict(zip(("pre", "post"), record.commits, strict=True))
+    return report.but(error=record.error, commits=commits, notes=record.notes)
+
+
+def _locked(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> LockFile | _Nothing:
+    if not settings.lock_file or not _executable(plan) or settings.dry_run:
+        return _Nothing()
+    from clada.world.locks import LockFile
+
+    def waiting() -> None:
+        emit(Note(f"waiting for the lock {settings.lock_file}"))
+
+    return LockFile(settings.lock_file, settings.lock_timeout, waiting)
+
+
+def _recorded(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> Recording | _Nothing:
+    if not settings.git or not _executable(plan) or settings.dry_run:
+        return _Nothing()
+    from clada.world import repository
+
+    def waiting() -> None:
+        emit(Note("waiting for another run in this repository"))
+
+    found = repository.find(settings.workspace)
+    return found.recorded(
+        settings.git_author, _summary(plan), lock_timeout=settings.lock_timeout, waiting=waiting
+    )
+
+
+def _opened(settings: Settings) -> Files:
+    from clada.world.workspace import Workspace
+
+    workspace = Workspace(settings.workspace, allow_escape=settings.allow_escape)
+    if not settings.dry_run:
+        return workspace
+    from clada.world.overlay import Overlay
+
+    return Overlay(workspace)
+
+
+def _executable(plan: Plan) -> bool:
+    return any(block.operations and block.valid for block in plan.blocks)
+
+
+def _summary(plan: Plan) -> str:
+    """Return what a plan does, for the history: `2 writes, 1 run`."""
+    names = [operation.name for block in plan.blocks if block.valid for operation in block.operations]
+    counts = [(names.count(name), name) for name in dict.fromkeys(names)]
+    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+
+
+class _Nothing:
+    """Where there is no lock to hold, or no commit to make."""
+
+    touched: list[str] | None = None
+    ended = ""
+    commits: tuple[str | None, str | None] = (None, None)
+    error: Error | None = None
+    notes: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass

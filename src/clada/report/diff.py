@@ -1,0 +1,46 @@
+"""What a dry run would change, as a unified diff."""
+
+from __future__ import annotations
+
+from clada.text.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Change = tuple[str, bytes | None, bytes | None]
+
+LARGE = 2_000_000  # bytes past which comparing line by line takes too long
+MISSING = "/dev/null"
+
+
+def unified(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield the lines of a diff of all files that change."""
+    for path, old, new in changes:
+        yield from _file(shown(path), old, new)
+
+
+def _file(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
+    before, after = f"a/{path}" if old is not None else MISSING, f"b/{path}" if new is not None else MISSING
+    if len(old or b"") + len(new or b"") > LARGE or b"\0" in (old or b"") + (new or b""):
+        yield f"Files {before} and {after} differ ({len(old or b'')} and {len(new or b'')} bytes)"
+        return
+    yield f"--- {before}"
+    yield f"+++ {after}"
+    yield from _hunks(_lines(old), _lines(new))
+
+
+def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+    from difflib import unified_diff
+
+    for number, line in enumerate(unified_diff(old, new, n=3, lineterm="")):
+        if number >= len(("---", "+++")):
+            text, newline, _ = line.partition("\n")
+            yield shown(text)
+            if not newline and not line.startswith("@@"):
+                yield "\\ No newline at end of file"
+
+
+def _lines(data: bytes | None) -> list[str]:
+    lines = (data or b"").decode(errors="replace").split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]

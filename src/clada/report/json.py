@@ -1,0 +1,85 @@
+"""The JSON summary of a report; schema/report.json describes it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clada.model import BlockReport, Report, Task
+    from clada.problems import Error
+
+SCHEMA = "clada.report/1"
+
+
+def summary(report: Report) -> str:
+    """Return the report as JSON, in ASCII and with a line break at the end."""
+    import json
+
+    return json.dumps(to_dict(report), indent=2) + "\n"
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """Return the report as plain values."""
+    tasks = report.tasks
+    return {
+        "schema": SCHEMA,
+        "notation": report.notation,
+        "ok": report.ok,
+        "dry_run": report.dry_run,
+        "interrupted": report.interrupted,
+        "fatal": _error(report.fatal),
+        "error": _error(report.error),
+        "succeeded": sum(task.status == "success" for task in tasks),
+        "failed": sum(task.status == "error" for task in tasks) + bool(report.fatal),
+        "skipped": sum(task.status == "skipped" for task in tasks),
+        "blocks": [_block(block) for block in report.blocks],
+        "commits": dict(report.commits),
+        "notes": list(report.notes),
+    }
+
+
+def _block(block: BlockReport) -> dict[str, Any]:
+    return {
+        "index": block.index,
+        "status": block.status,
+        "implicit": block.implicit,
+        "tasks": [_task(task) for task in block.tasks],
+    }
+
+
+def _task(task: Task) -> dict[str, Any]:
+    outcome = task.outcome.__dict__
+    return {
+        "index": task.index,
+        "label": task.label,
+        "operation": task.operation,
+        "line": task.line,
+        "path": task.target,
+        "status": task.status,
+        "result": outcome.get("how"),
+        "reason": outcome.get("reason"),
+        "changes": [dict(change.__dict__) for change in outcome.get("changes", ())],
+        "bytes": outcome.get("bytes"),
+        "replacements": outcome.get("count"),
+        "lines": list(outcome.get("lines", ())),
+        "error": _error(task.error),
+        "exit_code": outcome.get("exit_code"),
+        "duration": round(task.duration, 6),
+        "confinement": task.confinement,
+        "truncated": task.truncated,
+    }
+
+
+def _error(error: Error | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    return {
+        "type": error.type,
+        "message": error.message,
+        "hint": error.hint,
+        "found": error.found,
+        "expected": error.expected,
+        "lines": list(error.lines),
+        "nearest": dict(error.nearest.__dict__) if error.nearest else None,
+    }

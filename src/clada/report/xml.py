@@ -1,0 +1,71 @@
+"""The XML summary of a report."""
+
+from __future__ import annotations
+
+from clada.report.lines import numbered_lines
+from clada.text.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clada.model import BlockReport, Report, Task
+    from clada.problems import Error
+
+
+def summary(report: Report) -> str:
+    """Return the <result> element, with a line break at the end."""
+    return "\n".join(_result(report)) + "\n"
+
+
+def _result(report: Report) -> Iterator[str]:
+    if report.fatal:
+        yield '<result blocks="0" tasks="0" succeeded="0" failed="1">'
+        yield from _error(report.fatal, "  ")
+        yield "</result>"
+        return
+    tasks = report.tasks
+    number = {
+        status: sum(task.status == status for task in tasks) for status in ("success", "error", "skipped")
+    }
+    skipped = f' skipped="{number["skipped"]}"' if number["skipped"] else ""
+    yield (
+        f'<result blocks="{len(report.blocks)}" tasks="{len(tasks)}" succeeded="{number["success"]}" '
+        f'failed="{number["error"]}"{skipped}>'
+    )
+    for block in report.blocks:
+        yield from _block(block)
+    if report.error:
+        yield from _error(report.error, "  ")
+    yield "</result>"
+
+
+def _block(block: BlockReport) -> Iterator[str]:
+    failed = [task for task in block.tasks if task.status == "error"]
+    opening = f'  <block index="{block.index}" status="{block.status}" tasks="{len(block.tasks)}"'
+    if not failed:
+        yield f"{opening}/>"
+        return
+    yield f"{opening}>"
+    for task in failed:
+        yield from _task(task)
+    yield "  </block>"
+
+
+def _task(task: Task) -> Iterator[str]:
+    yield f'    <task index="{task.index}" status="error">'
+    if task.error:
+        yield from _error(task.error, "      ")
+    yield "    </task>"
+
+
+def _error(error: Error, indent: str) -> Iterator[str]:
+    message = error.message[:1].upper() + error.message[1:]
+    yield f'{indent}<error type="{error.type}">{_escaped(message)}</error>'
+    hint = error.hint or (f"At {numbered_lines(error.lines)}" if error.lines else None)
+    if hint:
+        yield f"{indent}<hint>{_escaped(hint)}</hint>"
+
+
+def _escaped(text: str) -> str:
+    return shown(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,118 @@
+"""Putting content in place: a reader, or a crash, sees the old or the new content and never a mix."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from clada.problems import Trouble
+
+NAMELESS = getattr(os, "O_TMPFILE", 0)
+PROC = "/proc/self/fd"
+LEFTOVER = ".clada-tmp-"
+UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file is what a killed run left behind of a file that it was writing."""
+    return name.startswith(LEFTOVER)
+
+
+def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
+    """Put a file with this content into a directory, or replace the one that is there.
+
+    The old file's mode and, as far as we may, owner are kept; other hard links keep the old content.
+    """
+    old = _replaceable(parent, name)
+    fd, scratch = _scratch(parent)
+    try:
+        _write_all(fd, data)
+        _adopt(fd, old, mode)
+        if scratch is None and old is None and _link(fd, parent, name):
+            return
+        if scratch is None:
+            scratch = _scratch_name()
+            os.link(f"{PROC}/{fd}", scratch, dst_dir_fd=parent, follow_symlinks=True)
+        os.rename(scratch, name, src_dir_fd=parent, dst_dir_fd=parent)
+        scratch = None
+    finally:
+        os.close(fd)
+        if scratch is not None:
+            _discard(parent, scratch)
+
+
+def _replaceable(parent: int, name: str) -> os.stat_result | None:
+    """Return the status of the file that stands there; refuse what is no regular file."""
+    try:
+        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(old.st_mode):
+        return old
+    if stat.S_ISLNK(old.st_mode):
+        raise Trouble("symlink_not_allowed", "is a symbolic link")
+    raise Trouble(
+        "permission_denied", "is a directory" if stat.S_ISDIR(old.st_mode) else "not a regular file"
+    )
+
+
+def _scratch(parent: int) -> tuple[int, str | None]:
+    """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
+    flags = os.O_WRONLY | os.O_CLOEXEC
+    if NAMELESS:
+        try:
+            return os.open(".", flags | NAMELESS, 0o666, dir_fd=parent), None
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+    name = _scratch_name()
+    return os.open(name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=parent), name
+
+
+def _scratch_name() -> str:
+    return LEFTOVER + os.urandom(8).hex()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    written = os.write(fd, data) if data else 0
+    if written < len(data):
+        with memoryview(data) as view:
+            while written < len(data):
+                written += os.write(fd, view[written:])
+
+
+def _adopt(fd: int, old: os.stat_result | None, mode: int | None) -> None:
+    """Give the new file the owner and the mode of the old one."""
+    if old is not None:
+        if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+            _adopt_owner(fd, old)
+        if mode is None:
+            mode = stat.S_IMODE(old.st_mode)
+    if mode is not None:
+        os.fchmod(fd, mode)
+
+
+def _adopt_owner(fd: int, old: os.stat_result) -> None:
+    for uid, gid in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
+        try:
+            os.fchown(fd, uid, gid)
+        except PermissionError:
+            continue
+        return
+
+
+def _link(fd: int, parent: int, name: str) -> bool:
+    """Give a nameless file its name; False where somebody made a file of that name meanwhile."""
+    try:
+        os.link(f"{PROC}/{fd}", name, dst_dir_fd=parent, follow_symlinks=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _discard(parent: int, name: str) -> None:
+    try:
+        os.unlink(name, dir_fd=parent)
+    except OSError:
+        return  # what was wrong is being told already

@@ -1,0 +1,86 @@
+"""What stands at a path, and what the system's errors mean."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from clada.problems import Trouble
+from clada.values import Value
+
+DENIED = frozenset(
+    (
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.EISDIR,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.EEXIST,
+        errno.ENXIO,  # a socket or a FIFO, opened as a file
+    )
+)
+CHUNK = 1 << 24
+
+
+class Entry(Value):
+    """What stands at a path: a file, a directory, a link, or something else (other)."""
+
+    kind: str
+    mode: int = 0
+    size: int = 0
+    modified: int = 0  # nanoseconds
+
+
+def entry_of(status: os.stat_result) -> Entry:
+    """Return the entry that a status describes."""
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        kind = "file"
+    elif stat.S_ISDIR(mode):
+        kind = "directory"
+    else:
+        kind = "link" if stat.S_ISLNK(mode) else "other"
+    return Entry(kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns)
+
+
+def trouble(error: OSError, what: str = "") -> Trouble:
+    """Return the typed trouble that a system error is; `what` names the place where it is not the target."""
+    text = (error.strerror or str(error)).lower()
+    message = f"{what}: {text}" if what else text
+    if error.errno == errno.ENOENT:
+        return Trouble(
+            "file_not_found", f"no such file or directory: {what}" if what else "no such file or directory"
+        )
+    if error.errno == errno.ELOOP:
+        return Trouble("symlink_not_allowed", f"{what} is a symbolic link" if what else "is a symbolic link")
+    if error.errno in DENIED:
+        return Trouble("permission_denied", message)
+    return Trouble("io_error", message)
+
+
+def read_all(fd: int) -> bytes:
+    """Return the content of an open regular file."""
+    status = os.fstat(fd)
+    if stat.S_ISDIR(status.st_mode):
+        raise Trouble("permission_denied", "is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise Trouble("permission_denied", "not a regular file")
+    first = os.read(fd, status.st_size + 1)
+    if len(first) == status.st_size:
+        return first
+    pieces = [first]
+    while pieces[-1]:
+        pieces.append(os.read(fd, CHUNK))
+    return b"".join(pieces)
+
+
+def checked_utf8(data: bytes) -> bytes:
+    """Return the data, which must be UTF-8."""
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise Trouble("invalid_utf8", f"not UTF-8 at byte offset {error.start}") from None
+    return data

@@ -1,0 +1,232 @@
+"""The overlay: the same file access as the workspace, with all changes held in memory, for dry runs."""
+
+from __future__ import annotations
+
+from clada.problems import Trouble
+from clada.text.match import Text
+from clada.values import Value
+from clada.world.entries import Entry, checked_utf8
+from clada.world.tree import walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from clada.world.paths import Parts
+    from clada.world.workspace import Workspace
+
+NEW_FILE, NEW_DIRECTORY = 0o644, 0o755
+
+
+class _Node(Value):
+    """Something that the overlay put at a place: new content, or what stands elsewhere on disk."""
+
+    entry: Entry
+    data: bytes | None = None
+    origin: Parts | None = None
+
+
+class Overlay:
+    """A view of a workspace in which changes seem made."""
+
+    def __init__(self, under: Workspace) -> None:
+        self.under = under
+        self.root = under.root
+        self.locate = under.locate
+        self.locate_directory = under.locate_directory
+        self.touched: set[Parts] = set()
+        self._nodes: dict[Parts, _Node | None] = {}  # None: removed, with all below it
+        self._below: dict[Parts, set[str]] = {}  # the names that the overlay knows in each directory
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.under.close()
+
+    # Looking.
+
+    def entry(self, parts: Parts) -> Entry | None:
+        """Return what seems to stand at this place, or None."""
+        if parts in self._nodes:
+            node = self._nodes[parts]
+            return node.entry if node else None
+        return None if self._hidden(parts) else self.under.entry(parts)
+
+    def names(self, parts: Parts) -> list[str]:
+        """Return the names in a directory, sorted."""
+        entry = self.entry(parts)
+        if entry is None or entry.kind != "directory":
+            raise Trouble("file_not_found" if entry is None else "permission_denied", "not a directory")
+        on_disk = set() if parts in self._nodes or self._hidden(parts) else set(self.under.names(parts))
+        names = on_disk | self._below.get(parts, set())
+        return sorted(name for name in names if self._nodes.get((*parts, name), True))
+
+    def load(self, parts: Parts) -> bytes:
+        """Return the content of a regular file."""
+        node = self._nodes.get(parts)
+        if node is None:
+            if parts in self._nodes or self._hidden(parts):
+                raise Trouble("file_not_found", "no such file or directory")
+            return self.under.load(parts)
+        if node.entry.kind != "file":
+            raise _not_a_file(node.entry)
+        if node.data is not None:
+            return node.data
+        return self.under.load(node.origin or parts)
+
+    def text(self, parts: Parts) -> Text:
+        """Return the content of a file that must be UTF-8."""
+        return Text(checked_utf8(self.load(parts)))
+
+    # Changing.
+
+    def hold(self, parts: Parts, text: Text) -> None:
+        """Take the new content of a file."""
+        self.store(parts, text.data)
+
+    def flush(self) -> None:
+        """Do nothing: whoever looks sees the overlay."""
+
+    def forget(self) -> None:
+        """Do nothing: there are no handles of its own."""
+
+    def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
+        """Put this content at a place, making parents."""
+        old = self._replaceable(parts)
+        self.make_parents(parts)
+        if mode is None:
+            mode = old.mode if old else NEW_FILE
+        self._set(parts, _Node(Entry("file", mode, len(data)), data))
+
+    def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
+        """Make a directory; its parent exists."""
+        if self.entry(parts):
+            raise Trouble("permission_denied", "file exists")
+        if not self.entry(parts[:-1]):
+            raise Trouble("file_not_found", "no such file or directory")
+        self._set(parts, _Node(Entry("directory", mode & NEW_DIRECTORY)))
+
+    def make_parents(self, parts: Parts) -> None:
+        """Make the directories that a file at this place needs."""
+        for size in range(1, len(parts)):
+            there = self.entry(parts[:size])
+            if there is None:
+                self._set(parts[:size], _Node(Entry("directory", NEW_DIRECTORY)))
+            elif there.kind == "link":
+                raise Trouble("symlink_not_allowed", f"{'/'.join(parts[:size])} is a symbolic link")
+            elif there.kind != "directory":
+                raise Trouble("permission_denied", f"{'/'.join(parts[:size])} is not a directory")
+
+    def rename(self, source: Parts, target: Parts) -> None:
+        """Move what is at one place to another, making parents; over a file, or an empty directory."""
+        there = self.entry(target)
+        if there and there.kind == "directory" and self.names(target):
+            raise Trouble("permission_denied", "directory not empty")
+        self.make_parents(target)
+        moved = [((), self._node(source)), *self._nodes_below(source)]
+        self._remove(source)
+        self._remove(target)
+        for rest, node in reversed(moved):
+            self._set((*target, *rest), node)
+        self._set(target, moved[0][1])
+
+    def unlink(self, parts: Parts) -> None:
+        """Remove a file or a link."""
+        entry = self.entry(parts)
+        if entry is None:
+            raise Trouble("file_not_found", "no such file or directory")
+        if entry.kind == "directory":
+            raise Trouble("permission_denied", "is a directory")
+        self._remove(parts)
+
+    def remove_directory(self, parts: Parts) -> None:
+        """Remove an empty directory."""
+        if self.names(parts):
+            raise Trouble("permission_denied", "directory not empty")
+        self._remove(parts)
+
+    def set_mode(self, parts: Parts, mode: int) -> None:
+        """Set the permission bits of a file or directory."""
+        self._change_entry(parts, mode=mode)
+
+    def set_times(self, parts: Parts, accessed: int, modified: int) -> None:  # noqa: ARG002 (not kept here)
+        """Set the times of a file or directory, in nanoseconds."""
+        self._change_entry(parts, modified=modified)
+
+    def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
+        """Return each file that differs from the disk: its path, the old content and the new one."""
+        places = set(self._nodes)
+        for parts in self._nodes:
+            places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
+        contents = ((parts, _content(self.under, parts), _content(self, parts)) for parts in sorted(places))
+        return [("/".join(parts), old, new) for parts, old, new in contents if old != new]
+
+    def _hidden(self, parts: Parts) -> bool:
+        """Whether the disk does not count here, for something above was made or removed by the overlay."""
+        return any(parts[:size] in self._nodes for size in range(len(parts)))
+
+    def _replaceable(self, parts: Parts) -> Entry | None:
+        old = self.entry(parts)
+        if old and old.kind != "file":
+            raise _not_a_file(old)
+        return old
+
+    def _node(self, parts: Parts) -> _Node:
+        node = self._nodes.get(parts)
+        if node:
+            return node
+        entry = self.entry(parts)
+        if entry is None:
+            raise Trouble("file_not_found", "no such file or directory")
+        return _Node(entry, origin=parts)
+
+    def _nodes_below(self, top: Parts) -> list[tuple[Parts, _Node]]:
+        entry = self.entry(top)
+        if not entry or entry.kind != "directory":
+            return []
+        return [(parts[len(top) :], self._node(parts)) for parts, _ in walk(self, top)]
+
+    def _change_entry(self, parts: Parts, **fields: int) -> None:
+        node = self._node(parts)
+        if node.entry.kind == "link":
+            raise Trouble("symlink_not_allowed", "is a symbolic link")
+        if node.entry.kind == "file":
+            self._set(parts, node.but(entry=node.entry.but(**fields)))
+
+    def _set(self, parts: Parts, node: _Node) -> None:
+        self._nodes[parts] = node
+        for size in range(len(parts), 0, -1):
+            self._below.setdefault(parts[: size - 1], set()).add(parts[size - 1])
+        self.touched.add(parts)
+
+    def _remove(self, parts: Parts) -> None:
+        for below in [known for known in self._nodes if known[: len(parts)] == parts]:
+            del self._nodes[below]
+        self._nodes[parts] = None
+        self.touched.add(parts)
+
+
+def _files_below(files: Workspace | Overlay, parts: Parts) -> list[Parts]:
+    try:
+        entry = files.entry(parts)
+        is_directory = entry is not None and entry.kind == "directory"
+        return [below for below, kind in walk(files, parts) if kind.kind == "file"] if is_directory else []
+    except Trouble:
+        return []
+
+
+def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
+    try:
+        entry = files.entry(parts)
+        return files.load(parts) if entry and entry.kind == "file" else None
+    except Trouble:
+        return None
+
+
+def _not_a_file(entry: Entry) -> Trouble:
+    if entry.kind == "link":
+        return Trouble("symlink_not_allowed", "is a symbolic link")
+    return Trouble(
+        "permission_denied", "is a directory" if entry.kind == "directory" else "not a regular file"
+    )

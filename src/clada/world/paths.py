@@ -1,0 +1,82 @@
+"""Paths as documents write them: normalised by their text alone, and refused where they may not lead."""
+
+from __future__ import annotations
+
+from clada.problems import Trouble
+
+# The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
+Parts = tuple[str, ...]
+OUTSIDE = "/"
+PROTECTED = (".git", ".clada")
+
+
+def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False) -> Parts:
+    """Return the parts of a path that is relative to `base` in the workspace at `root`.
+
+    Everything is literal but slashes of both kinds, `.` and `..`. Links are refused later, by the walk.
+    """
+    text = path.replace("\\", "/")
+    if "\0" in text:
+        raise Trouble("path_escape", "a path cannot contain a NUL character")
+    absolute = text.startswith("/")
+    if absolute or _has_drive(text):
+        if not (allow_escape and absolute):
+            raise Trouble("path_escape", "absolute paths are not allowed", "use a path in the workspace")
+        base = (OUTSIDE,)
+    parts = _inside(_normalised(text, base, root, allow_escape=allow_escape), root)
+    protect(parts)
+    return parts
+
+
+def locate_inside(path: str, root: str) -> Parts | None:
+    """Return the parts of an absolute path that lies in the workspace by its text, else None."""
+    if not path.startswith("/"):
+        return None
+    parts = _inside(_normalised(path, (OUTSIDE,), root, allow_escape=True), root)
+    return None if parts[:1] == (OUTSIDE,) else parts
+
+
+def protect(parts: Parts) -> None:
+    """Refuse git's and clada's own directories, at any depth and in any letter case."""
+    for part in parts:
+        if is_protected(part):
+            raise Trouble("permission_denied", f"{part} is protected")
+
+
+def is_protected(name: str) -> bool:
+    """Whether a file of this name belongs to git or to clada itself."""
+    return len(name) <= MAX_PROTECTED and name.casefold() in PROTECTED
+
+
+MAX_PROTECTED = max(map(len, PROTECTED))
+
+
+def _has_drive(text: str) -> bool:
+    return text[1:2] == ":" and text[:1].isascii() and text[:1].isalpha()
+
+
+def _normalised(text: str, base: Parts, root: str, *, allow_escape: bool) -> Parts:
+    parts = list(base)
+    for part in text.split("/"):
+        if part == "..":
+            _climb(parts, root, allow_escape=allow_escape)
+        elif part not in ("", "."):
+            parts.append(part)
+    return tuple(parts)
+
+
+def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
+    if parts == [OUTSIDE]:
+        return
+    if parts:
+        parts.pop()
+    elif allow_escape:
+        parts[:] = [OUTSIDE, *root.strip("/").split("/")][:-1]
+    else:
+        raise Trouble("path_escape", "the path leads out of the workspace", "--allow-escape would allow it")
+
+
+def _inside(parts: Parts, root: str) -> Parts:
+    """Return the parts below the workspace where an outside path leads back into it."""
+    home = (OUTSIDE, *filter(None, root.split("/")))
+    return parts[len(home) :] if parts[: len(home)] == home else parts

@@ -1,0 +1,101 @@
+"""What takes more than one step in a tree of files: on disk and on the overlay alike."""
+
+from __future__ import annotations
+
+from clada.problems import Trouble
+from clada.world.paths import is_protected
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    from clada.world.entries import Entry
+    from clada.world.overlay import Overlay
+    from clada.world.paths import Parts
+    from clada.world.workspace import Workspace
+
+    Files: TypeAlias = Workspace | Overlay
+
+
+def existing(files: Files, parts: Parts) -> Entry:
+    """Return what stands at this place; it must."""
+    entry = files.entry(parts)
+    if entry is None:
+        raise Trouble("file_not_found", "no such file or directory")
+    return entry
+
+
+def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
+    """Yield all that is below a directory, each directory after its content."""
+    waiting: list[tuple[Parts, Entry | None]] = [((*top, name), None) for name in files.names(top)]
+    while waiting:
+        parts, entry = waiting.pop()
+        if entry is not None:
+            yield parts, entry
+            continue
+        entry = files.entry(parts)
+        if entry is None:
+            continue  # somebody else removed it meanwhile
+        waiting.append((parts, entry))
+        if entry.kind == "directory":
+            waiting.extend(((*parts, name), None) for name in files.names(parts))
+
+
+def refuse_protected(files: Files, parts: Parts, entry: Entry) -> None:
+    """Refuse to take away a directory with git's or clada's own files in it."""
+    if entry.kind != "directory":
+        return
+    for below, _ in walk(files, parts):
+        if is_protected(below[-1]):
+            raise Trouble(
+                "permission_denied", f"contains {'/'.join(below[len(parts) :])}, which is protected"
+            )
+
+
+def remove(files: Files, parts: Parts) -> None:
+    """Remove whatever stands at this place, with all below it; links are removed, never followed."""
+    entry = existing(files, parts)
+    if not parts:
+        raise Trouble("permission_denied", "is the workspace itself")
+    refuse_protected(files, parts, entry)
+    if entry.kind != "directory":
+        files.unlink(parts)
+        return
+    for below, kind in walk(files, parts):
+        if kind.kind == "directory":
+            files.remove_directory(below)
+        else:
+            files.unlink(below)
+    files.remove_directory(parts)
+
+
+def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
+    """Move what stands at one place to another; into it, if it is a directory. Return where it is then.
+
+    `into` says that the target was named as a directory, which a file is then moved into.
+    """
+    entry = existing(files, source)
+    if not source:
+        raise Trouble("permission_denied", "is the workspace itself")
+    there = files.entry(target)
+    if (there and there.kind == "directory") or (into and entry.kind != "directory"):
+        target = (*target, source[-1])
+        there = files.entry(target)
+    if target[: len(source)] == source:
+        raise Trouble("permission_denied", "cannot be moved onto or into itself")
+    _refuse_target(entry, there)
+    refuse_protected(files, source, entry)
+    files.rename(source, target)
+    return target
+
+
+def _refuse_target(entry: Entry, there: Entry | None) -> None:
+    if there is None:
+        return
+    if there.kind == "link":
+        raise Trouble("symlink_not_allowed", "the target is a symbolic link")
+    if there.kind == "other":
+        raise Trouble("permission_denied", "the target is not a regular file")
+    if (there.kind == "directory") != (entry.kind == "directory"):
+        raise Trouble("permission_denied", f"there is a {there.kind} in the way")
