@@ -37,6 +37,7 @@ DEFAULTS: dict[str, dict[str, bool | int]] = {"write": {"append": False}, "edit"
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
+FLAG_WORDS = {"true": True, "false": False}
 MAX_COUNT_DIGITS = 18  # a longer count than any file has bytes is not worth converting
 
 
@@ -51,7 +52,7 @@ def read_count(text: str) -> int | str | None:
 
 def read_flag(text: str) -> bool | None:
     """Return what a flag attribute stands for: `true` or `false`; None if it is wrong."""
-    return {"true": True, "false": False}.get(text)
+    return FLAG_WORDS.get(text)
 
 
 def path_complaint(path: str) -> str | None:

@@ -41,8 +41,9 @@ def _constructor(cls: type) -> Any:
     """Compile an __init__ from the annotations: a loop over names would triple the cost of a value."""
     names = list(cls.__annotations__)
     parameters = [f"{name}=defaults[{name!r}]" if name in cls.__dict__ else name for name in names]
-    assignments = [f"    put(self, {name!r}, {name})" for name in names]
-    source = "\n".join([f"def __init__(self, {', '.join(parameters)}):", *assignments])
-    scope: dict[str, Any] = {"put": object.__setattr__, "defaults": cls.__dict__}
+    assignments = [f"    own__[{name!r}] = {name}" for name in names]
+    head = [f"def __init__(self, {', '.join(parameters)}):", "    own__ = self.__dict__"]
+    source = "\n".join([*head, *assignments])
+    scope: dict[str, Any] = {"defaults": cls.__dict__}
     exec(source, scope)  # noqa: S102 (the text is made of this package's own field names)
     return scope["__init__"]

@@ -58,7 +58,7 @@ FLAGS = (
     Flag("lock-file", "text", None, "hold this file's lock while executing", GIT, "FILE"),
     Flag("lock-timeout", "duration", 10.0, "how long to wait for a lock", GIT, "TIME"),
     Flag(
-        "output-mode", "stream buffer silent", "stream", "print as it happens, or at the end, or only a summary",
+        "output-mode", "stream buffer silent", "stream", "print as it happens, at the end, or only a summary",
         OUTPUT, shared=True,
     ),
     Flag(

@@ -46,6 +46,7 @@ COUNTING = {
     "TO": ("REPLACE",),
     "REPLACE": ("END",),
 }
+NO_END = ("SEARCH", "TO")  # where END does not end an operation
 
 
 def sign(data: bytes, start: str = START) -> int | None:
@@ -79,8 +80,10 @@ class Reader:
         self, start_delimiter: str = START, end_delimiter: str = END, *, whole: bytes | None = None
     ) -> None:
         check_delimiters(start_delimiter, end_delimiter)
-        self._mark, self._end = start_delimiter.encode(), end_delimiter.encode()
+        self._mark, self._line_mark = start_delimiter.encode(), f"\n{start_delimiter}".encode()
+        self._end, self._end_text = end_delimiter.encode(), end_delimiter
         self._heads = {name: self._mark + name.encode() for name in CLOSING}
+        self._plain_end = self._heads["END"] + self._end
         self._data: bytes | bytearray = bytearray() if whole is None else whole
         self._lines = Lines(self._data)
         self._final = False
@@ -88,7 +91,10 @@ class Reader:
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
-        self._opened = _Opened("", 0, 0, {})  # the open operation
+        self._name, self._start, self._line = "", 0, 0  # the open operation, where it is, and
+        self._attributes: dict[str, str] = {}  # what its marker says
+        self._texts: dict[str, str] = {}  # the texts that are complete, by the marker before them
+        self._text_start = 0  # of the text that is not
         self._block: _OpenBlock | None = None
         self._blocks: list[Block] = []
         self._complete: list[Operation] = []  # since the last feed
@@ -125,51 +131,56 @@ class Reader:
             self._fatal = too_large()
 
     def _advance(self) -> None:
-        """Handle every marker line that is complete."""
+        """Handle every line that is complete and starts with the start delimiter."""
         try:
-            while (line := self._next_line()) is not None:
-                self._handle(*line)
+            while (at := self._next_line()) is not None:
+                end = self._line_end(at)
+                if end is None:
+                    return
+                if self._state in COUNTING:
+                    self._handle_in_content(at, end)
+                else:
+                    self._handle_outside(at, end)
         except _FatalError as fatal:
             self._fatal = Problem("malformed_csl", f"Line {fatal.line}: {fatal.message}", fatal.line)
 
-    def _next_line(self) -> tuple[int, int] | None:
-        """Return the next line that starts with the start delimiter: where it starts and ends."""
-        at = self._candidate if self._candidate is not None else self._find_line()
-        if at is None:
-            return None
-        newline = self._data.find(b"\n", max(at, self._seen))
-        if newline < 0 and not self._final:
-            self._candidate, self._seen = at, len(self._data)
-            return None
-        end = len(self._data) if newline < 0 else newline
-        self._candidate, self._seen = None, end
-        return at, end
-
-    def _find_line(self) -> int | None:
-        data, mark = self._data, self._mark
-        if self._seen == 0 and data.startswith(mark):
+    def _next_line(self) -> int | None:
+        if self._candidate is not None:
+            return self._candidate
+        seen = self._seen
+        if seen == 0 and self._data.startswith(self._mark):
             return 0
-        at = data.find(b"\n" + mark, self._seen)
+        at = self._data.find(self._line_mark, seen)
         if at >= 0:
             return at + 1
-        if self._seen or len(data) > len(mark):  # else the first line may still become a marker
-            self._seen = max(self._seen, len(data) - len(mark), 1)
+        if seen or len(self._data) > len(self._mark):  # else the first line may still become a marker
+            self._seen = max(seen, len(self._data) - len(self._mark), 1)
         return None
 
-    def _handle(self, at: int, end: int) -> None:
-        if self._state in COUNTING:
-            self._handle_in_content(at, end)
-        else:
-            name, rest = self._parse_marker(at, end)
-            if name in OPENING:
-                self._open(name, rest, at, end)
-            else:
-                self._close_outside(name, rest, at)
+    def _line_end(self, at: int) -> int | None:
+        """Return where the line ends; None where more of it may come."""
+        data, seen = self._data, self._seen
+        end = data.find(b"\n", max(at, seen))
+        if end < 0:
+            if not self._final:
+                self._candidate, self._seen = at, len(data)
+                return None
+            end = len(data)
+        self._candidate, self._seen = None, end
+        return end
 
     def _handle_in_content(self, at: int, end: int) -> None:
-        for name in COUNTING[self._state or ""]:
+        state = self._state
+        if (
+            state not in NO_END
+            and end - at == len(self._plain_end)
+            and self._data.startswith(self._plain_end, at)
+        ):
+            self._end_content("END", at, end)  # the usual case, settled without parsing it
+            return
+        for name in COUNTING[state or ""]:
             if self._counts(name, at, end):
-                if not self._is_plain(name, at, end) and self._parse_marker(at, end) != (name, ""):
+                if self._parse_marker(at, end) != (name, ""):
                     self._fail(at, f"{name} marker cannot have attributes")
                 self._end_content(name, at, end)
                 return
@@ -182,10 +193,21 @@ class Reader:
             data.startswith(self._end, after) or after >= end or data[after] in b" \t"
         )
 
-    def _is_plain(self, name: str, at: int, end: int) -> bool:
-        """Whether the line is just this marker: the usual case, settled without parsing it."""
-        after = at + len(self._heads[name])
-        return end - after == len(self._end) and self._data.startswith(self._end, after)
+    def _handle_outside(self, at: int, end: int) -> None:
+        name, rest = self._parse_marker(at, end)
+        if name in OPENING:
+            self._open(name, rest, at, end)
+        elif name not in CLOSING:
+            self._fail(at, f"Unknown operation: {name}")
+        elif rest:
+            self._fail(at, f"{name} marker cannot have attributes")
+        elif name != "END":
+            self._fail(at, f"{name} marker not valid in {self._state or 'null'} operation")
+        elif not self._block:
+            self._fail(at, "END marker without active operation")
+        else:
+            self._blocks.append(self._block.closed())
+            self._block = self._state = None
 
     def _parse_marker(self, at: int, end: int) -> tuple[str, str]:
         """Split a marker line into the name and the text of the attributes."""
@@ -193,54 +215,41 @@ class Reader:
         last = self._data.rfind(self._end, first, end)
         if last < 0:
             self._fail(at, "Malformed marker")
-        if self._data[last + len(self._end) : end].strip(b" \t"):
+        if last + len(self._end) < end and self._data[last + len(self._end) : end].strip(b" \t"):
             self._fail(at, "Content not allowed on marker line")
         body = self._data[first:last].decode()
-        if not (body[:1].isascii() and body[:1].isalpha()):
+        if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
             self._fail(at, "Malformed marker")
-        name, rest = _split_name(body)
-        if self._end.decode() in name:
+        name = body.partition(" ")[0].partition("\t")[0]
+        if self._end_text in name:
             self._fail(at, "Content not allowed on marker line")
-        return name, rest
+        return name, body[len(name) :].rstrip(BLANKS)
 
     def _open(self, name: str, rest: str, at: int, end: int) -> None:
         if name == "TASKS" and self._block:
             self._fail(at, "TASKS cannot be nested")
-        attributes = self._attributes(rest, at) if rest else {}
+        attributes = read_attributes(rest)
+        if isinstance(attributes, str):
+            self._fail(at, attributes)
         line = self._lines.line(at)
         if name == "TASKS":
             version = attributes.get("version")
             if version is not None and version not in CSL_VERSIONS:
                 self._fail(at, f"Unsupported version: {version}")
             self._block = _OpenBlock(line, version)
-        else:
-            self._opened = _Opened(name, line, at, attributes)
-            self._opened.texts.append((name, end + 1))
+        self._name, self._start, self._line = name, at, line
+        self._attributes, self._texts, self._text_start = attributes, {}, end + 1
         self._state = name
 
-    def _close_outside(self, name: str, rest: str, at: int) -> None:
-        if name not in CLOSING:
-            self._fail(at, f"Unknown operation: {name}")
-        if rest:
-            self._fail(at, f"{name} marker cannot have attributes")
-        if name != "END":
-            self._fail(at, f"{name} marker not valid in {self._state or 'null'} operation")
-        if not self._block:
-            self._fail(at, "END marker without active operation")
-        self._blocks.append(self._block.closed())
-        self._block = self._state = None
-
     def _end_content(self, name: str, at: int, end: int) -> None:
-        opened = self._opened
-        part, start = opened.texts[-1]
-        opened.contents[part] = self._text(start, at - 1)
+        self._texts[self._state or ""] = self._text(self._text_start, at - 1)
+        self._text_start = end + 1
         if name != "END":
-            opened.texts.append((name, end + 1))
             self._state = name
             return
         if self._state == "SEARCH":
             self._fail(at, "SEARCH requires a REPLACE marker before END")
-        operation = opened.operation(end, self._block.line if self._block else None)
+        operation = self._operation(end)
         self._count += 1
         self._complete.append(operation)
         if self._block:
@@ -256,20 +265,22 @@ class Reader:
         with memoryview(self._data) as view:
             return str(view[start:end], "utf-8")
 
-    def _attributes(self, rest: str, at: int) -> dict[str, str]:
-        found = read_attributes(rest)
-        if isinstance(found, str):
-            self._fail(at, found)
-        return found
+    def _operation(self, end: int) -> Operation:
+        name, fields, complaints = BUILDERS[self._name](self._attributes, self._texts)
+        problems: tuple[Problem, ...] = ()
+        if complaints:
+            block_line = self._block.line if self._block else None
+            problems = tuple(
+                Problem("invalid_operation", message, self._line, None, name, field, block_line)
+                for field, message in complaints
+            )
+        return Operation(name, self._line, fields, self._attributes, problems, (self._start, end))
 
     def _unterminated(self) -> None:
-        in_operation = self._state in COUNTING
-        name, line = (self._opened.name, self._opened.line) if in_operation else ("TASKS", self._block_line())
+        inside = self._block and self._state == "TASKS"
+        name, line = ("TASKS", self._block.line) if self._block and inside else (self._name, self._line)
         message = f"Line {line}: Unterminated {name} operation{cut_off(self._count)}"
         self._fatal = Problem("malformed_csl", message, line)
-
-    def _block_line(self) -> int:
-        return self._block.line if self._block else 0
 
     def _fail(self, at: int, message: str) -> NoReturn:
         raise _FatalError(self._lines.line(at), message)
@@ -292,24 +303,6 @@ class _OpenBlock:
 
     def closed(self) -> Block:
         return Block(self.line, self.version, False, tuple(self.operations))
-
-
-class _Opened:
-    """An operation that is not closed yet: its marker, and the texts between its markers."""
-
-    def __init__(self, name: str, line: int, at: int, attributes: dict[str, str]) -> None:
-        self.name, self.line, self.at, self.attributes = name, line, at, attributes
-        self.texts: list[tuple[str, int]] = []  # where the text after each marker starts
-        self.contents: dict[str, str] = {}
-
-    def operation(self, end: int, block_line: int | None) -> Operation:
-        build = BUILDERS[self.name]
-        name, fields, complaints = build(self.attributes, self.contents)
-        problems = tuple(
-            Problem("invalid_operation", message, self.line, None, name, field, block_line)
-            for field, message in complaints
-        )
-        return Operation(name, self.line, fields, self.attributes, problems, (self.at, end))
 
 
 Built = tuple[str, dict[str, "Any"], list[tuple[str, str]]]
@@ -372,11 +365,10 @@ def _take_path(
     key: str, name: str, attributes: dict[str, str], fields: dict[str, Any], complaints: list[tuple[str, str]]
 ) -> None:
     path = attributes.pop(key)
-    complaint = path_complaint(path)
-    if complaint:
-        complaints.append((key, f"Invalid value for '{key}': {complaint}"))
-    else:
+    if path.isprintable() or not (complaint := path_complaint(path)):
         fields[name] = path
+    else:
+        complaints.append((key, f"Invalid value for '{key}': {complaint}"))
 
 
 def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
@@ -388,52 +380,36 @@ def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list
         complaints.append(("search", "Empty search pattern not allowed"))
 
 
-def _split_name(body: str) -> tuple[str, str]:
-    name = body.partition(" ")[0].partition("\t")[0]
-    return name, body[len(name) :].rstrip(BLANKS)
-
-
 def read_attributes(text: str) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
     found: dict[str, str] = {}
-    at = 0
-    while at < len(text):
+    at, size = 0, len(text)
+    while at < size:
         start = _skip_blanks(text, at)
-        if start == len(text):
-            break
         if start == at:
             return "Invalid attribute syntax"
-        at = _read_attribute(text, start, found)
-        if isinstance(at, str):
-            return at
+        equals = text.find("=", start)
+        key = text[start : equals if equals >= 0 else size].rstrip(BLANKS)
+        if not key:
+            return "Invalid attribute syntax"
+        if equals < 0 or " " in key or "\t" in key:
+            return "Expected '=' after attribute name"
+        opening = _skip_blanks(text, equals + 1)
+        quote = text[opening : opening + 1]
+        if quote not in ("'", '"'):
+            return "Unquoted attribute value" if quote else "Missing attribute value"
+        closing = _closing_quote(text, opening + 1, quote)
+        if closing < 0:
+            return "Unterminated quoted value"
+        if key in found:
+            return f"Duplicate attribute: {key}"
+        found[key] = _unescape(text[opening + 1 : closing], quote)
+        at = closing + 1
     return found
 
 
-def _read_attribute(text: str, at: int, found: dict[str, str]) -> Any:
-    """Read the attribute at this place into `found`; return the place after it, or the fatal message."""
-    equals, size = text.find("=", at), len(text)
-    key = text[at : equals if equals >= 0 else size].rstrip(BLANKS)
-    if not key:
-        return "Invalid attribute syntax"
-    if equals < 0 or " " in key or "\t" in key:
-        return "Expected '=' after attribute name"
-    at = _skip_blanks(text, equals + 1)
-    if at == size:
-        return "Missing attribute value"
-    quote = text[at]
-    if quote not in "\"'":
-        return "Unquoted attribute value"
-    end = _closing_quote(text, at + 1, quote)
-    if end < 0:
-        return "Unterminated quoted value"
-    if key in found:
-        return f"Duplicate attribute: {key}"
-    found[key] = _unescape(text[at + 1 : end], quote)
-    return end + 1
-
-
 def _skip_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at] in BLANKS:
+    while text[at : at + 1] in (" ", "\t"):
         at += 1
     return at
 
@@ -442,6 +418,8 @@ def _closing_quote(text: str, start: int, quote: str) -> int:
     """Return where the value ends: at a quote behind an even number of backslashes; -1 if it does not."""
     since = start
     while (at := text.find(quote, since)) >= 0:
+        if text[at - 1] != "\\":
+            return at
         before = text[since:at]
         if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
             return at

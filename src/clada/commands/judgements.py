@@ -1,0 +1,60 @@
+"""What can become of a command: carried out by clada, started as it is, asked about, or refused."""
+
+from __future__ import annotations
+
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Allowed(Value):
+    """A real program to start, once its paths were found to be in the workspace.
+
+    `argv` starts with the program's bare name; for git, its subcommand follows. `paths` are all operands and
+    option values that name files, or might: something that does not exist is the program's own trouble.
+    """
+
+    program: str
+    argv: tuple[str, ...]
+    paths: tuple[str, ...]
+    exit_meanings: Mapping[int, str]
+    whole_repository: bool
+
+
+class BuiltIn(Value):
+    """A command that clada carries out itself: its options by letter, or long name where there is no letter.
+
+    An option is True or its value; they stand in the order in which they were last given.
+    """
+
+    name: str
+    options: Mapping[str, str | bool]
+    operands: tuple[str, ...]
+
+
+class NeedsApproval(Value):
+    """A command that runs once its exact text is approved, and why it does not run without."""
+
+    reason: str
+
+
+class Refused(Value):
+    """A command that nobody is asked about: it cannot work, approved or not."""
+
+    type: str
+    message: str
+
+
+Judgement = Allowed | BuiltIn | NeedsApproval | Refused
+
+
+def needs_approval(reason: str) -> NeedsApproval:
+    """Say why a command does not run without asking, and what would let it."""
+    return NeedsApproval(f"{reason}; approving the exact command would allow it")
+
+
+def unknown(name: str, word: str) -> NeedsApproval:
+    """Say which argument is not in the table."""
+    return needs_approval(f"`{word}` is not among the arguments of {name} that run without asking")

@@ -1,0 +1,146 @@
+"""Decides whether a command is built in, allowed, or needs a person's approval: by the table, default deny."""
+
+from __future__ import annotations
+
+from clada.commands.arguments import DASHES, Given, arguments
+from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval, unknown
+from clada.commands.kinds import paths_of
+from clada.commands.modes import read_mode
+from clada.commands.programs import ALLOWED, BUILT_IN, Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from clada.commands.judgements import Judgement
+
+_PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text like any other
+
+
+def judge(words: Sequence[str]) -> Judgement:
+    """Return what is to be done with a command, given as its words."""
+    if not words or not words[0]:
+        return Refused("command_not_allowed", "the command is blank: name a program")
+    name, rest = _row_of(list(words))
+    row = BUILT_IN.get(name) or ALLOWED.get(name)
+    if row is None:
+        return needs_approval(f"`{name}` is not among the commands that run without asking")
+    if name.startswith("git ") and "--help" in rest:
+        return needs_approval("`--help` opens a manual page")
+    given: list[Given] = []
+    for part in arguments(name, row, rest):
+        if not isinstance(part, Given):
+            return part
+        given.append(part)
+    return _judgement(name, row, given)
+
+
+def _row_of(words: list[str]) -> tuple[str, list[str]]:
+    """Return the name under which the command stands in the table, if it does, and the words that follow."""
+    if words[0] == "git":
+        while words[1:2] == ["--no-pager"]:
+            del words[1]
+        if words[1:] == ["stash"] or (words[1:2] == ["stash"] and words[2].startswith("-")):
+            words.insert(2, "push")
+    length = 1 if words[0] != "git" else 3 if words[1:2] == ["stash"] else 2
+    return _name(words[:length]), words[length:]
+
+
+def _name(words: list[str]) -> str:
+    """Join the words of a command's name; `'git log'`, one word with a blank, is not git's."""
+    return " ".join(f"'{word}'" if " " in word else word for word in words)
+
+
+def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
+    """Check all values and operands, and say how the command is carried out."""
+    paths: list[str] = []
+    for part, kind in _kinds(row, given):
+        value = part.value or ""
+        found = paths_of(kind, value) if kind else None
+        if kind == "MODE" and read_mode(value) is None:
+            return Refused("exec_failed", f"{name}: invalid mode: '{value}'")
+        if found is None or (value == "-" and part.option is None and kind not in _PLAIN_DASH):
+            return unknown(name, part.shown)
+        paths.extend(found)
+    operands = _operands(given)
+    lacking = _lacking(name, row, given, operands)
+    if lacking:
+        return lacking
+    if name in BUILT_IN:
+        return BuiltIn(name, _normalised(row, given), operands)
+    argv = _ARGV.get(row.syntax, _in_order)(name, row, given)
+    return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
+
+
+def _operands(given: list[Given]) -> tuple[str, ...]:
+    return tuple([part.value for part in given if part.option is None and part.value is not None])
+
+
+def _lacking(name: str, row: Program, given: list[Given], operands: tuple[str, ...]) -> NeedsApproval | None:
+    """Return what is missing beside the operands, or where they are not there."""
+    if row.operands.endswith("+") and not operands:
+        return needs_approval(f"{name} without a file reads standard input, which is empty")
+    if operands and row.operands_need:
+        names = {word for part in given if part.option for word in part.option.names}
+        if names.isdisjoint(row.operands_need.split()):
+            return needs_approval(f"`{operands[0]}` makes {name} change something")
+    return None
+
+
+def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None]]:
+    """Pair each value and operand with its kind; None where there is one operand too many."""
+    expected = _operand_kinds(row, given)
+    dashes = False
+    for part in given:
+        if part is DASHES:
+            dashes = True
+        elif part.option is None:
+            kind = next(expected, None)
+            yield part, "PATHSPEC" if kind == "REVISION" and dashes else kind
+        elif part.value is not None:
+            yield part, part.option.kind
+
+
+def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
+    names = {word for part in given if part.option for word in part.option.names}
+    for item in row.operands.split():
+        kind, _slash, replaced_by = item.rstrip("?*+").partition("/")
+        if replaced_by not in names:
+            yield kind
+        while item[-1] in "*+":
+            yield kind
+
+
+def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
+    options: dict[str, str | bool] = {}
+    rivals = row.last_wins.split()
+    for part in given:
+        if part.option:
+            for key in rivals if part.option.key in rivals else (part.option.key,):
+                options.pop(key, None)
+            options[part.option.key] = True if part.value is None else part.value
+    return options
+
+
+def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
+    """Pass options, `--`, operands, so that no setting can make the program see an operand as an option."""
+    options = [word for part in given if part.option for word in part.words]
+    operands = _operands(given)
+    dashes = ("--",) if operands else ()
+    return (name, *row.always, *options, *dashes, *operands)
+
+
+def _in_order(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
+    return (*name.split(), *row.always, *(word for part in given for word in part.words))
+
+
+def _stash_argv(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
+    """Name what is put away, so that clada's own directory never is."""
+    options = [word for part in given if part.option for word in part.words]
+    return (*name.split(), *options, "--", *(_operands(given) or (":/",)), *row.closing)
+
+
+_ARGV: dict[str, Callable[[str, Program, list[Given]], tuple[str, ...]]] = {
+    "getopt": _options_first,
+    "stash": _stash_argv,
+}

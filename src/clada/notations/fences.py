@@ -1,0 +1,78 @@
+"""Fenced blocks of Markdown: where one with a certain tag opens, and where it closes.
+
+    opening = [blanks | list item] (``` | ~~~, or longer) [blanks] tag [blanks anything] line break
+    closing = [blanks] the same characters, at least as many [blanks] line break
+
+What encloses a fence does not matter, as it does not for the other signs of operations.
+"""
+
+from __future__ import annotations
+
+import re
+from heapq import merge
+
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match, Pattern
+
+# All possessive, so that no input makes them go back.
+_OPENING = rb"(`{3,}+|~{3,}+)[ \t]*+(?i:%s)(?:[ \t][^\n]*+)?(?:\n|\Z)"
+_CLOSING = rb"%s%s*+[ \t]*+(?=\n|\Z)"
+_BLANKS = re.compile(rb"[ \t]*+")
+_BLANKS_OR_ITEM = re.compile(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?")
+
+
+class Fence(Value):
+    """A fenced block."""
+
+    start: int  # where its content starts
+    close: int | None  # where the line starts that closes it
+    mark: bytes  # what closes it, or more of the same
+    indent: bytes  # what each of its lines starts with
+
+
+def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
+    """Yield the fenced blocks with this tag, one after the other."""
+    opening = re.compile(_OPENING % tag.encode())
+    openings = [lines_with(mark, opening, data, start, end, _BLANKS_OR_ITEM) for mark in (b"```", b"~~~")]
+    for line, match in merge(*openings, key=_line):
+        if line < start:
+            continue  # inside of the one before
+        mark = match.group(1)
+        close = next((at for at, _ in lines_with(mark, closing(mark), data, match.end(), end)), None)
+        yield Fence(match.end(), close, mark, _indent(data[line : match.start()]))
+        if close is None:
+            return
+        start = close + 1
+
+
+def _indent(before: bytes) -> bytes:
+    """Return the indentation of a block that opens after this: a list item's text is indented by blanks."""
+    return b" " * len(before) if before.strip() else before
+
+
+def _line(found: tuple[int, Match[bytes]]) -> int:
+    return found[0]
+
+
+def closing(mark: bytes) -> Pattern[bytes]:
+    """Return the pattern of what closes a fence that this mark opened."""
+    return re.compile(_CLOSING % (mark, mark[:1]))
+
+
+def lines_with(
+    head: bytes, pattern: Pattern[bytes], data: bytes, start: int, end: int, before: Pattern[bytes] = _BLANKS
+) -> Iterator[tuple[int, Match[bytes]]]:
+    """Yield the lines, from `start` on, in which the pattern matches where this head of it first stands.
+
+    Only blanks may come before it.
+    """
+    while (at := data.find(head, start, end)) >= 0:
+        line = max(data.rfind(b"\n", start, at) + 1, start)
+        match = pattern.match(data, at, end) if before.fullmatch(data, line, at) else None
+        if match:
+            yield line, match
+        start = data.find(b"\n", at, end) + 1 or end

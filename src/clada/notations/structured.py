@@ -1,0 +1,253 @@
+"""What JSON and TOML share: from tasks with their places to operations, blocks and a plan."""
+
+from __future__ import annotations
+
+from clada.grammar import (
+    BLOCK_VERSIONS,
+    DEFAULTS,
+    MAX_COUNT_DIGITS,
+    OPERATIONS,
+    WRONG_COUNT,
+    Field,
+    path_complaint,
+)
+from clada.model import Block, Operation, Plan
+from clada.notations.places import Lines
+from clada.problems import Problem, cut_off
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+MAX_DEPTH = 32
+MAX_TASKS = 100_000
+MAX_VALUES = 1_000_000  # in one document: ten for each task
+LONGEST_SHOWN = 60  # characters of a name or a version in a message
+
+UNKNOWN = "unknown"  # the name of an operation whose action is missing
+ALIASES = {"find": "search", "cmd": "command"}
+RANGE = {"search_start", "search_end"}
+EMPTY = {
+    "search": "Empty search text not allowed",
+    "search_start": "Empty search_start text not allowed",
+    "search_end": "Empty search_end text not allowed",
+    "command": "Empty command not allowed",
+}
+# What an operation of an unknown action is listed with: any field there is, and none of them is missing.
+ANY_FIELDS = tuple(
+    {field.name: field.but(required=False) for fields in OPERATIONS.values() for field in fields}.values()
+)
+
+
+class Other:
+    """Stands for a value that no field takes: a list, an object, null, a date."""
+
+
+OTHER = Other()
+
+
+class Task(Value):
+    """One task of a document: where it stands, and its members, each a value and its place.
+
+    Where something else stands in the task's place, it has no members.
+    """
+
+    start: int
+    end: int
+    members: Mapping[str, tuple[Any, int]] | None
+
+
+class Malformed(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
+    """Ends the reading of a document that cannot be read reliably."""
+
+    def __init__(self, message: str, offset: int, *, cut: bool = False, version: bool = False) -> None:
+        super().__init__(message)
+        self.message, self.offset = message, offset
+        self.cut = cut  # the text ends too soon
+        self.version = version  # it is about a version
+
+
+class Draft:
+    """A plan in the making: the blocks so far, and the operations of the open one."""
+
+    def __init__(self, notation: str, data: bytes) -> None:
+        self.notation, self.data = notation, data
+        self._lines = Lines(data)
+        self._blocks: list[Block] = []
+        self._block_line: int | None = None
+        self._operations: list[Operation] = []
+        self._tasks = 0
+
+    def open_block(self, offset: int) -> None:
+        """Begin a block at this place."""
+        if len(self._blocks) >= MAX_TASKS:
+            raise Malformed(f"More than {MAX_TASKS:,} blocks", offset)
+        self._block_line = self._lines.line(offset)
+
+    def close_block(self, version: str | None) -> None:
+        """End the open block."""
+        self._blocks.append(Block(self._block_line or 1, version, False, tuple(self._operations)))
+        self._block_line, self._operations = None, []
+
+    def expect_task(self, offset: int) -> None:
+        """Refuse a task too many, before it is read."""
+        self._tasks += 1
+        if self._tasks > MAX_TASKS:
+            raise Malformed(f"More than {MAX_TASKS:,} tasks", offset)
+
+    def add(self, task: Task) -> None:
+        """Add a task to the open block."""
+        self._operations.append(self._operation(task))
+
+    def add_standalone(self, task: Task, version: str | None) -> None:
+        """Add a task that is a block of its own."""
+        operation = self._operation(task)
+        self._blocks.append(Block(operation.line, version, True, (operation,)))
+
+    def _operation(self, task: Task) -> Operation:
+        return operation(task, self.data, self._lines.line(task.start), self._block_line)
+
+    def plan(self, trouble: Malformed | None = None) -> Plan:
+        """Return the plan; with trouble, of what was complete before it."""
+        if self._operations:
+            self.close_block(None)
+        fatal = self._fatal(trouble) if trouble else None
+        return Plan(self.notation, tuple(self._blocks), fatal, source=self.data)
+
+    def _fatal(self, trouble: Malformed) -> Problem:
+        line = self._lines.line(trouble.offset)
+        if trouble.version:
+            return Problem("unsupported_version", f"Line {line}: {trouble.message}", line)
+        column = self._lines.column(trouble.offset)
+        clause = cut_off(sum(len(block.operations) for block in self._blocks)) if trouble.cut else ""
+        message = f"Line {line}, column {column}: {trouble.message}{clause}"
+        return Problem(f"malformed_{self.notation}", message, line, column)
+
+
+def checked_version(value: Any, offset: int) -> str:
+    """Return a block's version, if it is one of those there are."""
+    if isinstance(value, str) and value in BLOCK_VERSIONS:
+        return value
+    shown = shortened(value) if isinstance(value, str) else f"{_shown(value)} (must be a string)"
+    raise Malformed(f"Unsupported version: {shown}", offset, version=True)
+
+
+def _shown(value: Any) -> str:
+    return "a value" if isinstance(value, Other) else str(value).lower()
+
+
+def shortened(text: str) -> str:
+    """Return a text from the document as a message shows it."""
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def operation(task: Task, data: bytes, line: int, block_line: int | None) -> Operation:
+    """Make an operation of a task, with all that is wrong with it."""
+    members = task.members or {}
+    name, complaints = _action(task)
+    given = _Given(members, OPERATIONS.get(name, ANY_FIELDS))
+    fields = given.fields(DEFAULTS.get(name, {}))
+    if name in OPERATIONS:
+        complaints += given.complaints
+    problems = []
+    for message, field in complaints:
+        place = members[field][1] if field in members else task.start
+        at = line + data.count(b"\n", task.start, place)
+        problems.append(Problem("invalid_operation", message, at, None, name, field, block_line))
+    return Operation(name, line, fields, given.others, tuple(problems), (task.start, task.end))
+
+
+def _action(task: Task) -> tuple[str, list[tuple[str, str | None]]]:
+    """Return the operation's name, whether there is such an operation or not, and what is wrong with it."""
+    if task.members is None:
+        return UNKNOWN, [("Invalid task: must be an object with an 'action'", None)]
+    action = task.members.get("action", ("", 0))[0]
+    if not isinstance(action, str):
+        return UNKNOWN, [("Invalid value for 'action': must be a string", "action")]
+    if not action:
+        return UNKNOWN, [("Missing required field 'action'", "action")]
+    return action, [] if action in OPERATIONS else [(f"Unknown action: {shortened(action)}", "action")]
+
+
+class _Given:
+    """What a task gives: the fields that an operation has, under their names as written, and other texts."""
+
+    def __init__(self, members: Mapping[str, tuple[Any, int]], fields: tuple[Field, ...]) -> None:
+        self.complaints: list[tuple[str, str | None]] = []  # each with the field as written
+        self._members, self._fields = members, fields
+        self._names: dict[str, list[str]] = {field.name: [] for field in fields}
+        self.others: dict[str, str] = {}
+        for written, (value, _place) in members.items():
+            name = ALIASES.get(written, written)
+            if name in self._names:
+                self._names[name].append(written)
+            elif isinstance(value, str) and name != "action":
+                self.others[written] = value
+        self._given = {name for name, names in self._names.items() if names}
+
+    def fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that are fine, with the defaults of those not given; complain of the others."""
+        fine: dict[str, Any] = {}
+        for field in self._fields:
+            complaint = self._complaint(field)
+            if complaint:
+                self.complaints.append((complaint, (self._names[field.name] or [field.name])[-1]))
+            elif field.name in self._given:
+                fine[field.name] = self._members[self._names[field.name][0]][0]
+            elif field.name in defaults:
+                fine[field.name] = defaults[field.name]
+        return fine
+
+    def _complaint(self, field: Field) -> str | None:
+        names = self._names[field.name]
+        if not names:
+            return f"Missing required field '{field.name}'" if _required(field, self._given) else None
+        if len(names) > 1:
+            return f"'{names[0]}' and '{names[1]}' are the same field: give one of them"
+        value = self._members[names[0]][0]
+        if value == "" and field.kind == "path" and field.required:
+            return f"Missing required field '{field.name}'"
+        wrong = _wrong(field, value, names[0])
+        if not wrong and field.name == "search" and self._given & RANGE:
+            return f"'{names[0]}' and 'search_start' with 'search_end' exclude each other: give one of the two"
+        return wrong
+
+
+def _required(field: Field, given: set[str]) -> bool:
+    """Whether a field must be there: either `search`, or the two ends of a range."""
+    if field.name == "search":
+        return field.required and not given & RANGE
+    if field.name in RANGE:
+        return bool(given & RANGE) and "search" not in given
+    return field.required
+
+
+def _wrong(field: Field, value: Any, written: str) -> str | None:
+    """Return what is wrong with a field's value, or None."""
+    if field.kind == "count":
+        return None if _is_count(value) else WRONG_COUNT
+    complaint = _KINDS[field.kind](value)
+    if complaint:
+        return f"Invalid value for '{written}': {complaint}"
+    return EMPTY.get(field.name) if value == "" else None
+
+
+def _is_count(value: Any) -> bool:
+    return value == "all" or (type(value) is int and 0 < value < 10**MAX_COUNT_DIGITS)
+
+
+def _text_complaint(value: Any) -> str | None:
+    return None if isinstance(value, str) else "must be a string"
+
+
+def _path_complaint(value: Any) -> str | None:
+    return path_complaint(value) if isinstance(value, str) else "must be a string"
+
+
+def _flag_complaint(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "must be a boolean"
+
+
+_KINDS = {"text": _text_complaint, "path": _path_complaint, "flag": _flag_complaint}

@@ -1,0 +1,60 @@
+"""The built-in commands: done by clada itself, so that its rules and dry runs hold for them by construction.
+
+One module a command, or a kin of them; one row in the table.
+"""
+
+from __future__ import annotations
+
+from clada.operations.builtins.faults import Fault
+from clada.operations.builtins.job import Job
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clada.commands.policy import BuiltIn
+    from clada.model import Change
+    from clada.world.paths import Parts
+    from clada.world.tree import Files
+
+# Where each command is: a function of its own name in this module.
+MODULES = {
+    "mv": "mv",
+    "rm": "rm",
+    "cp": "cp",
+    "mkdir": "mkdir",
+    "touch": "touch",
+    "chmod": "chmod",
+    "cd": "plain",
+    "pwd": "plain",
+    "echo": "plain",
+    "true": "plain",
+    "false": "plain",
+}
+
+
+class Ran(Value):
+    """How a built-in command went; `here` is the directory for the next one."""
+
+    exit_code: int
+    here: Parts
+    changes: tuple[Change, ...] = ()
+
+
+def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> Ran:
+    """Carry out a command in a directory; a rule that it breaks is raised as Trouble."""
+    job = Job(command, files, here, emit)
+    try:
+        _find(command.name)(job)
+    except Fault as fault:
+        job.complain(fault)
+    return Ran(job.exit_code, job.here, tuple(job.changes))
+
+
+def _find(name: str) -> Callable[[Job], None]:
+    """Return what carries out the command of this name; it is loaded when it is first needed."""
+    from importlib import import_module
+
+    command: Callable[[Job], None] = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    return command

@@ -1,0 +1,179 @@
+"""cp: files and, with -r, directories are copied; links neither as source nor as destination."""
+
+from __future__ import annotations
+
+from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
+from clada.operations.builtins.job import Job, Place, refuse_special
+from clada.operations.builtins.modes import PERMISSIONS, umask
+from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.operations.builtins.pairs import Pair
+    from clada.world.entries import Entry
+    from clada.world.paths import Parts
+
+    # What to copy below a source, by the rest of its path: the source itself first, which is ().
+    Items = list[tuple[Parts, Entry]]
+
+PRESERVABLE = ("mode", "timestamps", "ownership", "links", "context", "xattr", "all")
+OWNER_ALL = 0o700
+
+
+class Manner(Value):
+    """How this cp copies."""
+
+    recursive: bool
+    mode: bool  # kept
+    times: bool  # kept
+    umask: int
+
+
+def cp(job: Job) -> None:
+    """Copy each source."""
+    manner = _manner(job)
+    copier = Copier(job, manner)
+    job.each(read_pairs(job), copier.check, copier.copy)
+
+
+def _manner(job: Job) -> Manner:
+    kept = set((job.value("preserve") or "").split(",")) - {""}
+    wrong = sorted(kept.difference(PRESERVABLE))
+    if wrong:
+        raise Fault(f"invalid argument {quoted(wrong[0])} for '--preserve'")
+    everything = job.has("p", "a") or "all" in kept or job.options.get("preserve") is True
+    return Manner(
+        recursive=job.has("r", "R", "a"),
+        mode=everything or "mode" in kept,
+        times=everything or "timestamps" in kept,
+        umask=umask(),
+    )
+
+
+class Copier:
+    """One cp at work."""
+
+    def __init__(self, job: Job, manner: Manner) -> None:
+        self.job, self.manner = job, manner
+        self._copied: set[Parts] = set()  # sources
+        self._made: set[Parts] = set()  # targets
+
+    def check(self, pair: Pair) -> Items:
+        """Return all that is to be copied: neither it nor what it replaces may be, or lie behind, a link."""
+        source, target = pair
+        entry = self.job.existing(source, f"cannot stat {source}")
+        refuse_special(source, entry)
+        target_entry(self.job, target)
+        if entry.kind != "directory":
+            return [((), entry)]
+        if not self.manner.recursive:
+            raise Fault(f"-r not specified; omitting directory {source}")
+        below = self.job.tree(source, f"cannot access {source}")
+        for rest, kind in below:
+            refuse_special(source.below(*rest), kind)
+            self._check_target(target.below(*rest))
+        return [((), entry), *reversed(below)]
+
+    def _check_target(self, target: Place) -> None:
+        refuse_special(target, self.job.entry(target, f"cannot stat {target}"))
+
+    def copy(self, pair: Pair, items: Items) -> None:
+        """Copy a source with all that is below it, and then give directories their final modes and times."""
+        source, target = pair
+        kind = items[0][1].kind
+        if source.parts in self._copied:
+            self.job.say(f"cp: warning: source {kind} {source} specified more than once")
+            return
+        self._refuse_itself(source, target, kind)
+        self._copied.add(source.parts)
+        made = self._copy_all(source, target, items)
+        for rest, entry in reversed(items):
+            if entry.kind == "directory" and rest in made:
+                self._finish(target.below(*rest), entry, new=made[rest])
+
+    @staticmethod
+    def _refuse_itself(source: Place, target: Place, kind: str) -> None:
+        if source.parts == target.parts:
+            raise Fault(f"{source} and {target} are the same file")
+        if kind == "directory" and target.parts[: len(source.parts)] == source.parts:
+            raise Fault(f"cannot copy a directory, {source}, into itself, {target}")
+
+    def _copy_all(self, source: Place, target: Place, items: Items) -> dict[Parts, bool]:
+        """Copy each item; return the directories that are there now, and whether they are new."""
+        made: dict[Parts, bool] = {}
+        for rest, entry in items:
+            if rest and rest[:-1] not in made:
+                continue  # what was to hold it could not be made, which has been said
+            try:
+                new = self._copy_one(source.below(*rest), target.below(*rest), entry)
+            except Fault as fault:
+                self.job.complain(fault)
+                continue
+            if entry.kind == "directory":
+                made[rest] = new
+            if new and not (rest and made[rest[:-1]]):  # what is in a new directory is new by that
+                self.job.changed(target.below(*rest), "created")
+        return made
+
+    def _copy_one(self, source: Place, target: Place, entry: Entry) -> bool:
+        """Copy one item; return whether there was nothing at the target before."""
+        there = target_entry(self.job, target)
+        if there:
+            if is_kept(self.job, entry, there):
+                return False
+            refuse_clash(source, entry, target, there)
+            if target.parts in self._made and entry.kind != "directory":
+                raise Fault(f"will not overwrite just-created {target} with {source}")
+        if entry.kind == "directory":
+            self._make(source, target, entry, there)
+        else:
+            self._write(source, target, entry, there)
+        return there is None
+
+    def _make(self, source: Place, target: Place, entry: Entry, there: Entry | None) -> None:
+        if there:
+            return
+        what = f"cannot create directory {target}"
+        self.job.make_sure_of_parent(target, what)
+        mode = entry.mode & PERMISSIONS | OWNER_ALL  # so that it can be filled
+        self.job.attempt(what, target, self.job.files.make, target.parts, mode)
+        self._tell(source, target)
+
+    def _write(self, source: Place, target: Place, entry: Entry, there: Entry | None) -> None:
+        files = self.job.files
+        what = f"cannot create regular file {target}"
+        if there is None:
+            self.job.make_sure_of_parent(target, what)
+            if target.slash:
+                raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+        data = self.job.attempt(f"cannot open {source} for reading", source, files.load, source.parts)
+        mode = None if there and not self.manner.mode else self._mode(entry)
+        self.job.attempt(what, target, files.store, target.parts, data, mode)
+        self._made.add(target.parts)
+        if there:
+            self.job.changed(target, "overwritten")
+        self._keep_times(target, entry)
+        self._tell(source, target)
+
+    def _mode(self, entry: Entry) -> int:
+        """Return the mode of a copy, in which setuid and its kin never are."""
+        return entry.mode & PERMISSIONS & ~(0 if self.manner.mode else self.manner.umask)
+
+    def _finish(self, target: Place, entry: Entry, *, new: bool) -> None:
+        """Give a directory its mode and times, now that nothing more is put in it."""
+        mode = self._mode(entry)
+        if self.manner.mode or (new and not entry.mode & OWNER_ALL == OWNER_ALL):
+            what = f"preserving permissions for {target}"
+            self._attempt(what, target, self.job.files.set_mode, target.parts, mode)
+        self._keep_times(target, entry)
+
+    def _keep_times(self, target: Place, entry: Entry) -> None:
+        if self.manner.times:
+            what = f"preserving times for {target}"
+            times = (entry.modified, entry.modified)
+            self.job.attempt(what, target, self.job.files.set_times, target.parts, *times)
+
+    def _tell(self, source: Place, target: Place) -> None:
+        if self.job.has("v"):
+            self.job.say(f"{source} -> {target}")

@@ -1,0 +1,71 @@
+"""mv: files, directories and links go to another place."""
+
+from __future__ import annotations
+
+from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
+from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.operations.builtins.job import Job, Place
+    from clada.operations.builtins.pairs import Pair
+    from clada.world.entries import Entry
+    from clada.world.paths import Parts
+
+
+def mv(job: Job) -> None:
+    """Move each source."""
+    arrived: set[Parts] = set()
+    job.each(read_pairs(job), lambda pair: _check(job, pair), lambda pair, entry: _move(job, pair, entry, arrived))
+
+
+def _check(job: Job, pair: Pair) -> Entry:
+    """Return what stands at the source, if it may be moved to its target."""
+    source, target = pair
+    entry = job.existing(source, f"cannot stat {source}")
+    job.refuse_taking(source)
+    if entry.kind == "directory":
+        job.tree(source, f"cannot move {source} to {target}")
+    target_entry(job, target)
+    return entry
+
+
+def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
+    source, target = pair
+    there = target_entry(job, target)
+    if source.parts == target.parts:
+        raise Fault(f"{source} and {target} are the same file")
+    if there:
+        if is_kept(job, entry, there):
+            return
+        refuse_clash(source, entry, target, there)
+        if target.parts in arrived:
+            raise Fault(f"will not overwrite just-created {target} with {source}")
+    _refuse_move(job, pair, entry, there)
+    _rename(job, source, target, entry)
+    arrived.add(target.parts)
+    job.changed(source, "removed")
+    job.changed(target, "moved")
+    if job.has("v"):
+        job.say(f"renamed {source} -> {target}")
+
+
+def _refuse_move(job: Job, pair: Pair, entry: Entry, there: Entry | None) -> None:
+    source, target = pair
+    what = f"cannot move {source} to {target}"
+    if source.name in (".", ".."):
+        raise Fault(f"{what}: Device or resource busy")
+    if target.parts[: len(source.parts)] == source.parts:
+        raise Fault(f"cannot move {source} to a subdirectory of itself, {target}")
+    if there is None:
+        job.make_sure_of_parent(target, what)
+        if target.slash and entry.kind != "directory":
+            raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+
+
+def _rename(job: Job, source: Place, target: Place, entry: Entry) -> None:
+    what = f"cannot move {source} to {target}"
+    job.attempt(what, source, job.files.rename, source.parts, target.parts)
+    # Of two hard links to one file, the system renames neither.
+    if entry.kind == "file" and job.entry(source, what) == entry:
+        raise Fault(f"{source} and {target} are the same file")

@@ -1,0 +1,70 @@
+"""What mv and cp have in common: where each source goes, and what may be replaced there."""
+
+from __future__ import annotations
+
+from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
+from clada.operations.builtins.job import Job, Place, refuse_link, refuse_special
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.world.entries import Entry
+
+    Pair = tuple[Place, Place]
+
+
+def read_pairs(job: Job) -> list[Pair]:
+    """Return each source with its target: the last operand, or in it if it is a directory."""
+    places = job.places()
+    if not places:
+        raise Fault("missing file operand")
+    if len(places) == 1:
+        raise Fault(f"missing destination file operand after {places[0]}")
+    *sources, target = places
+    if job.has("T"):
+        if len(sources) > 1:
+            raise Fault(f"extra operand {places[2]}")
+        return [(sources[0], target)]
+    entry = job.entry(target, f"target {target}")
+    refuse_link(target, entry)
+    if entry and entry.kind == "directory":
+        return [(source, _into(target, source)) for source in sources]
+    if len(sources) > 1:
+        why = NOT_A_DIRECTORY if entry else job.why_missing(target, f"target {target}")
+        raise Fault(f"target {target}: {why}")
+    return [(sources[0], target)]
+
+
+def _into(directory: Place, source: Place) -> Place:
+    """Return where a source goes in a directory; with `.` and `..`, what is in them is meant."""
+    if source.name in (".", ".."):
+        return Place(directory.below(".").text, directory.parts)
+    return directory.below(source.name)
+
+
+def target_entry(job: Job, target: Place) -> Entry | None:
+    """Return what stands where something shall go, or None; it must be something that may be replaced."""
+    what = f"cannot stat {target}"
+    entry = job.entry(target, what)
+    refuse_special(target, entry)
+    if entry is None:
+        if job.why_missing(target, what) == NOT_A_DIRECTORY:
+            raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+    elif target.slash and entry.kind != "directory":
+        raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+    return entry
+
+
+def is_kept(job: Job, entry: Entry, there: Entry) -> bool:
+    """Whether what stands at the target stays, by -n or, if it is not older, by -u."""
+    if job.has("u") and entry.kind != "directory" and there.modified >= entry.modified:
+        return True
+    never = [option for option in job.options if option in "fn"][-1:] == ["n"]
+    return never if job.name == "mv" else job.has("n") and entry.kind != "directory"
+
+
+def refuse_clash(source: Place, entry: Entry, target: Place, there: Entry) -> None:
+    """Fail where a directory would replace a file, or the other way round."""
+    if entry.kind == "directory" and there.kind != "directory":
+        raise Fault(f"cannot overwrite non-directory {target} with directory {source}")
+    if entry.kind != "directory" and there.kind == "directory":
+        raise Fault(f"cannot overwrite directory {target} with non-directory")

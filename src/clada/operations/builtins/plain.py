@@ -1,0 +1,52 @@
+"""cd, pwd, echo, true, false: the commands that change no file."""
+
+from __future__ import annotations
+
+from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
+from clada.operations.builtins.job import Job, Place, refuse_link, written
+from clada.world.paths import OUTSIDE
+
+GO_BACK = "-"
+
+
+def cd(job: Job) -> None:
+    """Change the directory for the rest of the run."""
+    if len(job.operands) > 1:
+        raise Fault("too many arguments")
+    if job.operands in ((), (GO_BACK,)):
+        raise Fault("needs a directory")
+    operand = job.operands[0]
+    nowhere = Place(operand, ())
+    parts = job.attempt(operand, nowhere, job.files.locate_directory, operand, job.here)
+    place = Place(operand or ".", parts)
+    entry = job.existing(place, operand)
+    refuse_link(place, entry)
+    if entry.kind != "directory":
+        raise Fault(f"{operand}: {NOT_A_DIRECTORY}")
+    job.here = parts
+
+
+def pwd(job: Job) -> None:
+    """Print the directory's whole path."""
+    if job.operands:
+        job.say("pwd: ignoring non-option arguments")
+    inside = job.here[:1] != (OUTSIDE,)
+    job.say("/".join((job.files.root.rstrip("/"), *job.here)) if inside else written(job.here))
+
+
+def echo(job: Job) -> None:
+    """Print the words, each line of them by itself."""
+    lines = " ".join(job.operands).split("\n")
+    if job.has("n") and not lines[-1]:
+        lines.pop()
+    for line in lines:
+        job.say(line)
+
+
+def true(_job: Job) -> None:
+    """Succeed."""
+
+
+def false(job: Job) -> None:
+    """Fail."""
+    job.exit_code = 1

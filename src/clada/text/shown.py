@@ -1,0 +1,37 @@
+"""Text from files, file names and commands, made safe to show: it cannot forge a line or steer a terminal."""
+
+from __future__ import annotations
+
+# First and last of each run of characters that move the cursor, start a line, turn the reading
+# direction or cannot be seen. Surrogates stand apart: they cannot even be written as UTF-8.
+_DISTURBING = (
+    (0x00, 0x08),  # C0 controls, around the tab
+    (0x0A, 0x1F),
+    (0x7F, 0x9F),  # DEL and the C1 controls, which some terminals obey like ESC sequences
+    (0xAD, 0xAD),  # soft hyphen
+    (0x61C, 0x61C),  # Arabic letter mark
+    (0x180E, 0x180E),  # Mongolian vowel separator
+    (0x200B, 0x200F),  # zero-width characters, direction marks
+    (0x2028, 0x202E),  # line and paragraph separators, bidi embeddings and overrides
+    (0x2060, 0x206F),  # word joiner, invisible operators, bidi isolates
+    (0xFEFF, 0xFEFF),  # BOM
+    (0xFFF9, 0xFFFB),  # interlinear annotations
+    (0x1BCA0, 0x1BCA3),  # shorthand format controls
+    (0x1D173, 0x1D17A),  # musical format controls
+    (0xE0000, 0xE007F),  # tags
+)
+_ESCAPES = {
+    code: chr(code).encode("unicode_escape").decode("ascii")
+    for first, last in _DISTURBING
+    for code in range(first, last + 1)
+}
+
+
+def shown(text: str) -> str:
+    """Return the text with every character escaped that could forge or disturb a line; a tab stays."""
+    if text.isprintable() or text.replace("\t", " ").isprintable():
+        return text
+    escaped = text.translate(_ESCAPES)
+    if escaped.isascii():
+        return escaped
+    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,117 @@
+"""The runs recorded in the git directory: one line when a run starts, one when it ends."""
+
+from __future__ import annotations
+
+import os
+
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.world.repository import Repository
+
+MAX_READ = 16 * 1024 * 1024  # bytes, from the end: older runs are left out
+MAX_TAIL = 256 * 1024  # bytes in which the last number is looked for
+MAX_PATHS = 1000  # that a line names
+UNKNOWN = "?"  # where no commit could be made
+ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"))
+
+
+class Run(Value):
+    """One recorded run. Its changes are those between two commits, in its workspace."""
+
+    number: int
+    when: str
+    what: str
+    prefix: str  # of its workspace, below the repository's root
+    before: str  # the commit that held the workspace as it was; empty where there was none
+    pre: str = ""  # the commit made before it, if any
+    ended: str = "killed"  # ok, failed, interrupted; or killed, where it never came to its end
+    after: str = UNKNOWN  # the commit that holds the workspace as the run left it
+    post: str = ""  # the commit made after it, if any
+    commands: bool = False  # whether it ran commands, which can do things that no commit shows
+    unrecorded: tuple[str, ...] = ()  # files that it touched and git ignores, or leaves to another repository
+
+    @property
+    def commits(self) -> tuple[str | None, str | None]:
+        """The commits that were made for it."""
+        return self.pre or None, self.post or None
+
+
+def runs(repository: Repository) -> list[Run]:
+    """Return the recorded runs of this workspace, newest first."""
+    found: dict[int, Run] = {}
+    for fields in _lines(repository, MAX_READ):
+        _take(fields, found)
+    return [run for run in reversed(found.values()) if run.prefix == repository.prefix]
+
+
+def start(repository: Repository, run: Run) -> Run:
+    """Record that a run starts, and return it with its number."""
+    numbers = [int(fields[1]) for fields in _lines(repository, MAX_TAIL) if fields[1].isdecimal()]
+    numbered = run.but(number=max(numbers, default=0) + 1)
+    fields = (str(numbered.number), run.when, run.what, run.prefix, run.before, run.pre)
+    _append(repository, ("start", *fields))
+    return numbered
+
+
+def end(repository: Repository, run: Run) -> None:
+    """Record how a run ended."""
+    fields = (str(run.number), run.ended, run.after, run.post, "commands" if run.commands else "files")
+    _append(repository, ("end", *fields, *run.unrecorded[:MAX_PATHS]))
+
+
+def _take(fields: list[str], found: dict[int, Run]) -> None:
+    """Add what a line says; one that was cut off, or that is not ours, says nothing."""
+    match fields:
+        case ["start", number, when, what, prefix, before, pre] if number.isdecimal():
+            found[int(number)] = Run(int(number), when, what, prefix, before, pre)
+        case ["end", number, ended, after, post, kind, *unrecorded] if number.isdecimal():
+            run = found.get(int(number))
+            if run is not None:
+                found[run.number] = run.but(
+                    ended=ended,
+                    after=after,
+                    post=post,
+                    commands=kind == "commands",
+                    unrecorded=tuple(unrecorded),
+                )
+
+
+def _path(repository: Repository) -> str:
+    return os.path.join(repository.git_dir, "clada", "history")
+
+
+def _lines(repository: Repository, limit: int) -> list[list[str]]:
+    try:
+        with open(_path(repository), "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - limit))
+            text = os.fsdecode(file.read(limit))
+    except FileNotFoundError:
+        return []
+    lines = [line.split("\t") for line in text.split("\n")]
+    return [[_read(field) for field in line] for line in lines if len(line) > 1]
+
+
+def _append(repository: Repository, fields: tuple[str, ...]) -> None:
+    """Add a line in one write; what a crash cut off before it is left as a line of its own."""
+    path = _path(repository)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    line = os.fsencode("\t".join(_written(field) for field in fields) + "\n")
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
+    with open(handle, "r+b", buffering=0) as file:
+        torn = file.seek(0, os.SEEK_END) > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
+        file.write(b"\n" + line if torn else line)
+
+
+def _written(field: str) -> str:
+    for plain, escaped in ESCAPES:
+        field = field.replace(plain, escaped)
+    return field
+
+
+def _read(field: str) -> str:
+    if "\\" not in field:
+        return field
+    return "\\".join(part.replace("\\t", "\t").replace("\\n", "\n") for part in field.split("\\\\"))

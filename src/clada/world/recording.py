@@ -1,0 +1,154 @@
+"""A run, recorded: a commit of what was there before it, and one of what it changed."""
+
+from __future__ import annotations
+
+import os
+
+from clada.problems import Error, Trouble
+from clada.world import commits, history, staging
+from clada.world.git import hardened_git, shown
+from clada.world.locks import RepositoryLock
+from clada.world.notes import noted
+from clada.world.repository import check
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Self
+
+    from clada.world.git import Git
+    from clada.world.repository import Repository
+
+NOT_COMMITTED = "The changes are in the tree, not committed: repair this, then git add and git commit them"
+
+
+class Recording:
+    """The context of a run. The engine tells it what was touched, and reads from it what was recorded.
+
+    touched: paths below the workspace, files or whole folders; None: a command ran, look at the whole tree.
+    ended: how the run ended: ok, failed or interrupted. An exception that passes through decides for itself.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        author: str,
+        describe: str,
+        lock_timeout: float,
+        waiting: Callable[[], None] | None,
+    ) -> None:
+        self.touched: Iterable[str | bytes] | None = None
+        self.ended = "ok"
+        self.commits: tuple[str | None, str | None] = (None, None)
+        self.error: Error | None = None
+        self.notes: tuple[str, ...] = ()
+        self._repository = repository
+        self._author = commits.read_author(author)
+        self._describe = describe
+        self._lock = RepositoryLock(os.path.join(repository.common_dir, "clada"), lock_timeout, waiting)
+        self._run = history.Run(0, "", describe, repository.prefix, "")
+
+    @property
+    def number(self) -> int:
+        """The number of the run in the history."""
+        return self._run.number
+
+    def __enter__(self) -> Self:
+        self._lock.__enter__()
+        try:
+            check(self._repository)
+            self._before()
+        except OSError as error:
+            self._lock.__exit__()
+            raise Trouble("git_operation_failed", _why(error), "Repair this, or use --no-git") from None
+        except BaseException:
+            self._lock.__exit__()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        if kind is not None:
+            self.ended = "failed" if issubclass(kind, Exception) else "interrupted"
+        try:
+            self._after()
+        except KeyboardInterrupt:
+            if self.ended != "interrupted":  # the first one: what the run changed is recorded before it ends
+                self.ended = "interrupted"
+                self._after()
+            raise
+        finally:
+            self._lock.__exit__()
+
+    def _before(self) -> None:
+        """Commit what is there, so that no run can lose it."""
+        git = hardened_git(self._repository)
+        found = staging.scan(git, self._repository.prefix)
+        staging.refuse_unmerged(git, found, self._repository.prefix)
+        before, pre = found.head, ""
+        if not found.clean:
+            self._note(noted(self._repository.root, found.untracked))
+            if found.overlaid:
+                commits.keep_staged(git, self._author)
+                self._note([f"What was staged and then changed again is kept at {commits.KEPT_STAGED}"])
+            before, pre = self._commit(git, [*found.changed, *found.untracked], "pre")
+        self._note_nested(found)
+        self.commits = (pre or None, None)
+        begun = self._run.but(when=commits.timestamp(), before=before, pre=pre)
+        self._run = history.start(self._repository, begun)
+
+    def _after(self) -> None:
+        """Commit what the run changed; what goes wrong now is told, and takes nothing back."""
+        run = self._run.but(ended=self.ended, commands=self.touched is None)
+        try:
+            run = self._recorded(run)
+        except (Trouble, OSError) as error:
+            self._fail(error)
+        try:
+            history.end(self._repository, run)
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: Trouble | OSError) -> None:
+        message = _why(error) if isinstance(error, OSError) else error.error.message
+        self.error = self.error or Error("git_operation_failed", message, NOT_COMMITTED)
+
+    def _recorded(self, run: history.Run) -> history.Run:
+        """Make the commit after the run, and return the run as it goes into the history."""
+        names = None if self.touched is None else [self._rooted(name) for name in self.touched]
+        if names is not None and not names:
+            return run.but(after=run.before)
+        check(self._repository)
+        git = hardened_git(self._repository)
+        paths, unrecorded = self._changed(git, names)
+        after, post = self._commit(git, paths, "post")
+        self.commits = (self.commits[0], post or None)
+        return run.but(after=after, post=post, unrecorded=unrecorded)
+
+    def _changed(self, git: Git, names: list[str] | None) -> tuple[list[str], tuple[str, ...]]:
+        """Return what there is to stage, and what was touched and cannot be recorded."""
+        known = staging.touched(git, names) if names is not None else None
+        if known is not None:
+            return list(known.paths), known.ignored
+        found = staging.scan(git, self._repository.prefix)
+        staging.refuse_unmerged(git, found, self._repository.prefix)
+        self._note_nested(found)
+        paths = [*found.changed, *found.untracked]
+        return paths, tuple(name for name in names or () if name.startswith(found.nested))
+
+    def _commit(self, git: Git, paths: list[str], kind: str) -> tuple[str, str]:
+        staging.stage(git, paths)
+        subject = f"[clada:{kind}] {commits.timestamp()}"
+        return commits.commit_index(git, self._repository.prefix, subject, self._author)
+
+    def _rooted(self, name: str | bytes) -> str:
+        return self._repository.prefix + os.fsdecode(name)
+
+    def _note(self, notes: list[str]) -> None:
+        self.notes = (*self.notes, *(note for note in notes if note not in self.notes))
+
+    def _note_nested(self, found: staging.Scan) -> None:
+        self._note([f"{shown(path)} is a repository of its own: not recorded" for path in found.nested])
+
+
+def _why(error: OSError) -> str:
+    return f"Cannot work in the repository: {error.strerror}: {shown(str(error.filename))}"

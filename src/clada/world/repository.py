@@ -1,0 +1,241 @@
+"""The repository around a workspace: finding it, and judging whether a run can be recorded in it."""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+from clada.problems import Trouble
+from clada.values import Value
+from clada.world import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clada.world.recording import Recording
+
+NO_GIT = "use --no-git to work without commits"
+MAX_POINTER = 4096  # bytes of a .git file, or of what leads from one git directory to another
+
+# What is under way when one of these is in the git directory, and how it is ended.
+UNDER_WAY = (
+    ("rebase-merge", "a rebase", "git rebase --continue or --abort"),
+    ("rebase-apply", "a rebase or git am", "git rebase --continue or --abort (git am --abort)"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick", "git cherry-pick --continue or --abort"),
+    ("REVERT_HEAD", "a revert", "git revert --continue or --abort"),
+    ("sequencer", "a cherry-pick or revert", "git cherry-pick --continue or --abort"),
+    ("MERGE_HEAD", "a merge", "git merge --continue or --abort"),
+    ("BISECT_LOG", "a bisect", "git bisect reset"),
+)
+
+
+class Repository(Value):
+    """A work tree with its git directory, and the workspace in it."""
+
+    program: str  # git itself, by its absolute path
+    root: str  # of the work tree
+    git_dir: str  # of this work tree
+    common_dir: str  # the same, save for linked work trees
+    prefix: str  # where the workspace is below the root: "" or "some/folder/"
+    identity: tuple[int, int]  # device and inode of git_dir
+
+    def recorded(
+        self,
+        author: str = "clada",
+        describe: str = "",
+        *,
+        lock_timeout: float = 10.0,
+        waiting: Callable[[], None] | None = None,
+    ) -> Recording:
+        """Return the context in which a run is recorded: a commit before it, and one after it."""
+        from clada.world.recording import Recording
+
+        return Recording(self, author, describe, lock_timeout, waiting)
+
+
+def find(workspace: str) -> Repository:
+    """Return the repository that the workspace is in, whatever state it is in."""
+    folder = os.path.realpath(workspace)
+    root = _root(folder)
+    if root is None:
+        raise _trouble(*_outside(folder))
+    git_dir = _git_dir(root)
+    common_dir = _common_dir(git_dir)
+    for place in {git_dir, common_dir}:
+        _check_shape(place)
+    program = _program(root)
+    prefix = folder[len(root.rstrip("/")) + 1 :]
+    found = Repository(program, root, git_dir, common_dir, f"{prefix}/" if prefix else "", _identity(git_dir))
+    _check_owner(found)
+    _check_configuration(found)
+    return found
+
+
+def check(repository: Repository) -> None:
+    """Raise if a commit cannot be made now, or would get into the way of something under way."""
+    if _identity(repository.git_dir) != repository.identity:
+        raise _trouble("The git directory was replaced by another one", "look into it before going on")
+    for name, what, remedy in UNDER_WAY:
+        if os.path.lexists(os.path.join(repository.git_dir, name)):
+            raise _trouble(f"{what[0].upper()}{what[1:]} is in progress", f"end it first ({remedy})")
+    _check_lock(os.path.join(repository.git_dir, "index.lock"))
+    for place in (repository.git_dir, repository.common_dir, os.path.join(repository.common_dir, "objects")):
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise _trouble(f"No permission to write in {git.shown(place)}", "give yourself that permission")
+
+
+def _trouble(message: str, remedy: str) -> Trouble:
+    return Trouble("git_operation_failed", message, f"{remedy[0].upper()}{remedy[1:]}, or {NO_GIT}")
+
+
+def _root(folder: str) -> str | None:
+    """Return the nearest folder upwards with a .git that counts, on the same file system."""
+    device = os.lstat(folder).st_dev
+    while True:
+        entry = os.path.join(folder, ".git")
+        try:
+            mode = os.lstat(entry).st_mode
+        except (FileNotFoundError, PermissionError):
+            mode = 0
+        if S_ISLNK(mode):
+            raise _trouble(f"{git.shown(entry)} is a symbolic link", "work where the repository really is")
+        if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder or os.lstat(above).st_dev != device:
+            return None
+        folder = above
+
+
+def _outside(folder: str) -> tuple[str, str]:
+    if _looks_like_git_dir(folder):
+        return "This is a bare repository, without a work tree", "work in a clone of it"
+    return f"Not a git repository: {git.shown(folder)}", "run git init"
+
+
+def _looks_like_git_dir(path: str) -> bool:
+    return all(os.path.lexists(os.path.join(path, name)) for name in ("HEAD", "objects", "refs"))
+
+
+def _git_dir(root: str) -> str:
+    """Return the git directory: .git itself, or where the .git file of a work tree or submodule leads."""
+    entry = os.path.join(root, ".git")
+    if os.path.isdir(entry):
+        return entry
+    pointer = _pointer(entry)
+    if not pointer.startswith("gitdir: ") or "\0" in pointer:
+        raise _trouble(f"{git.shown(entry)} is not a file that git could have made", "repair it")
+    git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
+    if git.inside(git_dir, root):
+        raise _trouble(
+            f"{git.shown(entry)} leads to {git.shown(git_dir)}, inside the work tree", "remove that file"
+        )
+    return git_dir
+
+
+def _common_dir(git_dir: str) -> str:
+    pointer = os.path.join(git_dir, "commondir")
+    if not os.path.lexists(pointer):
+        return git_dir
+    return os.path.realpath(os.path.join(git_dir, _pointer(pointer)))
+
+
+def _pointer(path: str) -> str:
+    """Return the path that a small file of git's holds."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise _trouble(f"Cannot read {git.shown(path)}: {error.strerror}", "repair it") from None
+    with open(handle, "rb") as file:
+        return os.fsdecode(file.read(MAX_POINTER).rstrip(b"\r\n"))
+
+
+def _check_shape(place: str) -> None:
+    if not os.path.isdir(os.path.join(place, "")):
+        raise _trouble(f"The git directory {git.shown(place)} is missing", "repair the .git file")
+
+
+def _program(root: str) -> str:
+    for folder in git.folders(os.environ, root):
+        path = os.path.join(folder, "git")
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise _trouble("git is not installed, or not on the PATH", "install git")
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        raise _trouble(f"Cannot reach {git.shown(path)}: {error.strerror}", "repair it") from None
+    return status.st_dev, status.st_ino
+
+
+def _check_owner(repository: Repository) -> None:
+    """Refuse a git directory of someone else, unless git itself was told to trust it (safe.directory)."""
+    owners = {os.lstat(place).st_uid for place in (repository.git_dir, repository.common_dir)}
+    if owners <= _own_users():
+        return
+    asking = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
+    variables = git.environment(os.environ, repository.root)
+    answer = git.run([*asking, "-C", repository.root, "rev-parse", "--git-dir"], variables)
+    if answer.code != 0:
+        remedy = f"if you trust it, run git config --global --add safe.directory {git.shown(repository.root)}"
+        raise _trouble(f"The repository belongs to another user: {git.shown(repository.git_dir)}", remedy)
+
+
+def _own_users() -> set[int]:
+    """Return the ids of the user: under sudo also the one who called it, as git has it."""
+    user = os.geteuid()
+    caller = os.environ.get("SUDO_UID", "") if user == 0 else ""
+    return {user, int(caller)} if caller.isdecimal() else {user}
+
+
+def _check_configuration(repository: Repository) -> None:
+    """Refuse a bare repository, and a git directory whose work tree is another one."""
+    values = {key: value for _, key, value in git.configuration(repository)}
+    linked = repository.git_dir != repository.common_dir  # then git leaves core.bare and core.worktree aside
+    if not linked and values.get("core.bare", "false").lower() not in {"false", "no", "off", "0", ""}:
+        raise _trouble("This is a bare repository, without a work tree", "work in a clone of it")
+    if repository.git_dir == os.path.join(repository.root, ".git"):
+        return
+    expected = _work_tree(repository) if linked else _configured_work_tree(repository)
+    if os.path.realpath(expected) != repository.root:
+        raise _trouble(
+            f"The git directory {git.shown(repository.git_dir)} belongs to {git.shown(expected)}",
+            "remove the .git file here",
+        )
+
+
+def _work_tree(repository: Repository) -> str:
+    """Return the linked work tree that its git directory leads back to."""
+    pointer = _pointer(os.path.join(repository.git_dir, "gitdir"))
+    return os.path.dirname(os.path.join(repository.git_dir, pointer))
+
+
+def _configured_work_tree(repository: Repository) -> str:
+    """Return the work tree that a git directory elsewhere, such as a submodule's, says it belongs to."""
+    git_dir = repository.git_dir
+    listed = git.hardened_git(repository).call("config", "--get", "core.worktree")
+    if listed.code == 0:
+        return os.path.join(git_dir, os.fsdecode(listed.output.rstrip(b"\n")))
+    return os.path.dirname(git_dir) if os.path.basename(git_dir) == ".git" else repository.root
+
+
+def _check_lock(path: str, tries: int = 10) -> None:
+    """Refuse while another git process holds the index; an editor's short look is waited for."""
+    for _ in range(tries):
+        if not os.path.lexists(path):
+            return
+        _pause(0.05)
+    raise _trouble(
+        f"Another git process holds {git.shown(path)}",
+        "wait for it (where none is running any more, remove that file)",
+    )
+
+
+def _pause(seconds: float) -> None:
+    import time
+
+    time.sleep(seconds)

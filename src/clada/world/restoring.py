@@ -1,0 +1,160 @@
+"""Putting files of a commit back into the tree: whole or not at all, and through no link on the way."""
+
+from __future__ import annotations
+
+import os
+from stat import S_IMODE, S_ISLNK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clada.world.git import Git
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def check_out(git: Git, index: str, store: str, paths: Iterable[str]) -> None:
+    """Let git write the files of an index into a folder of its own, with its filters and line endings."""
+    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    call = ("checkout-index", "-f", "-q", "-z", "--stdin", f"--prefix={store}/")
+    if given:
+        git.ask(*call, given=given, GIT_INDEX_FILE=index)
+
+
+def take_away(root: str, path: str, keep: str) -> None:
+    """Remove a file, and the folders that this leaves empty, save for the one to keep."""
+    folder, _, name = path.rpartition("/")
+    parent = _opened(root, folder)
+    try:
+        os.unlink(name, dir_fd=parent)
+    finally:
+        os.close(parent)
+    while folder and folder != keep:
+        try:
+            os.rmdir(os.path.join(root, folder))  # never takes anything but an empty folder
+        except OSError:
+            return
+        folder = folder.rpartition("/")[0]
+
+
+def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
+    """Move a file from the store to its place; like the present one, if so, in mode and owner."""
+    folder, _, name = path.rpartition("/")
+    source = os.path.join(store, path)
+    parent = _opened(root, folder, make=True)
+    try:
+        if like_present:
+            _resemble(source, os.stat(name, dir_fd=parent, follow_symlinks=False))
+        _clear(os.path.join(root, path))
+        _move(source, name, parent)
+    finally:
+        os.close(parent)
+
+
+def discard(store: str) -> None:
+    """Remove the store, with all that is in it."""
+    for folder, folders, files in os.walk(store, topdown=False):
+        for name in files:
+            os.unlink(os.path.join(folder, name))
+        for name in folders:
+            _remove_folder(os.path.join(folder, name))
+    if os.path.isdir(store):
+        os.rmdir(store)
+
+
+def _remove_folder(path: str) -> None:
+    if os.path.islink(path):
+        os.unlink(path)
+    else:
+        os.rmdir(path)
+
+
+def _opened(root: str, folder: str, *, make: bool = False) -> int:
+    """Return a handle on a folder that is reached through no link."""
+    handle = os.open(root, FOLDER)
+    for name in folder.split("/") if folder else ():
+        above = handle
+        try:
+            handle = _inner(above, name, make=make)
+        finally:
+            os.close(above)
+    return handle
+
+
+def _inner(above: int, name: str, *, make: bool) -> int:
+    try:
+        return os.open(name, FOLDER, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+    os.mkdir(name, dir_fd=above)
+    return os.open(name, FOLDER, dir_fd=above)
+
+
+def _resemble(path: str, present: os.stat_result) -> None:
+    if S_ISLNK(present.st_mode):
+        return
+    os.chmod(path, S_IMODE(present.st_mode))
+    try:
+        os.chown(path, present.st_uid, present.st_gid)
+    except PermissionError:
+        return  # the user may not give it away: it is theirs
+
+
+def _clear(path: str) -> None:
+    """Remove the empty folders that stand where a file has to be."""
+    if os.path.islink(path):
+        return
+    for folder, _, _ in os.walk(path, topdown=False):
+        os.rmdir(folder)
+
+
+def _move(source: str, name: str, parent: int) -> None:
+    try:
+        os.rename(source, name, dst_dir_fd=parent)
+    except OSError as error:
+        import errno
+
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(source, name, parent)
+
+
+def _copy(source: str, name: str, parent: int) -> None:
+    """Move a file to another file system: a copy beside its place, which then takes it."""
+    temporary = f".clada-{os.getpid()}-{os.urandom(8).hex()}"
+    status = os.lstat(source)
+    try:
+        if S_ISLNK(status.st_mode):
+            os.symlink(os.readlink(source), temporary, dir_fd=parent)
+        else:
+            _copy_content(source, temporary, parent)
+        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        _forget(temporary, parent)
+        raise
+
+
+def _copy_content(source: str, temporary: str, parent: int) -> None:
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=parent)
+    with open(source, "rb") as old, open(handle, "wb") as new:
+        while chunk := old.read(1 << 20):
+            new.write(chunk)
+        new.flush()
+        _resemble_handle(new.fileno(), os.fstat(old.fileno()))
+
+
+def _resemble_handle(handle: int, status: os.stat_result) -> None:
+    os.fchmod(handle, S_IMODE(status.st_mode))
+    try:
+        os.fchown(handle, status.st_uid, status.st_gid)
+    except PermissionError:
+        return
+
+
+def _forget(name: str, parent: int) -> None:
+    try:
+        os.unlink(name, dir_fd=parent)
+    except FileNotFoundError:
+        return

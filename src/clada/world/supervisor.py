@@ -1,0 +1,190 @@
+"""The supervisor: a small process between clada and an approved command, to which nothing escapes.
+
+It is the subreaper of all that the command starts, so that a process which leaves its session or loses
+its parent becomes the supervisor's child. When the command ends, or clada says so, or clada itself is
+gone, it ends everything. In a host with one thread it is a plain fork; else a fresh interpreter.
+
+It reads its control pipe, whose end means "end everything", and writes to its status pipe:
+`started PID`, then `exited CODE`; or `failed ERRNO`, or `trouble TYPE TEXT`.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import sys
+
+from clada.problems import Trouble
+from clada.world.children import shell_code
+from clada.world.family import KILL, end_children, watch
+from clada.world.spawn import LIBC, Order, spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_PR_SET_CHILD_SUBREAPER = 36
+_SIG_DFL, _SIG_IGN = 0, 1
+_IGNORED = (1, 2, 3, 10, 12, 13, 15)  # SIGHUP INT QUIT USR1 USR2 PIPE TERM, on Linux
+_SIGCHLD = 17
+_TURN_MS = 100  # how often orphans are buried, and clada's life is checked by a second sign
+_SHORT_TURN_MS = 10  # the same where the system cannot say when the command ends
+
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_FRESH = f"import sys; sys.path.insert(0, {_ROOT!r}); from clada.world.supervisor import main; main()"
+
+
+def start_supervisor(order: Order) -> tuple[int, int, int]:
+    """Start a supervisor; return its process id, the writing end of its control and its status to read."""
+    control, control_writer = os.pipe()
+    status_reader, status = os.pipe()
+    try:
+        pid = (_forked if _is_single_threaded() else _fresh)(order, control, status)
+    except BaseException:
+        os.close(control_writer)
+        os.close(status_reader)
+        raise
+    finally:
+        os.close(control)
+        os.close(status)
+    return pid, control_writer, status_reader
+
+
+def _is_single_threaded() -> bool:
+    return len(os.listdir("/proc/self/task")) == 1
+
+
+def _forked(order: Order, control: int, status: int) -> int:
+    pid = os.fork()
+    if not pid:
+        supervise(order, control, status)
+    return pid
+
+
+def _fresh(order: Order, control: int, status: int) -> int:
+    """Start the supervisor as an interpreter of its own: a fork could inherit a lock that is held forever."""
+    letter, letter_writer = os.pipe()
+    try:
+        words = [sys.executable, "-I", "-S", "-c", _FRESH]
+        handles = (order.directory, order.output, control, status, letter)
+        pid = spawn(Order(sys.executable, words, os.environ, order.directory, status, handles))
+        with open(letter_writer, "wb", closefd=False) as writer:
+            marshal.dump(_plain(order), writer)
+    finally:
+        os.close(letter)
+        os.close(letter_writer)
+    return pid
+
+
+def _plain(order: Order) -> tuple[Any, ...]:
+    rules = tuple(order.rules.__dict__.values()) if order.rules else None
+    return (order.program, list(order.argv), dict(order.environment), rules)
+
+
+def main() -> NoReturn:
+    """Be the supervisor that `_fresh` started: its handles have fixed numbers, its order is in the letter."""
+    directory, output, control, status, letter = range(3, 8)
+    with open(letter, "rb") as reader:
+        program, argv, environment, rules = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
+    if rules:
+        from clada.world.landlock import Rules
+
+        rules = Rules(*rules)
+    supervise(Order(program, argv, environment, directory, output, rules=rules), control, status)
+
+
+def supervise(order: Order, control: int, status: int) -> NoReturn:
+    """Be the supervisor of one command until nothing of it is left, then end this process."""
+    code = 1
+    try:
+        _stand_apart(keep={order.directory, order.output, control, status})
+        _carry_out(order, control, status)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _stand_apart(keep: set[int]) -> None:
+    if os.getsid(0) != os.getpid():  # a fresh interpreter leads its session already
+        os.setsid()
+    LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for signal in _IGNORED:
+        LIBC.signal(signal, _SIG_IGN)
+    LIBC.signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
+    _close_all_but(keep)
+
+
+def _close_all_but(keep: set[int]) -> None:
+    """Let go of the host's files and locks, which would else outlive the host."""
+    for handle in set(map(int, os.listdir("/proc/self/fd"))) - keep:
+        _close(handle)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    while nothing <= 2:  # noqa: PLR2004 (standard input, output and error must lead somewhere)
+        nothing = os.open(os.devnull, os.O_RDWR)
+    os.close(nothing)
+
+
+def _close(handle: int) -> None:
+    try:
+        os.close(handle)
+    except OSError:  # the one that the listing itself used
+        return
+
+
+def _carry_out(order: Order, control: int, status: int) -> None:
+    host = os.getppid()
+    try:
+        pid = spawn(order)
+    except OSError as error:
+        _say(status, f"failed {error.errno}")
+        return
+    except Trouble as trouble:
+        _say(status, f"trouble {trouble.error.type} {trouble}")
+        return
+    os.close(order.output)
+    _say(status, f"started {pid}")
+    burial = Burial(pid)
+    _wait_until_over(pid, control, host, burial)
+    end_children(burial.reap)
+    _say(status, f"exited {128 + KILL if burial.code is None else burial.code}")
+
+
+def _say(status: int, text: str) -> None:
+    """Tell clada, if it is still there to be told."""
+    try:
+        os.write(status, text.encode() + b"\n")
+    except BrokenPipeError:
+        return
+
+
+def _wait_until_over(pid: int, control: int, host: int, burial: Burial) -> None:
+    main = watch(pid)
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    if main >= 0:
+        poll.register(main, select.POLLIN)
+    turn = _TURN_MS if main >= 0 else _SHORT_TURN_MS
+    while burial.code is None and not poll.poll(turn) and os.getppid() == host:
+        burial.reap()
+
+
+class Burial:
+    """Reaps whatever has died, and keeps the exit code of the one process that matters."""
+
+    def __init__(self, pid: int) -> None:
+        self.code: int | None = None
+        self._pid = pid
+
+    def reap(self) -> bool:
+        """Take leave of the dead; return whether any child is left."""
+        while True:
+            try:
+                pid, state = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if not pid:
+                return True
+            if pid == self._pid:
+                self.code = shell_code(state)

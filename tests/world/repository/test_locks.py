@@ -1,0 +1,136 @@
+"""Runs wait for each other, say so, and give up in time; the dead hold no locks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.problems import Trouble
+from clada.world.locks import LockFile, RepositoryLock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.world.repository.conftest import Repo
+
+KINDS = pytest.mark.parametrize("kind", [LockFile, RepositoryLock])
+
+HOLDER = """
+import sys
+from clada.world.locks import LockFile, RepositoryLock
+with {kind}({path!r}, 5):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(kind: type, path: Path) -> subprocess.Popen[str]:
+    """Start a process that holds the lock until its input ends."""
+    script = HOLDER.format(kind=kind.__name__, path=str(path))
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+@KINDS
+def test_a_free_lock_is_taken_at_once(kind: type[LockFile | RepositoryLock], tmp_path: Path) -> None:
+    """Without a word, and again after it was let go."""
+    for _ in range(2):
+        with kind(str(tmp_path / "lock"), 0, lambda: pytest.fail("nobody holds it")):
+            pass
+
+
+@KINDS
+def test_a_held_lock_is_waited_for_and_then_given_up(
+    kind: type[LockFile | RepositoryLock], tmp_path: Path
+) -> None:
+    """lock_timeout, after saying that it waits."""
+    told: list[str] = []
+    with holder(kind, tmp_path / "lock") as process:
+        with (
+            pytest.raises(Trouble) as caught,
+            kind(str(tmp_path / "lock"), 0.2, lambda: told.append("waiting")),
+        ):
+            pytest.fail("it was held")
+        process.communicate("")
+    assert caught.value.error.type == "lock_timeout"
+    assert "0.2 s" in caught.value.error.message
+    assert "--lock-timeout" in str(caught.value.error.hint)
+    assert told == ["waiting"]
+
+
+@KINDS
+def test_a_lock_that_is_let_go_in_time_is_taken(
+    kind: type[LockFile | RepositoryLock], tmp_path: Path
+) -> None:
+    """The one who waited goes on."""
+    with holder(kind, tmp_path / "lock") as process:
+        assert process.stdin is not None
+        with kind(str(tmp_path / "lock"), 20, process.stdin.close):
+            pass
+
+
+@KINDS
+def test_the_lock_of_a_dead_process_does_not_block(
+    kind: type[LockFile | RepositoryLock], tmp_path: Path
+) -> None:
+    """The system lets go of it, and nobody has to remove a file."""
+    with holder(kind, tmp_path / "lock") as process:
+        process.kill()
+        process.wait()
+    with kind(str(tmp_path / "lock"), 5):
+        pass
+
+
+def test_a_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    """It names the file."""
+    (tmp_path / "file").write_text("not a folder")
+    path = tmp_path / "file" / "lock"
+    with pytest.raises(Trouble, match="Cannot lock") as caught, LockFile(str(path), 1):
+        pytest.fail("there is no such folder")
+    assert caught.value.error.type == "io_error"
+
+
+def test_a_lock_file_through_a_link_keeps_its_target(tmp_path: Path) -> None:
+    """The content of what it leads to is not lost."""
+    (tmp_path / "target").write_text("content")
+    (tmp_path / "lock").symlink_to("target")
+    try:
+        with LockFile(str(tmp_path / "lock"), 1):
+            pass
+    except Trouble:
+        pass
+    assert (tmp_path / "target").read_text() == "content"
+
+
+def test_runs_in_one_repository_wait_for_each_other(repo: Repo) -> None:
+    """Also those in its linked work trees, and in other folders of it."""
+    repo.commit(a="1")
+    repo.git("worktree", "add", "-q", "../linked")
+    linked = type(repo)(repo.root.parent / "linked")
+    told: list[int] = []
+    with (
+        repo.found().recorded(),
+        pytest.raises(Trouble, match="another run of clada") as caught,
+        linked.found().recorded(lock_timeout=0.1, waiting=lambda: told.append(1)),
+    ):
+        pytest.fail("it was started")
+    assert caught.value.error.type == "lock_timeout"
+    assert told == [1]
+
+
+def test_a_run_that_was_refused_holds_no_lock(repo: Repo) -> None:
+    """The next one does not wait."""
+    lock = repo.write(".git/MERGE_HEAD", "x")
+    with pytest.raises(Trouble), repo.found().recorded():
+        pass
+    os.unlink(lock)
+    with repo.found().recorded(lock_timeout=0):
+        pass

@@ -1,0 +1,290 @@
+"""Where no commit can be made, nothing is executed, and the error says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.problems import Error, Trouble
+from clada.world.repository import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.world.repository.conftest import Repo
+
+NOBODY = 65534
+
+
+def refused(workspace: Path) -> Error:
+    """Return the error with which a run in this workspace is refused."""
+    with pytest.raises(Trouble) as caught, find(str(workspace)).recorded():
+        pytest.fail("the run was started")
+    assert caught.value.error.type == "git_operation_failed"
+    assert "--no-git" in str(caught.value.error.hint)
+    return caught.value.error
+
+
+def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
+    """The remedy is git init."""
+    error = refused(tmp_path)
+    assert error.message == f"Not a git repository: {tmp_path}"
+    assert error.hint == "Run git init, or use --no-git to work without commits"
+
+
+def test_a_bare_repository(tmp_path: Path) -> None:
+    """It has no files to work on."""
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True)
+    assert "bare repository" in refused(tmp_path / "bare").message
+
+
+@pytest.mark.parametrize("value", ["true", "yes", "1", "TRUE"])
+def test_a_repository_configured_as_bare(repo: Repo, value: str) -> None:
+    """The configuration says so, in any of git's ways."""
+    repo.commit(a="1")
+    text = (repo.root / ".git/config").read_text().replace("bare = false", f"bare = {value}")
+    (repo.root / ".git/config").write_text(text)
+    assert "bare repository" in refused(repo.root).message
+
+
+def _conflict(repo: Repo) -> None:
+    repo.commit(a="base")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit(a="side")
+    repo.git("checkout", "-q", "main")
+    repo.commit(a="main")
+
+
+def _bisect(repo: Repo) -> None:
+    _conflict(repo)
+    repo.git("bisect", "start")
+
+
+def _started(*command: str) -> Callable[[Repo], None]:
+    def start(repo: Repo) -> None:
+        _conflict(repo)
+        repo.git(*command, check=False)
+
+    return start
+
+
+def _stash_conflict(repo: Repo) -> None:
+    repo.commit(a="base")
+    repo.write("a", "stashed")
+    repo.git("stash", "-q")
+    repo.commit(a="main")
+    repo.git("stash", "pop", "-q", check=False)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (_started("merge", "side"), "A merge is in progress"),
+        (_started("rebase", "side"), "A rebase is in progress"),
+        (_started("rebase", "--apply", "side"), "A rebase or git am is in progress"),
+        (_started("cherry-pick", "side"), "A cherry-pick is in progress"),
+        (_started("revert", "main~1"), "A revert is in progress"),
+        (_bisect, "A bisect is in progress"),
+        (_stash_conflict, "There are unmerged files: a"),
+    ],
+    ids=["merge", "rebase", "rebase-apply", "cherry-pick", "revert", "bisect", "stash"],
+)
+def test_something_under_way(repo: Repo, start: Callable[[Repo], None], message: str) -> None:
+    """A commit would get into its way; nothing is touched."""
+    start(repo)
+    before = (repo.head(), repo.status(), repo.git("ls-files", "-s"))
+    assert refused(repo.root).message == message
+    assert (repo.head(), repo.status(), repo.git("ls-files", "-s")) == before
+
+
+def test_unmerged_files_outside_the_workspace(inner: Repo) -> None:
+    """No commit can be made of an index that holds them."""
+    inner.write("outside.txt", "stashed")
+    inner.git("stash", "-q")
+    inner.write("outside.txt", "main")
+    inner.commit()
+    inner.git("stash", "pop", "-q", check=False)
+    assert refused(inner.workspace).message == "There are unmerged files: outside.txt"
+
+
+def test_the_index_is_locked(repo: Repo) -> None:
+    """The remedy tells of a lock that was left behind."""
+    lock = repo.write(".git/index.lock", "")
+    error = refused(repo.root)
+    assert error.message == f"Another git process holds {lock}"
+    assert "remove that file" in str(error.hint)
+
+
+def test_git_is_not_installed(repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing called git is on the PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refused(repo.root).message == "git is not installed, or not on the PATH"
+
+
+@pytest.mark.parametrize("entry", ["", ".", "bin", "{root}/bin", "{root}/link"])
+def test_a_git_planted_in_the_work_tree_is_never_used(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    """Whatever the PATH says: relative, inside the work tree, or led there by a link."""
+    for name in ("git", "bin/git"):
+        repo.write(name, "#!/bin/sh\ntouch planted-git-ran\n").chmod(0o755)
+    (repo.root / "link").symlink_to("bin")
+    monkeypatch.chdir(repo.root)
+    monkeypatch.setenv("PATH", entry.format(root=repo.root) + os.pathsep + os.environ["PATH"])
+    assert not find(".").program.startswith((str(repo.root), "bin", "."))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+def test_a_repository_of_another_user(repo: Repo) -> None:
+    """The remedy is git's own: safe.directory, which then counts."""
+    repo.commit(a="1")
+    os.chown(repo.root / ".git", NOBODY, NOBODY)
+    error = refused(repo.root)
+    assert error.message.startswith("The repository belongs to another user")
+    assert f"safe.directory {repo.root}" in str(error.hint)
+    os.chown(repo.root, NOBODY, NOBODY)
+    subprocess.run(["git", "config", "--global", "--add", "safe.directory", repo.root], check=True)
+    assert find(str(repo.root)).root == str(repo.root)
+
+
+AS_NOBODY = """
+import os, sys
+import fcntl
+from clada.problems import Trouble
+from clada.world import recording
+from clada.world.repository import find
+if os.geteuid() == 0:
+    os.chown(sys.argv[1], 65534, 65534)
+    for folder, folders, files in os.walk(sys.argv[1]):
+        for name in folders + files:
+            os.lchown(os.path.join(folder, name), 65534, 65534)
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), 0o555)
+os.environ["HOME"] = "/"
+try:
+    with find(sys.argv[1]).recorded():
+        print("started")
+except Trouble as trouble:
+    print(trouble.error.type, trouble.error.message)
+finally:
+    os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), 0o755)
+"""
+
+
+@pytest.mark.parametrize("folder", [".", "objects"])
+def test_no_permission_to_write(repo: Repo, folder: str) -> None:
+    """Noticed before anything runs, even where there is nothing to commit yet."""
+    repo.commit(a="1")
+    for above in [repo.root, *repo.root.parents][:4]:
+        if os.access(above, os.W_OK):
+            above.chmod(above.stat().st_mode | 0o055)
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, repo.root, folder], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("git_operation_failed "), done.stderr
+    assert "git directory" in done.stdout or "No permission" in done.stdout
+
+
+def test_a_damaged_index(repo: Repo) -> None:
+    """What git says is passed on."""
+    repo.commit(a="1")
+    repo.write(".git/index", "garbage garbage garbage")
+    assert "git status failed" in refused(repo.root).message
+
+
+def test_an_unreadable_configuration(repo: Repo) -> None:
+    """One that git cannot parse, either."""
+    repo.write(".git/config", "[core\nbare")
+    assert "failed" in refused(repo.root).message
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    ["gitdir: evil\n", "gitdir: {root}/evil\n", "gitdir: ./sub/../evil\n", "gitdir: link\n", "gitdir: .\n"],
+)
+def test_a_planted_git_file_that_leads_into_the_work_tree(repo: Repo, pointer: str) -> None:
+    """It would be a repository that someone wrote into the tree."""
+    repo.commit(a="1")
+    (repo.root / ".git").rename(repo.root / "evil")
+    (repo.root / "link").symlink_to("evil")
+    (repo.root / "sub").mkdir()
+    repo.write(".git", pointer.format(root=repo.root))
+    assert "inside the work tree" in refused(repo.root).message
+    assert "inside the work tree" in refused(repo.root / "sub").message
+
+
+def test_a_planted_git_file_that_leads_to_another_repository(repo: Repo, tmp_path: Path) -> None:
+    """The workspace's files would be committed there."""
+    repo.commit(a="1")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/.git").write_text(f"gitdir: {repo.root}/.git\n")
+    assert "belongs to" in refused(tmp_path / "other").message
+
+
+def test_a_planted_git_file_that_leads_to_another_work_tree(repo: Repo, tmp_path: Path) -> None:
+    """A linked work tree's git directory knows whose it is."""
+    repo.commit(a="1")
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/.git").write_text((tmp_path / "linked/.git").read_text())
+    assert "belongs to" in refused(tmp_path / "other").message
+
+
+@pytest.mark.parametrize("content", ["", "nonsense", "gitdir: \0", "gitdir: /nowhere/at/all"])
+def test_a_git_file_that_leads_nowhere(repo: Repo, content: str) -> None:
+    """It is an error, as it is for git: never the repository further up."""
+    repo.write("sub/.git", content)
+    refused(repo.root / "sub")
+
+
+def test_a_git_that_is_a_link(repo: Repo) -> None:
+    """Links are followed nowhere."""
+    (repo.root / ".git").rename(repo.root / "elsewhere")
+    (repo.root / ".git").symlink_to("elsewhere")
+    assert "symbolic link" in refused(repo.root).message
+
+
+def test_a_git_that_is_a_fifo_does_not_block(repo: Repo) -> None:
+    """Neither as .git, nor further in."""
+    (repo.root / "sub").mkdir()
+    os.mkfifo(repo.root / "sub/.git")
+    assert find(str(repo.root / "sub")).root == str(repo.root)
+
+
+def test_an_empty_git_folder_does_not_count(repo: Repo) -> None:
+    """As for git, the repository further up does."""
+    (repo.root / "sub/.git").mkdir(parents=True)
+    found = find(str(repo.root / "sub"))
+    assert (found.root, found.prefix) == (str(repo.root), "sub/")
+
+
+def test_a_plain_folder_that_looks_like_a_bare_repository_is_a_folder(repo: Repo) -> None:
+    """The repository around it counts, whatever is in the folder."""
+    subprocess.run(["git", "init", "-q", "--bare", repo.root / "fake"], check=True)
+    repo.write("fake/new.txt")
+    repo.workspace = repo.root / "fake"
+    with repo.found().recorded() as record:
+        pass
+    assert record.error is None
+    assert "fake/HEAD" in repo.files()
+    assert "fake/new.txt" in repo.files()
+
+
+def test_core_worktree_does_not_lead_outside(repo: Repo, tmp_path: Path) -> None:
+    """Files of another folder are not taken in."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/private.txt").write_text("private")
+    repo.git("config", "core.worktree", str(tmp_path / "outside"))
+    repo.write("own.txt")
+    with repo.found().recorded():
+        pass
+    listed = subprocess.run(
+        ["git", "--git-dir", repo.root / ".git", "ls-tree", "-r", "--name-only", "HEAD"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert listed.stdout == "own.txt\n"

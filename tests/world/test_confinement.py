@@ -1,0 +1,576 @@
+"""Confined commands cannot hurt anything outside the workspace: a hostile program, and honest tools."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clada.problems import Trouble
+from clada.values import Value
+from clada.world import confinement, landlock
+from clada.world.confinement import Confinement, lacked
+from clada.world.guard import Guard
+from clada.world.processes import Ended, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ESCAPES = Path(__file__).with_name("confinement_escapes.py")
+DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
+ROOT = os.geteuid() == 0
+BOTH = ("bubblewrap", "landlock")
+PYTHON = os.path.realpath(sys.executable)
+_SCOPES = 6  # the version of Landlock that keeps signals in
+
+
+def layer_mark(layer: str) -> pytest.MarkDecorator:
+    """Skip what needs a layer, saying so, where it is missing."""
+    there = {"bubblewrap": confinement.has_bubblewrap, "landlock": confinement.has_landlock}[layer]()
+    return pytest.mark.skipif(not there, reason=f"{layer} does not work on this machine")
+
+
+layers = pytest.mark.parametrize("layer", [pytest.param(name, marks=layer_mark(name)) for name in BOTH])
+only_landlock = layer_mark("landlock")
+only_bubblewrap = layer_mark("bubblewrap")
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """Make a workspace with `.git` and `.clada`, and a home and other files outside of it."""
+    base = tempfile.mkdtemp(prefix="clada-test-", dir="/var/tmp")  # /tmp itself is private in bubblewrap
+    place = Place(os.path.realpath(base))
+    monkeypatch.setenv("HOME", place.path("home"))
+    for folder in (
+        "workspace/.git/hooks",
+        "workspace/.git/refs/heads",
+        "workspace/.clada",
+        "outside",
+        "home/.ssh",
+    ):
+        os.makedirs(place.path(folder))
+    for file in ("workspace/.git/config", "workspace/.git/HEAD", "workspace/.git/refs/heads/main"):
+        Path(place.path(file)).write_text("original\n")
+    for file in (
+        "workspace/.git/index",
+        "workspace/.clada/allowed-commands.json",
+        "outside/file",
+        "home/.bashrc",
+    ):
+        Path(place.path(file)).write_text("original\n")
+    Path(place.path("home/.ssh/id_rsa")).write_text("secret\n")
+    yield place
+    shutil.rmtree(base)
+
+
+class Place(Value):
+    """A folder with everything that one test is about."""
+
+    base: str
+
+    def path(self, name: str) -> str:
+        """Return the path of something in it."""
+        return f"{self.base}/{name}"
+
+    @property
+    def workspace(self) -> str:
+        """Return the workspace."""
+        return self.path("workspace")
+
+    def run(
+        self, *argv: str, layer: str, environment: dict[str, str] | None = None, **options: Any
+    ) -> Result:
+        """Run a command in the workspace under a layer."""
+        lines: list[str] = []
+        handle = os.open(self.workspace, os.O_RDONLY | os.O_DIRECTORY)
+        confined = None if layer == "none" else Confinement(layer, self.workspace, **options)
+        try:
+            ended = run(
+                argv,
+                directory=handle,
+                environment=os.environ | (environment or {}),
+                timeout=60.0,
+                max_output=1 << 20,
+                emit=lines.append,
+                confinement=confined,
+            )
+        finally:
+            os.close(handle)
+        return Result(ended, lines)
+
+    def state(self) -> dict[str, object]:
+        """Return everything there is, but for what the workspace holds besides `.git` and `.clada`."""
+        found: dict[str, object] = {}
+        for folder, _, files in os.walk(self.base):
+            inside = folder.removeprefix(self.base)
+            if inside.startswith("/workspace") and not inside.startswith(
+                ("/workspace/.git", "/workspace/.clada")
+            ):
+                continue
+            for name in files:
+                path = os.path.join(folder, name)
+                facts = os.lstat(path)
+                if not os.path.islink(path) and os.path.isfile(path):
+                    found[path] = (facts.st_mode, facts.st_mtime_ns, Path(path).read_bytes())
+            found[folder] = os.lstat(folder).st_mode
+        return found
+
+
+class Result(Value):
+    """How a command ended and what it printed."""
+
+    ended: Ended
+    lines: list[str]
+
+
+# What is tried, what stops it, and what it takes for the attempt to work without a sandbox ("" nothing).
+# docs/confinement.md has the same table, and a test compares them.
+TABLE: dict[str, tuple[tuple[str, ...], str]] = {
+    "write_outside": (BOTH, ""),
+    "append_outside": (BOTH, ""),
+    "truncate_outside": (BOTH, ""),
+    "remove_outside": (BOTH, ""),
+    "rename_into_workspace": (BOTH, ""),
+    "make_folder_outside": (BOTH, ""),
+    "hard_link_and_write": (BOTH, ""),
+    "write_through_symbolic_link": (BOTH, ""),
+    "write_home": (BOTH, ""),
+    "read_credentials": (("bubblewrap",), ""),
+    "write_shared_temporary_folder": (BOTH, ""),
+    "write_shared_memory": (BOTH, ""),
+    "chmod_outside": (("bubblewrap",), ""),
+    "utime_outside": (("bubblewrap",), ""),
+    "write_git_config": (BOTH, ""),
+    "plant_hook": (BOTH, ""),
+    "move_reference": (BOTH, ""),
+    "write_index": (BOTH, ""),
+    "replace_git_folder": (BOTH, ""),
+    "approve_command": (BOTH, ""),
+    "remove_approvals": (BOTH, ""),
+    "unmount": (BOTH, "a mount"),
+    "mount": (BOTH, "a mount"),
+    "new_user_namespace": (BOTH, "a kernel that lets"),
+    "use_capabilities": (BOTH, "root"),
+    "gain_by_setuid_program": (BOTH, ""),
+    "make_disk_device": (BOTH, "root"),
+    "change_kernel_setting": (BOTH, "root"),
+    "trace_outside_process": (BOTH, "root"),
+    "read_outside_process": (BOTH, ""),
+    "signal_outside_process": (BOTH, ""),
+    "kill_supervisor": (BOTH, ""),
+    "connect_to_loopback": (BOTH, ""),
+    "send_datagram": (BOTH, ""),
+    "connect_to_path_socket": (BOTH, ""),
+    "connect_to_abstract_socket": (BOTH, ""),
+    "use_inherited_handle": (BOTH, "a careless program"),
+    "survive": (BOTH, "no supervisor"),
+}
+SIGNALS = ("signal_outside_process", "kill_supervisor")
+
+
+class World(Value):
+    """What is outside: a process, servers, and what they are called."""
+
+    environment: dict[str, str]
+    victim: subprocess.Popen[bytes]
+    datagrams: socket.socket
+
+    @property
+    def was_reached(self) -> bool:
+        """Return whether a datagram came in, or the process outside is gone."""
+        try:
+            return bool(self.datagrams.recv(9)) or True
+        except BlockingIOError:
+            return self.victim.poll() is not None
+
+
+@pytest.fixture
+def world(place: Place) -> Iterator[World]:
+    """Start what a hostile program would like to get at."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        datagrams = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        datagrams.bind(("127.0.0.1", 0))
+        datagrams.setblocking(False)
+        abstract = f"clada-{os.getpid()}-{os.path.basename(place.base)}"
+        for address in (place.path("outside/socket"), "\0" + abstract):
+            unix = stack.enter_context(socket.socket(socket.AF_UNIX))
+            unix.bind(address)
+            unix.listen()
+        victim = subprocess.Popen(["sleep", "99"], env=os.environ | {"CONFIDENTIAL": "1"})
+        shared = [f"{folder}/{abstract}" for folder in ("/tmp", "/dev/shm")]
+        try:
+            yield World(
+                {
+                    "OUTSIDE": place.path("outside"),
+                    "VICTIM": str(victim.pid),
+                    "PORT": str(listener.getsockname()[1]),
+                    "DATAGRAMS": str(datagrams.getsockname()[1]),
+                    "ABSTRACT": abstract,
+                    "SHARED": shared[0],
+                    "MEMORY": shared[1],
+                    "MARK": f"98765{os.getpid()}",
+                },
+                victim,
+                datagrams,
+            )
+        finally:
+            victim.kill()
+            victim.wait()
+            for path in filter(os.path.exists, shared):
+                os.unlink(path)
+
+
+def escapes(name: str, layer: str, place: Place, world: World, **options: Any) -> bool:
+    """Return whether the attempt worked: by its own word, or by anything that is different outside."""
+    before = place.state()
+    words = (PYTHON, "-I", "-S", str(ESCAPES), name)
+    try:
+        result = place.run(*words, layer=layer, environment=world.environment, **options)
+        said = result.ended.exit_code == 0
+    except Trouble as trouble:
+        said = "which was undone" not in str(trouble)
+    if name == "survive":
+        marked = subprocess.run(["pgrep", "-f", f"sleep {world.environment['MARK']}"], check=False)
+        return marked.returncode == 0
+    if name == "send_datagram":
+        return world.was_reached
+    if name.startswith("write_shared"):
+        return os.path.exists(world.environment["SHARED"]) or os.path.exists(world.environment["MEMORY"])
+    return said or place.state() != before or world.was_reached
+
+
+@layers
+@pytest.mark.parametrize("name", TABLE)
+def test_escape(name: str, layer: str, place: Place, world: World) -> None:
+    """Each attempt is stopped by the layers that the table says, and by no other."""
+    if layer == "landlock" and name in SIGNALS and landlock.version() < _SCOPES:
+        pytest.skip("Landlock keeps signals in since Linux 6.12")
+    assert escapes(name, layer, place, world) == (layer not in TABLE[name][0])
+
+
+@pytest.mark.skipif(not ROOT, reason="a hostile program can do less as an ordinary user")
+@pytest.mark.parametrize("name", [name for name, (_, needs) in TABLE.items() if needs in {"", "root"}])
+def test_escape_without_a_sandbox(name: str, place: Place, world: World) -> None:
+    """The attempts are real: without a sandbox they work."""
+    assert escapes(name, "none", place, world)
+
+
+@layers
+@pytest.mark.parametrize("name", ["connect_to_abstract_socket", "connect_to_path_socket", "write_outside"])
+def test_network_opens_nothing_else(name: str, layer: str, place: Place, world: World) -> None:
+    """A command with network still has no sockets of the desktop's services, and writes nowhere else."""
+    assert not escapes(name, layer, place, world, network=True)
+
+
+@layers
+def test_network_when_it_is_approved(layer: str, place: Place, world: World) -> None:
+    """A command that is approved with network has it."""
+    assert escapes("connect_to_loopback", layer, place, world, network=True)
+
+
+def test_the_documented_table() -> None:
+    """The table in the docs says for each attempt what stops it, as tested here."""
+    rows = [line.split("|") for line in DOCS.read_text().splitlines() if line.startswith("| `")]
+    documented = {row[1].strip(" `"): tuple(word.strip() for word in row[3:5]) for row in rows}
+    expected = {
+        name: tuple("stopped" if layer in stops else "**open**" for layer in BOTH)
+        for name, (stops, _) in TABLE.items()
+    }
+    assert {
+        name: tuple(word.replace("undone", "stopped") for word in row) for name, row in documented.items()
+    } == expected
+
+
+# --- what honest commands need ---
+
+
+@layers
+def test_a_command_works_in_the_workspace(layer: str, place: Place) -> None:
+    """A command reads the system, and writes in the workspace and in its temporary folder."""
+    script = "echo a > made && mkdir d && mv made d/ && cat /etc/passwd > copy && f=$(mktemp) && echo x > $f && pwd -P"
+    result = place.run("sh", "-c", script, layer=layer)
+    assert (result.ended.exit_code, result.lines) == (0, [place.workspace])
+    assert Path(place.path("workspace/d/made")).read_text() == "a\n"
+
+
+@layers
+def test_the_temporary_folder_is_gone_afterwards(layer: str, place: Place) -> None:
+    """What a command leaves in its temporary folder is not left behind."""
+    before = set(os.listdir(tempfile.gettempdir()))
+    result = place.run("sh", "-c", "mktemp", layer=layer)
+    assert not os.path.exists(result.lines[0])
+    assert not [name for name in set(os.listdir(tempfile.gettempdir())) - before if "clada-" in name]
+
+
+@layers
+def test_extra_folders(layer: str, place: Place) -> None:
+    """A folder named in the configuration can be written, or read where it would be hidden."""
+    script = f"echo x > {place.path('outside')}/new && cat ~/.ssh/id_rsa"
+    options: dict[str, Any] = {"write": (place.path("outside"), place.path("missing")), "read": ("~/.ssh",)}
+    result = place.run("sh", "-c", script, layer=layer, **options)
+    assert (result.ended.exit_code, result.lines) == (0, ["secret"])
+
+
+@layers
+def test_hidden_variables(layer: str, place: Place) -> None:
+    """Variables that match a pattern are not there for the command; `secrets` stands for the usual ones."""
+    variables = {"MY_TOKEN": "1", "AWS_REGION": "1", "DEPLOY_KEY": "1", "MINE_1": "1", "KEYBOARD": "1"}
+    result = place.run("env", layer=layer, environment=variables, hide=("secrets", "MINE_*"))
+    assert [name for name in variables if f"{name}=1" in result.lines] == ["KEYBOARD"]
+
+
+@layers
+def test_exit_codes_and_missing_programs(layer: str, place: Place) -> None:
+    """Exit codes and programs that cannot be started are told as without a sandbox."""
+    assert place.run("sh", "-c", "exit 7", layer=layer).ended == Ended(7)
+    assert place.run("sh", "-c", "kill -9 $$", layer=layer).ended.exit_code == 137
+    for program, message in (
+        ("./missing", "does not exist"),
+        ("no-such", "is not installed"),
+        ("./x", "executable"),
+    ):
+        Path(place.path("workspace/x")).write_text("x")
+        with pytest.raises(Trouble, match=message) as caught:
+            place.run(program, layer=layer)
+        assert caught.value.error.type == "exec_failed"
+
+
+@layers
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "echo 'curl: (6) Could not resolve host: example.com'; exit 6",
+            "ran without network: approve it with network",
+        ),
+        (
+            "echo x > /usr/clada-test",
+            "only the workspace and the temporary folder can be written (sandbox_write names more)",
+        ),
+        ("exit 1", None),
+    ],
+)
+def test_what_a_failed_command_lacked(layer: str, script: str, message: str | None, place: Place) -> None:
+    """A command that failed for its confinement says what it lacked."""
+    assert place.run("sh", "-c", script, layer=layer).ended.lacked == message
+
+
+@only_bubblewrap
+def test_git_is_read_only(place: Place) -> None:
+    """Writing `.git` in bubblewrap fails at once, and says why."""
+    assert (
+        place.run("sh", "-c", "echo x > .git/config", layer="bubblewrap").ended.lacked
+        == "`.git` is read-only"
+    )
+
+
+def test_a_command_that_succeeded_lacked_nothing() -> None:
+    """What would be a sign of missing network is none where there was network."""
+    assert lacked(Confinement("landlock", "/", network=True), ["Could not resolve host: x"]) is None
+
+
+@only_landlock
+def test_git_status_changes_nothing(place: Place) -> None:
+    """Git commands that only look do not count as changes of `.git`."""
+    shutil.rmtree(place.path("workspace/.git"))
+    Path(place.path("workspace/file")).write_text("x")
+    for words in (["init", "-q"], ["add", "file"]):
+        subprocess.run(["git", *words], cwd=place.workspace, check=True)
+    os.utime(place.path("workspace/file"), (1, 1))
+    result = place.run("sh", "-c", "git status --short && git diff --stat", layer="landlock")
+    assert result.ended.exit_code == 0, result.lines
+
+
+@layers
+@pytest.mark.parametrize("name", [".git", ".clada"])
+def test_what_is_protected_cannot_be_planted(layer: str, name: str, place: Place) -> None:
+    """A `.git` or `.clada` that was not there cannot be made by a command."""
+    shutil.rmtree(place.path(f"workspace/{name}"))
+    with pytest.raises(
+        Trouble, match=f"the command changed {name}, {name}/config, which was undone"
+    ) as caught:
+        place.run("sh", "-c", f"mkdir {name} && echo x > {name}/config", layer=layer)
+    assert caught.value.error.type == "permission_denied"
+    assert not os.path.exists(place.path(f"workspace/{name}"))
+
+
+@layers
+def test_a_sandbox_that_cannot_be_set_up_runs_nothing(
+    layer: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the sandbox fails to start, the command does not run, and that is said."""
+    if layer == "bubblewrap":
+        monkeypatch.setattr(
+            confinement, "_BUBBLEWRAP", [*confinement._BUBBLEWRAP, "--bind", "/no/such/path", "/x"]
+        )
+    else:
+        monkeypatch.setattr(landlock, "_DEVICES", ("/proc/self/environ/x",))
+    with pytest.raises(Trouble, match="the sandbox could not be set up") as caught:
+        place.run("sh", "-c", "echo x > made", layer=layer)
+    assert caught.value.error.type == "command_not_allowed"
+    assert not os.path.exists(place.path("workspace/made"))
+
+
+def test_no_layer_is_no_run(place: Place) -> None:
+    """A confinement without a layer refuses, rather than running without one."""
+    handle = os.open(place.workspace, os.O_RDONLY)
+    try:
+        with pytest.raises(Trouble, match="no sandbox"):
+            run(
+                ["true"],
+                directory=handle,
+                environment={},
+                timeout=9,
+                max_output=9,
+                emit=print,
+                confinement=Confinement("none", place.workspace),
+            )
+    finally:
+        os.close(handle)
+
+
+@only_landlock
+@pytest.mark.parametrize(
+    ("words", "works"),
+    [
+        (["cat", "kept"], True),
+        (["ls", "-la", "."], True),
+        (["grep", "-r", "original", "."], True),
+        (["touch", "new"], False),
+        (["tee", "kept"], False),
+        (["xxd", "kept", "new"], False),
+    ],
+)
+def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
+    """An allowed reader under Landlock reads, and can write nothing, in the workspace either."""
+    Path(place.path("workspace/kept")).write_text("original\n")
+    before = place.state()
+    handle = os.open(place.workspace, os.O_RDONLY)
+    lines: list[str] = []
+    try:
+        ended = run(
+            words,
+            directory=handle,
+            environment=os.environ,
+            timeout=5.0,
+            max_output=1 << 20,
+            emit=lines.append,
+            supervised=False,
+            confinement=Confinement("landlock", place.workspace, read_only=True),
+        )
+    finally:
+        os.close(handle)
+    assert (ended.exit_code == 0) is works, lines
+    assert place.state() == before
+    assert Path(place.path("workspace/kept")).read_text() == "original\n"
+    assert not os.path.exists(place.path("workspace/new"))
+
+
+# --- putting back ---
+
+
+# Each is a shell command in the workspace.
+CHANGES = {
+    "content": "echo changed > .git/config",
+    "new file": "echo changed > .git/hooks/post-merge",
+    "new folder": "mkdir -p .git/modules/x",
+    "removed file": "rm .git/HEAD",
+    "removed folder": "rm -r .git/refs",
+    "mode": "chmod 777 .git/config",
+    "link instead": "ln -sf /etc/passwd .git/config",
+    "folder instead": "rm .git/config; mkdir -p .git/config/a/b",
+    "file instead": "rm -r .git/hooks; echo x > .git/hooks",
+    "moved deep": "mkdir -p a/b; mv .git a/b/c",
+    "moved and replaced": "mv .clada c; mkdir .clada; echo x > .clada/allowed-commands.json",
+    "all gone": "rm -r .git .clada",
+    "times set back": "touch -r .git/HEAD t; echo changed0 > .git/HEAD; touch -r t .git/HEAD",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_put_back(change: str, place: Place) -> None:
+    """Any change of what is protected is noticed and undone, modes and times included."""
+    before = place.state()
+    guard = Guard(place.workspace)
+    subprocess.run(["sh", "-c", CHANGES[change]], cwd=place.workspace, check=True)
+    assert guard.restore()
+    assert place.state() == before
+
+
+def test_objects_may_come(place: Place) -> None:
+    """New objects and logs are no change: they are named by their content, and nothing acts on them."""
+    os.makedirs(place.path("workspace/.git/objects/aa"))
+    guard = Guard(place.workspace)
+    Path(place.path("workspace/.git/objects/aa/bb")).write_text("x")
+    assert guard.restore() == []
+    assert os.path.exists(place.path("workspace/.git/objects/aa/bb"))
+
+
+# --- real tools ---
+
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+BACKEND = """
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(folder + "/thing-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("thing.py", "WORKS = 'installed'")
+        wheel.writestr("thing-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: thing\\nVersion: 1\\n")
+        wheel.writestr("thing-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("thing-1.dist-info/RECORD", "")
+    return "thing-1-py3-none-any.whl"
+"""
+
+
+@layers
+def test_make(layer: str, place: Place) -> None:
+    """`make` builds."""
+    Path(place.path("workspace/Makefile")).write_text("all: out\nout:\n\techo built > out && cat out\n")
+    assert "built" in place.run("make", layer=layer).lines
+
+
+@layers
+def test_pytest(layer: str, place: Place) -> None:
+    """`pytest` runs tests, temporary folders included."""
+    Path(place.path("workspace/test_it.py")).write_text(
+        "def test_it(tmp_path):\n    (tmp_path / 'x').write_text('x')\n"
+    )
+    result = place.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", layer=layer)
+    assert any("1 passed" in line for line in result.lines), result.lines
+
+
+@layers
+def test_pip_install_from_a_folder(layer: str, place: Place) -> None:
+    """`pip install` installs a local package into a folder of the workspace, without network."""
+    Path(place.path("workspace/pyproject.toml")).write_text(PROJECT)
+    Path(place.path("workspace/backend.py")).write_text(BACKEND)
+    words = "-m pip install --no-index --no-deps --target here .".split()
+    result = place.run(sys.executable, *words, layer=layer)
+    assert result.ended.exit_code == 0, result.lines
+    script = "import sys; sys.path.insert(0, 'here'); import thing; print(thing.WORKS)"
+    assert place.run(sys.executable, "-c", script, layer=layer).lines == ["installed"]
+
+
+@layers
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+def test_npm_test(layer: str, place: Place) -> None:
+    """`npm test` runs its script."""
+    Path(place.path("workspace/package.json")).write_text(
+        '{"name": "x", "scripts": {"test": "node -e \\"console.log(6 * 7)\\""}}'
+    )
+    result = place.run("npm", "test", layer=layer)
+    assert "42" in result.lines, result.lines

@@ -1,0 +1,599 @@
+"""Programs are started, streamed, limited and ended for good; with real processes, in both kinds of host."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clada.problems import Trouble
+from clada.world.processes import SYSTEM_PATH, Ended, find_program, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+LINUX = sys.platform == "linux"
+only_linux = pytest.mark.skipif(not LINUX, reason="needs Linux: a subreaper and /proc")
+_LIBC_SIGNALS = 0b11 << 31  # 32 and 33 are glibc's own, and it passes them on as it likes
+_SECOND_THREAD = "import threading, time; threading.Thread(target=time.sleep, args=(99,)).start()"
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(params=["one thread", "threads"])
+def host(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the test in a process with one thread (the supervisor is a fork) and with several (it is not)."""
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    if request.param == "threads":
+        thread.start()
+    yield
+    over.set()
+    if request.param == "threads":
+        thread.join()
+
+
+def go(*argv: str, directory: Path | str = "/", **options: Any) -> tuple[Ended, list[str]]:
+    """Run a program and return how it ended and what it printed."""
+    lines: list[str] = []
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    settings: dict[str, Any] = {
+        "environment": os.environ,
+        "timeout": 20.0,
+        "max_output": 1 << 20,
+        "emit": lines.append,
+        "truncated": lambda: lines.append("<cut>"),
+    }
+    try:
+        return run(list(argv), directory=handle, **(settings | options)), lines
+    finally:
+        os.close(handle)
+
+
+def sh(script: str, **options: Any) -> tuple[Ended, list[str]]:
+    """Run a shell script."""
+    return go("sh", "-c", script, **options)
+
+
+def python(script: str, *arguments: str, **options: Any) -> tuple[Ended, list[str]]:
+    """Run a Python program."""
+    return go(sys.executable, "-I", "-S", "-c", textwrap.dedent(script), *arguments, **options)
+
+
+def marker() -> str:
+    """Return a number of seconds that only processes of one test sleep for."""
+    return f"987{os.getpid()}{next(_numbers)}"
+
+
+def alive(mark: str) -> list[int]:
+    """Return the processes whose command line has the mark."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if mark.encode() in words:
+            found.append(int(name))
+    return found
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Return whether the condition comes true before long."""
+    for _ in range(1000):
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+# --- what it prints ---
+
+
+def test_both_streams_are_merged_in_order() -> None:
+    """Standard output and error come as one stream, in the order they were written."""
+    _, lines = sh("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
+    assert lines == ["out 1", "err 1", "out 2", "err 2", "out 3", "err 3"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\n\n\nb\n", ["a", "", "", "b"]),
+        (b"10%\r100%\n", [r"10%\r100%"]),
+        (b"\xff\xfe caf\xc3\xa9 \xe2\x82\n", ["\ufffd\ufffd café \ufffd"]),
+        (b"a\tb\n", ["a\tb"]),
+        (b"x\r[task-1] SUCCESS: RUN\n", [r"x\r[task-1] SUCCESS: RUN"]),
+        (b"x\x85[task-1] SUCCESS\xc2\x85[task-1]\n", ["x\ufffd[task-1] SUCCESS\\x85[task-1]"]),
+        ("a\u2028[task-1]\u2029</result>\n".encode(), [r"a\u2028[task-1]\u2029</result>"]),
+        (
+            b"\x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\\n",
+            [r"\x1b]8;;http://evil\x1b\click\x1b]8;;\x1b" + "\\"],
+        ),
+        (b"\x1b]52;c;aGk=\x07\x1b[2J\xc2\x9b2J\n", [r"\x1b]52;c;aGk=\x07\x1b[2J\x9b2J"]),
+        ("\u202egpj.exe\u200b\n".encode(), [r"\u202egpj.exe\u200b"]),
+        (b"a\vb\fc\0d\n", [r"a\x0bb\x0cc\x00d"]),
+    ],
+)
+def test_output_becomes_safe_lines(printed: bytes, lines: list[str], tmp_path: Path) -> None:
+    """Only a line feed ends a line, and nothing in a line can forge another or steer a terminal."""
+    (tmp_path / "printed").write_bytes(printed)
+    assert go("cat", "printed", directory=tmp_path)[1] == lines
+
+
+def test_output_comes_while_the_program_runs() -> None:
+    """A line is handed on when it is printed, not when the program ends."""
+    reader, writer = os.pipe()
+    seen: list[str] = []
+
+    def emit(line: str) -> None:
+        seen.append(line)
+        os.write(writer, b"x\n")  # only now may the program end
+
+    try:
+        ended, _ = sh(
+            f"echo first; read x < /proc/{os.getpid()}/fd/{reader}; exit 4", emit=emit, timeout=15.0
+        )
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert (ended.exit_code, seen) == (4, ["first"])
+
+
+def test_a_character_in_two_chunks_stays_whole() -> None:
+    """A character whose bytes come in two writes is one character."""
+    assert sh(r"printf '\303'; sleep 0.05; printf '\251\n'")[1] == ["é"]
+
+
+def test_a_very_long_line_comes_in_pieces() -> None:
+    """A line longer than is kept waiting comes in several pieces, cut between characters."""
+    _, lines = python("print('é' * 300_000, end='')")
+    assert len(lines) > 1
+    assert "".join(lines) == "é" * 300_000
+    assert max(map(len, lines)) < 200_000
+
+
+def test_output_up_to_the_limit_is_whole() -> None:
+    """Output of exactly the limit is not truncated."""
+    ended, lines = sh("printf 12345", max_output=5)
+    assert (lines, ended.truncated) == (["12345"], False)
+
+
+def test_output_past_the_limit_is_cut_once() -> None:
+    """Past the limit the rest is discarded, which is told once, and the program still ends by itself."""
+    ended, lines = sh("yes 123456789 | head -n 100000; echo end; exit 3", max_output=25)
+    assert lines == ["123456789", "123456789", "12345", "<cut>"]
+    assert ended == Ended(3, truncated=True)
+
+
+def test_the_limit_cuts_no_character_in_two() -> None:
+    """A character that the limit would cut in two is left out."""
+    assert sh("echo aé", max_output=2)[1] == ["a", "<cut>"]
+
+
+def test_no_output_wanted() -> None:
+    """A limit of nothing keeps nothing, and says so only if there was something."""
+    assert sh("true", max_output=0)[0].truncated is False
+    assert sh("echo x", max_output=0)[1] == ["<cut>"]
+
+
+@only_linux
+def test_a_flood_takes_no_memory() -> None:
+    """A flood on both streams is read to its end in flat memory."""
+    script = """
+        import os, resource, sys
+        sys.path.insert(0, sys.argv[1])
+        from clada.world.processes import run
+        def flood(size):
+            program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
+            ended = run(["sh", "-c", program], directory=os.open("/", os.O_RDONLY), environment=os.environ,
+                timeout=60.0, max_output=1 << 20, emit=lambda line: None)
+            assert ended.truncated and ended.exit_code == 0, ended
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        flood(4 << 20)
+        before = flood(4 << 20)
+        print(flood(200 << 20) - before)
+    """
+    ended, lines = python(script, _source_root(), timeout=60.0)
+    assert ended.exit_code == 0, lines
+    assert int(lines[0]) < 8 << 10  # kilobytes, of 400 MB
+
+
+def _source_root() -> str:
+    import clada
+
+    return os.path.dirname(os.path.dirname(os.path.abspath(clada.__file__)))
+
+
+# --- what it is given ---
+
+
+def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
+    """The directory is the one that the handle stands for, whatever its path has become."""
+    (tmp_path / "before").mkdir()
+    handle = os.open(tmp_path / "before", os.O_RDONLY | os.O_DIRECTORY)
+    (tmp_path / "before").rename(tmp_path / "after")
+    lines: list[str] = []
+    try:
+        for supervised in (True, False):
+            run(
+                ["/bin/pwd", "-P"],
+                directory=handle,
+                environment={},
+                timeout=9,
+                max_output=999,
+                emit=lines.append,
+                supervised=supervised,
+            )
+    finally:
+        os.close(handle)
+    assert lines == [str(tmp_path.resolve() / "after")] * 2
+
+
+def test_standard_input_is_empty() -> None:
+    """A program that reads its input finds its end at once."""
+    assert sh("cat; echo done")[1] == ["done"]
+
+
+def test_the_environment_is_the_given_one() -> None:
+    """A program sees exactly the variables that it was given."""
+    assert go("env", environment={"A": "1", "PATH": "/usr/bin:/bin"})[1] == ["A=1", "PATH=/usr/bin:/bin"]
+
+
+@only_linux
+@pytest.mark.parametrize("supervised", [True, False])
+def test_nothing_else_is_inherited(supervised: bool, host: None) -> None:
+    """No open file of the host, no ignored signal and no terminal reaches the program."""
+    del host
+    secret = os.open("/etc/passwd", os.O_RDONLY)
+    os.set_inheritable(secret, True)
+    old = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        script = "ls /proc/self/fd; grep SigIgn /proc/self/status; cat /proc/self/stat"
+        _, lines = sh(script, supervised=supervised)
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+        os.close(secret)
+    assert lines[:4] == ["0", "1", "2", "3"]  # 3 is the directory that ls itself is reading
+    assert int(lines[4].split()[1], 16) & ~_LIBC_SIGNALS == 0
+    assert lines[5].split()[6] == "0"  # no controlling terminal
+
+
+def test_long_arguments() -> None:
+    """Arguments of 200 KB in all arrive."""
+    words = ["x" * 1000] * 200
+    assert python("import sys; print(sum(map(len, sys.argv[1:])))", *words)[1] == ["200000"]
+
+
+def test_arguments_beyond_what_the_system_takes() -> None:
+    """One argument that is too long for the system is refused by name."""
+    with pytest.raises(Trouble, match="arguments of true are too long"):
+        go("true", "x" * 10_000_000)
+
+
+def test_a_nul_in_an_argument() -> None:
+    """A NUL, which would cut the argument, is refused."""
+    with pytest.raises(Trouble, match="NUL"):
+        go("echo", "a\0b")
+
+
+# --- programs that cannot be started ---
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("no-such-program", "no-such-program is not installed"),
+        ("./missing", "./missing does not exist"),
+        ("./plain", "./plain is not executable"),
+        ("./folder", "./folder is not executable"),
+        ("./empty", "./empty is not a program"),
+        ("./lost", "./lost does not exist, or the interpreter in its first line does not"),
+        ("plain/x", "plain/x does not exist"),
+        ("", " is not installed"),
+    ],
+)
+def test_what_cannot_be_started(program: str, message: str, supervised: bool, tmp_path: Path) -> None:
+    """A program that cannot be started is `exec_failed`, with what is wrong with it."""
+    (tmp_path / "plain").write_text("x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty").write_text("\0\1\2")
+    (tmp_path / "lost").write_text("#!/no/such/interpreter\n")
+    for name in ("empty", "lost"):
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(Trouble) as caught:
+        go(program, directory=tmp_path, supervised=supervised)
+    assert caught.value.error.type == "exec_failed"
+    assert message in caught.value.error.message
+
+
+def test_programs_are_found_only_in_absolute_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty and relative entries of PATH, which would mean the workspace, do not count."""
+    planted = tmp_path / "planted"
+    planted.write_text("#!/bin/sh\necho planted\n")
+    planted.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for path in ("", ":", ".", "::.", "bin:."):
+        with pytest.raises(Trouble, match="planted is not installed"):
+            go("planted", directory=tmp_path, environment={"PATH": path})
+    assert go("planted", directory=tmp_path, environment={"PATH": f".:{tmp_path}"})[1] == ["planted"]
+
+
+def test_readers_are_found_only_on_the_system_path(tmp_path: Path) -> None:
+    """An unsupervised program is the system's, whatever PATH says."""
+    planted = tmp_path / "cat"
+    planted.write_text("#!/bin/sh\necho planted\n")
+    planted.chmod(0o755)
+    _, lines = go("cat", "/dev/null", environment={"PATH": str(tmp_path)}, supervised=False)
+    assert lines == []
+    assert find_program("cat").startswith(SYSTEM_PATH)
+
+
+def test_a_file_on_the_path_that_is_not_executable(tmp_path: Path) -> None:
+    """A file that only lacks the right to be executed is told apart from a missing one."""
+    (tmp_path / "tool").write_text("x")
+    with pytest.raises(Trouble, match="tool is not executable"):
+        find_program("tool", [str(tmp_path)])
+
+
+# --- how it ends ---
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+@pytest.mark.parametrize(
+    ("script", "code"), [("true", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill $$", 143)]
+)
+def test_exit_codes(script: str, code: int, supervised: bool, host: None) -> None:
+    """The exit code is the program's, or 128 + the signal that killed it."""
+    del host
+    assert sh(script, supervised=supervised)[0] == Ended(code)
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_a_program_that_takes_too_long(supervised: bool, host: None) -> None:
+    """A program is ended at its time limit, and its last words are heard."""
+    del host
+    mark = marker()
+    script = f"trap 'echo bye; exit 9' TERM; echo hi; sleep {mark} & wait"
+    ended, lines = sh(script, timeout=0.3, supervised=supervised)
+    assert ended == Ended(9, timed_out=True)
+    assert lines == ["hi", "bye"]
+    assert alive(mark) == []
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_a_program_that_must_stop(supervised: bool, host: None) -> None:
+    """A program is ended when the stop handle becomes readable."""
+    del host
+    mark = marker()
+    reader, writer = os.pipe()
+    try:
+        ended, _ = sh(
+            f"echo ready; sleep {mark}",
+            emit=lambda _line: os.write(writer, b"x"),
+            stop=reader,
+            supervised=supervised,
+        )
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert (ended.cancelled, ended.timed_out) == (True, False)
+    assert alive(mark) == []
+
+
+@only_linux
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sleep {mark} & echo started",
+        "setsid sleep {mark} & echo started; wait $!",
+        "(setsid sh -c 'sleep {mark} & sleep {mark}' &) ; echo started",
+        "trap '' TERM; sleep {mark} & sleep {mark} & echo started; sleep {mark}",
+        "setsid setsid sh -c \"trap '' TERM HUP INT; sleep {mark}; sleep {mark}\" & echo started; exit 0",
+        "setsid sh -c 'exec >/dev/null 2>&1; cd /; (sleep {mark} &) ; sleep {mark}' & echo started",
+        "sh -c 'kill -STOP $$' & sleep {mark} & kill -STOP $!; echo started",
+    ],
+)
+def test_nothing_survives(script: str, host: None) -> None:
+    """What a command started is dead afterwards: in the background, in its own session, deaf or stopped."""
+    del host
+    mark = marker()
+    _, lines = sh(script.format(mark=mark), timeout=0.4)
+    assert lines == ["started"]
+    assert alive(mark) == []
+
+
+@only_linux
+def test_a_grandchild_that_holds_the_output_is_not_waited_for() -> None:
+    """When the command itself has ended, one that still holds its output does not keep us."""
+    mark = marker()
+    before = time.monotonic()
+    ended, lines = sh(f"setsid sleep {mark} & echo done; exit 5", timeout=60.0)
+    assert (ended.exit_code, ended.timed_out, lines) == (5, False, ["done"])
+    assert time.monotonic() - before < 30
+    assert alive(mark) == []
+
+
+@only_linux
+def test_a_process_that_flees_by_forking(host: None) -> None:
+    """A process that forks and exits all the time, so that it is never where one looks, is caught."""
+    del host
+    mark = marker()
+    flight = """
+        import os, signal, sys
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("started", flush=True)
+        os.setsid() if os.fork() == 0 else os._exit(0)
+        while True:
+            if os.fork():
+                os._exit(0)
+    """
+    _, lines = python(flight, mark, timeout=0.4)
+    assert lines == ["started"]
+    assert alive(mark) == []
+
+
+@only_linux
+def test_a_fork_bomb_is_ended_by_the_time_limit() -> None:
+    """Processes that multiply (here up to a few hundred), deaf to SIGTERM, are all ended."""
+    mark = marker()
+    bomb = """
+        import os, signal, sys, time
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("started", flush=True)
+        for _ in range(8):
+            if os.fork() == 0:
+                os.setsid()
+        while True:
+            if os.fork() == 0:
+                time.sleep(0.01)
+                os._exit(0)
+            time.sleep(0.2)
+            os.waitpid(-1, os.WNOHANG)
+    """
+    ended, _ = python(bomb, mark, timeout=0.8)
+    assert ended.timed_out
+    assert alive(mark) == []
+
+
+@only_linux
+@pytest.mark.parametrize("threads", ["", _SECOND_THREAD], ids=["one thread", "threads"])
+def test_clada_killed_while_a_command_runs(threads: str) -> None:
+    """When clada is killed with SIGKILL, everything that its command started dies too."""
+    mark = marker()
+    script = f"""
+        import os, sys
+        sys.path.insert(0, {_source_root()!r})
+        from clada.world.processes import run
+        {threads}
+        run(["sh", "-c", "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"], directory=os.open("/", 0),
+            environment=os.environ, timeout=None, max_output=99, emit=lambda line: print(line, flush=True))
+    """
+    clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
+    assert clada.stdout
+    assert clada.stdout.readline() == b"started\n"
+    assert eventually(lambda: len(alive(mark)) == 2)
+    clada.kill()
+    clada.wait()
+    clada.stdout.close()
+    assert eventually(lambda: alive(mark) == [])
+
+
+@only_linux
+def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
+    """A reader without a supervisor that computes forever is ended by the kernel's own limit."""
+    mark = marker()
+    script = f"""
+        import os, sys
+        sys.path.insert(0, {_source_root()!r})
+        from clada.world.processes import run
+        run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}], directory=os.open("/", 0),
+            environment=os.environ, timeout=0.9, max_output=99, emit=lambda line: print(line, flush=True),
+            supervised=False)
+    """
+    clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
+    assert clada.stdout
+    assert clada.stdout.readline() == b"started\n"
+    clada.kill()
+    clada.wait()
+    clada.stdout.close()
+    assert eventually(lambda: alive(mark) == [])
+
+
+@only_linux
+def test_a_command_that_kills_its_supervisor() -> None:
+    """A command that kills the process which supervises it is ended too, and that is said."""
+    mark = marker()
+    with pytest.raises(Trouble, match="supervised the command was killed"):
+        sh(f"kill -9 $PPID; sleep {mark}")
+    assert eventually(lambda: alive(mark) == [])
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_a_failure_of_the_caller_leaves_nothing_behind(supervised: bool, host: None) -> None:
+    """When the caller's own function raises, the program is ended before that goes on."""
+    del host
+    mark = marker()
+
+    def emit(_line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sh(f"echo x; sleep {mark}", emit=emit, supervised=supervised)
+    assert alive(mark) == []
+
+
+# --- the host ---
+
+
+@only_linux
+@pytest.mark.parametrize("supervised", [True, False])
+def test_the_host_does_not_change(supervised: bool, host: None) -> None:
+    """Directory, signal handlers, open files, threads and other children of the host stay as they are."""
+    del host
+    other = subprocess.Popen(["sleep", marker()])
+    handled = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE, signal.SIGHUP]
+
+    def state() -> list[object]:
+        with open("/proc/self/status", encoding="ascii") as status:
+            signals = [
+                line
+                for line in status
+                if line.startswith(("SigB", "SigI", "SigC", "NoNewPrivs", "Seccomp", "Cap"))
+            ]
+        return [os.getcwd(), sorted(os.listdir("/proc/self/fd")), [*map(signal.getsignal, handled)], signals]
+
+    before = state()
+    sh("setsid sleep 9 & sleep 9", timeout=0.1, supervised=supervised)
+    with pytest.raises(Trouble):
+        go("no-such-program", supervised=supervised)
+    assert state() == before
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_a_host_that_ignores_its_children() -> None:
+    """In a host that ignores SIGCHLD a command's exit code is still known."""
+    old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        if LINUX:
+            assert sh("exit 7")[0] == Ended(7)
+        with pytest.raises(Trouble, match="exit code is lost"):
+            sh("exit 7", supervised=False)
+    finally:
+        signal.signal(signal.SIGCHLD, old)
+
+
+def test_several_threads_at_once() -> None:
+    """Runs in several threads do not disturb each other."""
+    results: dict[int, tuple[int, list[str]]] = {}
+
+    def work(number: int) -> None:
+        ended, lines = sh(
+            f"seq {number} {number + 200}; sleep 0.1; exit {number}", supervised=number % 2 == 0
+        )
+        results[number] = (ended.exit_code, lines)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {n: (n, [str(line) for line in range(n, n + 201)]) for n in range(8)}
