@@ -51,7 +51,10 @@ ACCEPTED: list[tuple[str, list[tuple[str, ...]]]] = [
     ("git diff HEAD~1 HEAD^ stash@{0}", [("git", "diff", "HEAD~1", "HEAD^", "stash@{0}")]),
     ("git log HEAD@{2}..HEAD@{1}", [("git", "log", "HEAD@{2}..HEAD@{1}")]),
     ("find . -name x ! -type d", [("find", ".", "-name", "x", "!", "-type", "d")]),
-    ("x {} {},{} {a} {a {a,b a,b} {1..x} }{", [("x", "{}", "{},{}", "{a}", "{a", "{a,b", "a,b}", "{1..x}", "}{")]),
+    (
+        "x {} {},{} {a} {a {a,b a,b} {1..x} }{",
+        [("x", "{}", "{},{}", "{a}", "{a", "{a,b", "a,b}", "{1..x}", "}{")],
+    ),
     ("x '{a,b}' {a\\,b} {a','b}", [("x", "{a,b}", "{a,b}", "{a,b}")]),
     ("x ] ]] ^ % @ + , : = - _ .", [("x", "]", "]]", "^", "%", "@", "+", ",", ":", "=", "-", "_", ".")]),
     ("make a=b --x=~ 1a=~ a=x=~", [("make", "a=b", "--x=~", "1a=~", "a=x=~")]),
@@ -221,7 +224,9 @@ def test_an_argument_of_200_kb_is_read() -> None:
     assert words_of(f"echo {long} '{long}' \"{long}\"") == [("echo", long, long, long)]
 
 
-@pytest.mark.parametrize("unit", ["{", "}", "{a,", "{1..x}", "a ", "'a'", '"\\a"', "\\\n", "a\n", "# a\n", "a=", "~"])
+@pytest.mark.parametrize(
+    "unit", ["{", "}", "{a,", "{1..x}", "a ", "'a'", '"\\a"', "\\\n", "a\n", "# a\n", "a=", "~"]
+)
 def test_time_grows_linearly(unit: str) -> None:
     """Eight times the text takes about eight times as long; a quadratic reader would take sixty-four."""
 
@@ -330,7 +335,9 @@ def test_accepted_bodies_have_the_words_that_bash_gives_them(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8")), min_size=1, max_size=5))
+@given(
+    st.lists(st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8")), min_size=1, max_size=5)
+)
 def test_any_words_survive_quoting(words: list[str]) -> None:
     body = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
     assert read(body) == (Command(tuple(words), body),)

@@ -482,8 +482,9 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
         sys.path.insert(0, {_source_root()!r})
         from clada.world.processes import run
         {threads}
-        run(["sh", "-c", "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"], directory=os.open("/", 0),
-            environment=os.environ, timeout=None, max_output=99, emit=lambda line: print(line, flush=True))
+        program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
+        run(["sh", "-c", program], directory=os.open("/", 0), environment=os.environ, timeout=None,
+            max_output=99, emit=lambda line: print(line, flush=True))
     """
     clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
     assert clada.stdout

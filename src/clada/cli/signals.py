@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal as signal  # what `signal` is made from, without the enums that take a third of our start-up
+import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
 
 TYPE_CHECKING = False

@@ -66,14 +66,14 @@ def _option(entry: str) -> Option:
 
 
 def _getopt(name: str, row: Program, words: list[str]) -> Iterator[Part]:
-    """Read arguments as getopt_long and git's own reader do: bundles, options anywhere before `--`."""
+    """Read arguments as getopt_long does: bundles, options anywhere before `--`, then operands."""
     table = _table(row)
     rest = iter(words)
-    for word in rest:
+    for at, word in enumerate(rest):
         if word == "--":
             yield DASHES
-            yield from (Given(None, later, (later,)) for later in rest)
-        elif _is_number_for(table, word, first=word is words[0]):
+            yield from _all_operands(rest)
+        elif _is_number_for(table, word, first=at == 0):
             yield Given(table[word[0] + "NUM"], None, ("-n", word.removeprefix("-")))
         elif word.startswith("--"):
             yield _long(name, table, word, rest)
@@ -81,6 +81,10 @@ def _getopt(name: str, row: Program, words: list[str]) -> Iterator[Part]:
             yield from _bundle(name, table, word, rest)
         else:
             yield Given(None, word, (word,))
+
+
+def _all_operands(words: Iterator[str]) -> Iterator[Given]:
+    return (Given(None, word, (word,)) for word in words)
 
 
 def _incomplete(name: str, word: str) -> Refused:
@@ -135,6 +139,23 @@ def _last_of_bundle(part: Given | Refused, passed: tuple[str, ...]) -> Given | R
     return part if isinstance(part, Refused) else part.but(words=passed + part.words[1:])
 
 
+def _git(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+    """Read arguments as git does.
+
+    Its versions differ in which values may stand apart, so none that does may look like an option.
+    """
+    for part in _getopt(name, row, words):
+        if (
+            isinstance(part, Given)
+            and part.option
+            and part.value in part.words
+            and part.value.startswith("-")
+        ):
+            yield unknown(name, part.shown)
+        else:
+            yield part
+
+
 def _find(name: str, row: Program, words: list[str]) -> Iterator[Part]:
     """Read arguments as find does: paths, then an expression of whole words."""
     table = _table(row)
@@ -155,22 +176,19 @@ def _find(name: str, row: Program, words: list[str]) -> Iterator[Part]:
 
 
 def _tree(name: str, row: Program, words: list[str]) -> Iterator[Part]:
-    """Read arguments as tree does: a letter's value is always the next word, but for the number in `-L2`."""
+    """Read arguments as tree does: a letter's value is always the next word; `-L2` is for newer ones only."""
     table = _table(row)
     rest = iter(words)
     for word in rest:
         if word == "--":
             yield DASHES
-            yield from (Given(None, later, (later,)) for later in rest)
+            yield from _all_operands(rest)
         elif word.startswith("--"):
             yield _long(name, table, word, rest)
         elif word.startswith("-L") and is_digits(word[2:]):
-            yield Given(table["-L"], word[2:], (word,))
+            yield Given(table["-L"], word[2:], ("-L", word[2:]))
         elif word.startswith("-") and word != "-":
-            values_inside = [
-                f"-{letter}" for letter in word[1:-1] if table.get(f"-{letter}", _FLAG).form != "flag"
-            ]
-            if values_inside:
+            if any(table.get(f"-{letter}", _FLAG).form != "flag" for letter in word[1:-1]):
                 yield unknown(name, word)
             yield from _bundle(name, table, word, rest)
         else:
@@ -178,7 +196,7 @@ def _tree(name: str, row: Program, words: list[str]) -> Iterator[Part]:
 
 
 def _xxd(name: str, row: Program, words: list[str]) -> Iterator[Part]:
-    """Read arguments as xxd does, but by whole names: options, then operands only, whatever they look like."""
+    """Read arguments as xxd does, but by whole names: options, then operands, whatever they look like."""
     table = _table(row)
     rest = iter(words)
     for word in rest:
@@ -194,7 +212,7 @@ def _xxd(name: str, row: Program, words: list[str]) -> Iterator[Part]:
             yield unknown(name, word)
         else:
             yield Given(None, word, (word,))
-        yield from (Given(None, later, (later,)) for later in rest)
+        yield from _all_operands(rest)
 
 
 def _echo(name: str, row: Program, words: list[str]) -> Iterator[Part]:
@@ -206,7 +224,7 @@ def _echo(name: str, row: Program, words: list[str]) -> Iterator[Part]:
             yield from _bundle(name, table, word, rest)
         else:
             yield Given(None, word, (word,))
-            yield from (Given(None, later, (later,)) for later in rest)
+            yield from _all_operands(rest)
 
 
 def _chmod(name: str, _row: Program, words: list[str]) -> Iterator[Part]:
@@ -214,7 +232,7 @@ def _chmod(name: str, _row: Program, words: list[str]) -> Iterator[Part]:
     rest = iter(words)
     for at, word in enumerate(rest):
         if word == "--":
-            yield from (Given(None, later, (later,)) for later in rest)
+            yield from _all_operands(rest)
         elif word.startswith("-") and word != "-" and (at > 0 or read_mode(word) is None):
             yield unknown(name, word)
         else:
@@ -232,13 +250,13 @@ def _cd(_name: str, _row: Program, words: list[str]) -> Iterator[Part]:
 
 def _any(_name: str, _row: Program, words: list[str]) -> Iterator[Part]:
     """Take whatever is there."""
-    return (Given(None, word, (word,)) for word in words)
+    return _all_operands(iter(words))
 
 
 _SYNTAX: dict[str, Callable[[str, Program, list[str]], Iterator[Part]]] = {
     "getopt": _getopt,
-    "git": _getopt,
-    "stash": _getopt,
+    "git": _git,
+    "stash": _git,
     "find": _find,
     "tree": _tree,
     "xxd": _xxd,

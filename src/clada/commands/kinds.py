@@ -53,7 +53,7 @@ def _signed(value: str) -> tuple[str, ...] | None:
 
 def _offset(value: str) -> tuple[str, ...] | None:
     digits = value.lstrip("+-")
-    return _if(bool(digits) and _HEX.issuperset(digits))
+    return _if(is_digits(digits[:1]) and _HEX.issuperset(digits))
 
 
 def _mode(value: str) -> tuple[str, ...] | None:
@@ -78,7 +78,7 @@ def _pathspec(value: str) -> tuple[str, ...] | None:
 
 
 def _revision(value: str) -> tuple[str, ...] | None:
-    """A bare operand may be a revision or a path, and `REV:path` names one: each must stay inside."""
+    """Take a bare operand for a revision, which may hold a path, and for a path: each must stay inside."""
     at = _colon(value)
     if value.startswith((*_EXCLUDED, ":(", ":/")):
         return _pathspec(value)
@@ -87,7 +87,7 @@ def _revision(value: str) -> tuple[str, ...] | None:
     part = value[at + 1 :]
     if at == 0 and part[1:2] == ":" and is_digits(part[:1]):
         part = part[2:]
-    return (*_path(value), *_path(part)) if part else ()
+    return _path(part) if part else ()
 
 
 def _colon(revision: str) -> int:
@@ -101,7 +101,7 @@ def _colon(revision: str) -> int:
 
 
 def _range(value: str) -> tuple[str, ...] | None:
-    """Lines of a file: `1,5:file` or `:function:file`. More colons could hide where the file's name starts."""
+    """Take `1,5:file` or `:function:file`; with more colons, where the file's name starts is not certain."""
     expected = _FUNCTION_COLONS if value.startswith(":") else 1
     path = value.rpartition(":")[2]
     return _path(path) if value.count(":") == expected and path else None
@@ -112,7 +112,7 @@ def _stash(value: str) -> tuple[str, ...] | None:
 
 
 def _format(value: str) -> tuple[str, ...] | None:
-    """A format of commits, without signatures, which start a program; nor one named in the configuration."""
+    """Take a format without signatures, which start a program, and none that the configuration may name."""
     if value in _PRETTY:
         return ()
     own = "%" in value or value.startswith(("format:", "tformat:"))
@@ -120,7 +120,7 @@ def _format(value: str) -> tuple[str, ...] | None:
 
 
 def _fields(value: str) -> tuple[str, ...] | None:
-    """Fields of references, without signatures."""
+    """Take any fields of references but signatures."""
     return _if("signature" not in value.lower())
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a command is built in, allowed, or needs a person's approval: by the table, default deny."""
+"""Decides whether a command is built in, allowed, or needs approval; what the table does not have, does."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
         found = paths_of(kind, value) if kind else None
         if kind == "MODE" and read_mode(value) is None:
             return Refused("exec_failed", f"{name}: invalid mode: '{value}'")
-        if found is None or (value == "-" and part.option is None and kind not in _PLAIN_DASH):
+        if value == "-" and part.option is None and kind not in _PLAIN_DASH:
+            return needs_approval("`-` stands for standard input, which is empty")
+        if found is None:
             return unknown(name, part.shown)
         paths.extend(found)
     operands = _operands(given)

@@ -13,8 +13,9 @@ Options are separated by `;`, each with all its names, and what it takes:
     -NUM  +NUM          a number in place of -n NUMBER
 
 Values and operands are of a kind, in capitals, or one of the words that stand there:
-TEXT anything; NUMBER, SIGNED with +/- and a unit; OFFSET as xxd reads it; MODE, ATTRIBUTES as chmod and cp read
-them; NAME of a file that is not opened here; PATH is checked in the workspace; PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS as git reads them.
+TEXT is anything; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it; MODE and
+ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be inside;
+PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. They are defined in kinds.py.
 Operands: `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
 """
 
@@ -293,7 +294,8 @@ _READERS: dict[str, Program] = {
     ),
     "head": Program(
         options="""
-            -n --lines SIGNED; -c --bytes SIGNED; -NUM; -q --quiet --silent; -v --verbose; -z --zero-terminated
+            -n --lines SIGNED; -c --bytes SIGNED; -NUM; -q --quiet --silent; -v --verbose
+            -z --zero-terminated
         """,
         operands="PATH*",
         passes="""
@@ -401,10 +403,10 @@ _READERS: dict[str, Program] = {
     ),
     "find": Program(
         options="""
-            -P; -name TEXT; -iname TEXT; -path TEXT; -ipath TEXT; -wholename TEXT; -iwholename TEXT; -regex TEXT
-            -iregex TEXT; -regextype TEXT; -lname TEXT; -ilname TEXT; -type TEXT; -size TEXT; -empty
-            -amin TEXT; -atime TEXT; -cmin TEXT; -ctime TEXT; -mmin TEXT; -mtime TEXT; -daystart; -used TEXT
-            -newermt TEXT; -newerat TEXT; -newerct TEXT; -newer PATH; -anewer PATH; -cnewer PATH
+            -P; -name TEXT; -iname TEXT; -path TEXT; -ipath TEXT; -wholename TEXT; -iwholename TEXT
+            -regex TEXT; -iregex TEXT; -regextype TEXT; -lname TEXT; -ilname TEXT; -type TEXT; -size TEXT
+            -empty; -amin TEXT; -atime TEXT; -cmin TEXT; -ctime TEXT; -mmin TEXT; -mtime TEXT; -daystart
+            -used TEXT; -newermt TEXT; -newerat TEXT; -newerct TEXT; -newer PATH; -anewer PATH; -cnewer PATH
             -newermm PATH; -newerma PATH; -newermc PATH; -neweram PATH; -neweraa PATH; -newerac PATH
             -newercm PATH; -newerca PATH; -newercc PATH
             -perm TEXT; -readable; -writable; -executable; -user TEXT; -group TEXT; -uid TEXT; -gid TEXT
@@ -665,8 +667,8 @@ _READERS: dict[str, Program] = {
     ),
     "realpath": Program(
         options="""
-            -e --canonicalize-existing; -m --canonicalize-missing; -q --quiet; -s --strip --no-symlinks; -z --zero
-            --relative-to PATH; --relative-base PATH
+            -e --canonicalize-existing; -m --canonicalize-missing; -q --quiet; -s --strip --no-symlinks
+            -z --zero; --relative-to PATH; --relative-base PATH
         """,
         operands="PATH*",
         passes="""
@@ -719,12 +721,12 @@ _READERS: dict[str, Program] = {
 
 # Shared by diff, log and show: git itself reads them in one place.
 _HISTORY_OPTIONS = """
-    -p --patch; -U --unified [NUMBER]; --stat [TEXT]; --numstat; --shortstat; --name-only; --name-status; --summary
-    --cached; --staged; -w --ignore-all-space; -b --ignore-space-change; --word-diff [plain|porcelain|none]
-    --diff-filter TEXT; -M --find-renames [TEXT]; -C --find-copies [TEXT]; -S TEXT; -G TEXT; -L RANGE
-    -n --max-count NUMBER; -NUM; --oneline; --graph; --all; --decorate [short|full|auto|no]; --since TEXT
-    --until TEXT; --author TEXT; --grep TEXT; --format =FORMAT; --pretty [FORMAT]; --date TEXT; --follow
-    --reverse; --no-merges; --first-parent; -z; --relative
+    -p --patch; -U --unified [NUMBER]; --stat [TEXT]; --numstat; --shortstat; --name-only; --name-status
+    --summary; --cached; --staged; -w --ignore-all-space; -b --ignore-space-change
+    --word-diff [plain|porcelain|none]; --diff-filter TEXT; -M --find-renames [TEXT]; -C --find-copies [TEXT]
+    -S TEXT; -G TEXT; -L RANGE; -n --max-count NUMBER; -NUM; --oneline; --graph; --all
+    --decorate [short|full|auto|no]; --since TEXT; --until TEXT; --author TEXT; --grep TEXT; --format =FORMAT
+    --pretty [FORMAT]; --date TEXT; --follow; --reverse; --no-merges; --first-parent; -z; --relative
 """
 _HISTORY_REFUSES = """
     git {} --output=x
@@ -744,7 +746,7 @@ _HISTORY_REFUSES = """
     git {} --show-sig
     git {} --help
     git {} -- --help
-    git {} --format=%G?
+    git {} '--format=%G?'
     git {} --format=%h%+GK
     git {} --pretty=format:%GS
     git {} --pretty=tformat:%-GS
@@ -755,13 +757,16 @@ _HISTORY_REFUSES = """
     git {} ':(top)x'
     git {} -- ':/'
     git {} -
+    git {} --author --output=x
+    git {} -S -Ox
+    git {} -pS -Ox
 """
 
 _GIT: dict[str, Program] = {
     "git status": Program(
         options="""
-            -s --short; -b --branch; -v --verbose; -u --untracked-files [all|normal|no]; --porcelain [v1|v2|1|2]
-            --long; --show-stash; --ignored [traditional|matching|no]; -z --null
+            -s --short; -b --branch; -v --verbose; -u --untracked-files [all|normal|no]
+            --porcelain [v1|v2|1|2]; --long; --show-stash; --ignored [traditional|matching|no]; -z --null
         """,
         operands="PATHSPEC*",
         syntax="git",
@@ -983,7 +988,7 @@ _GIT: dict[str, Program] = {
         passes="git stash list",
         refuses="""
             git stash list -p
-            git stash list --format=%G?
+            git stash list '--format=%G?'
             git stash list HEAD
         """,
     ),

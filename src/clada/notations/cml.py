@@ -292,7 +292,8 @@ class _Builder:
 
     def _end(self, _name: str) -> None:
         node = self.stack.pop()
-        node.end = self.data.find(b">", self.offset()) + 1
+        at = self.offset()  # at the closing tag, or behind a tag that closes itself
+        node.end = self.data.find(b">", at) + 1 if self.data.startswith(b"</", at) else at
         if self.stack:
             self.into = self.stack[-1].plain
 

@@ -18,11 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Match, Pattern
 
+MARKS = (b"```", b"~~~")
 # All possessive, so that no input makes them go back.
 _OPENING = rb"(`{3,}+|~{3,}+)[ \t]*+(?i:%s)(?:[ \t][^\n]*+)?(?:\n|\Z)"
 _CLOSING = rb"%s%s*+[ \t]*+(?=\n|\Z)"
 _BLANKS = re.compile(rb"[ \t]*+")
 _BLANKS_OR_ITEM = re.compile(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?")
+
+
+class LineStart(Value):
+    """What may stand at the start of a line."""
+
+    head: bytes  # its first bytes, which lead the search
+    pattern: Pattern[bytes]
+    before: Pattern[bytes] = _BLANKS  # what may come before it
+
+    def lines(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, Match[bytes]]]:
+        """Yield the places of the lines that start so, from the line at `start` on."""
+        while (at := data.find(self.head, start, end)) >= 0:
+            line = max(data.rfind(b"\n", start, at) + 1, start)
+            match = self.pattern.match(data, at, end) if self.before.fullmatch(data, line, at) else None
+            if match:
+                yield line, match
+            start = data.find(b"\n", at, end) + 1 or end
 
 
 class Fence(Value):
@@ -36,17 +54,22 @@ class Fence(Value):
 
 def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
     """Yield the fenced blocks with this tag, one after the other."""
-    opening = re.compile(_OPENING % tag.encode())
-    openings = [lines_with(mark, opening, data, start, end, _BLANKS_OR_ITEM) for mark in (b"```", b"~~~")]
-    for line, match in merge(*openings, key=_line):
+    pattern = re.compile(_OPENING % tag.encode())
+    openings = (LineStart(mark, pattern, _BLANKS_OR_ITEM).lines(data, start, end) for mark in MARKS)
+    for line, match in merge(*openings, key=_place):
         if line < start:
             continue  # inside of the one before
         mark = match.group(1)
-        close = next((at for at, _ in lines_with(mark, closing(mark), data, match.end(), end)), None)
+        close = next((at for at, _ in closing(mark).lines(data, match.end(), end)), None)
         yield Fence(match.end(), close, mark, _indent(data[line : match.start()]))
         if close is None:
             return
         start = close + 1
+
+
+def closing(mark: bytes) -> LineStart:
+    """Return what closes a fence that this mark opened."""
+    return LineStart(mark, re.compile(_CLOSING % (mark, mark[:1])))
 
 
 def _indent(before: bytes) -> bytes:
@@ -54,25 +77,5 @@ def _indent(before: bytes) -> bytes:
     return b" " * len(before) if before.strip() else before
 
 
-def _line(found: tuple[int, Match[bytes]]) -> int:
+def _place(found: tuple[int, Match[bytes]]) -> int:
     return found[0]
-
-
-def closing(mark: bytes) -> Pattern[bytes]:
-    """Return the pattern of what closes a fence that this mark opened."""
-    return re.compile(_CLOSING % (mark, mark[:1]))
-
-
-def lines_with(
-    head: bytes, pattern: Pattern[bytes], data: bytes, start: int, end: int, before: Pattern[bytes] = _BLANKS
-) -> Iterator[tuple[int, Match[bytes]]]:
-    """Yield the lines, from `start` on, in which the pattern matches where this head of it first stands.
-
-    Only blanks may come before it.
-    """
-    while (at := data.find(head, start, end)) >= 0:
-        line = max(data.rfind(b"\n", start, at) + 1, start)
-        match = pattern.match(data, at, end) if before.fullmatch(data, line, at) else None
-        if match:
-            yield line, match
-        start = data.find(b"\n", at, end) + 1 or end

@@ -5,9 +5,9 @@
     block    = "{" "tasks": [ task, … ], "version": "…", and others, which are ignored "}"
     task     = "{" "action": "…", and its fields "}"
 
-The values are those of RFC 8259, read here rather than by the standard library: each error has its place in the
-document, a key stands once, and depth, tasks and values are bounded before they cost anything. Whether a task
-makes a valid operation is not checked here but in `structured`.
+The values are those of RFC 8259, read here rather than by the standard library: each error has its place in
+the document, a key stands once, and depth, tasks and values are bounded before they cost anything. Whether a
+task makes a valid operation is not checked here but in `structured`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from clada.notations.fences import fences
 from clada.notations.strings import PAIR, SHORT, pieces, unescaped
 from clada.notations.structured import (
-    MAX_DEPTH,
+    CUT,
     MAX_VALUES,
     OTHER,
     Draft,
@@ -25,6 +25,8 @@ from clada.notations.structured import (
     Task,
     checked_version,
     shortened,
+    too_deep,
+    too_many,
 )
 
 TYPE_CHECKING = False
@@ -46,7 +48,9 @@ _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*+')
 _PLAIN_KEY = re.compile(rb'"([^"\\\x00-\x1f]*+)"[ \t\n\r]*+:')
 _PIECE = pieces(rb'[^"\\\x00-\x1f]', rb'\\["\\/bfnrt]', SHORT, PAIR)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_CUT_ESCAPE = re.compile(rb"(?:\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?")
+_CUT_ESCAPE = re.compile(
+    rb"(?:\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?"
+)
 _NUMBER = re.compile(rb"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
 _LITERALS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", OTHER)}
 _DIGITS = {bytes([byte]) for byte in b"-0123456789"}
@@ -125,7 +129,9 @@ def _read_value(reader: Reader, draft: Draft, start: int, end: int) -> None:
     else:
         _read_block(reader, draft, 1)
     if reader.next() in _MORE:
-        raise Malformed("Expected the end of the JSON: several blocks stand in one list, [{…}, {…}]", reader.at)
+        raise Malformed(
+            "Expected the end of the JSON: several blocks stand in one list, [{…}, {…}]", reader.at
+        )
 
 
 def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
@@ -154,9 +160,7 @@ def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
         draft.expect_task(start)
         members = None
         if reader.next() == b"{":
-            members = {
-                key: (reader.scalar(depth + 2), place) for key, place in reader.members(depth + 1)
-            }
+            members = {key: (reader.scalar(depth + 2), place) for key, place in reader.members(depth + 1)}
         else:
             reader.skip(depth + 1)
         draft.add(Task(start, reader.ended, members))
@@ -202,8 +206,7 @@ class Reader:
 
     def _items(self, depth: int, close: bytes) -> Iterator[int]:
         """Yield the place of each thing between brackets; the caller reads it."""
-        if depth > MAX_DEPTH:
-            raise Malformed(f"Nested more than {MAX_DEPTH} deep", self.at)
+        too_deep(depth, self.at)
         self._move(self.at + 1)
         if self.next() == close:
             self._move(self.at + 1)
@@ -238,7 +241,7 @@ class Reader:
         """Return the trouble of finding something else than this."""
         if self.next():
             return Malformed(f"Expected {what}", self.at)
-        return Malformed(f"Unexpected end of text, expected {what}", self.at, cut=True)
+        return Malformed(f"Unexpected end of text, expected {what}", self.at, CUT)
 
     def scalar(self, depth: int) -> Any:
         """Read a value and return it, if it is a text, a number or a boolean; read over any other."""
@@ -266,8 +269,7 @@ class Reader:
 
     def _count(self) -> None:
         self._values += 1
-        if self._values > MAX_VALUES:
-            raise Malformed(f"More than {MAX_VALUES:,} values", self.at)
+        too_many(self._values, MAX_VALUES, "values", self.at)
 
     def _string(self) -> str:
         start = self.at + 1
@@ -288,7 +290,7 @@ class Reader:
     def _wrong_string(self, start: int, at: int) -> Malformed:
         rest = self._data[at : min(at + LONGEST_ESCAPE, self._end)]
         if _CUT_ESCAPE.fullmatch(rest):
-            return Malformed("Unterminated string", start, cut=True)
+            return Malformed("Unterminated string", start, CUT)
         if rest[:1] == b"\n":
             return Malformed(r"Line break in a string: write \n", at)
         if rest[:1] != b"\\":

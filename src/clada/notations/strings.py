@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LARGE = 1 << 16  # a slice that is worth decoding without a copy, and undoing piece by piece
 
-# \uXXXX of a character that is no surrogate; JSON's pairs of surrogates; TOML's \UXXXXXXXX and continued lines.
+# \uXXXX of what is no surrogate; JSON's pairs of surrogates; TOML's \UXXXXXXXX and continued lines.
 SHORT = rb"\\u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
 PAIR = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 LONG = (

@@ -59,14 +59,28 @@ class Task(Value):
     members: Mapping[str, tuple[Any, int]] | None
 
 
+# Why a document cannot be read, where that makes a difference to what is said of it.
+CUT, LIMIT, VERSION = "cut", "limit", "version"
+
+
 class Malformed(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
     """Ends the reading of a document that cannot be read reliably."""
 
-    def __init__(self, message: str, offset: int, *, cut: bool = False, version: bool = False) -> None:
+    def __init__(self, message: str, offset: int, why: str = "") -> None:
         super().__init__(message)
-        self.message, self.offset = message, offset
-        self.cut = cut  # the text ends too soon
-        self.version = version  # it is about a version
+        self.message, self.offset, self.why = message, offset, why
+
+
+def too_many(count: int, limit: int, what: str, offset: int) -> None:
+    """Refuse what would cost too much time or memory."""
+    if count > limit:
+        raise Malformed(f"More than {limit:,} {what}", offset, LIMIT)
+
+
+def too_deep(depth: int, offset: int) -> None:
+    """Refuse what is nested too deep."""
+    if depth > MAX_DEPTH:
+        raise Malformed(f"Nested more than {MAX_DEPTH} deep", offset, LIMIT)
 
 
 class Draft:
@@ -82,8 +96,7 @@ class Draft:
 
     def open_block(self, offset: int) -> None:
         """Begin a block at this place."""
-        if len(self._blocks) >= MAX_TASKS:
-            raise Malformed(f"More than {MAX_TASKS:,} blocks", offset)
+        too_many(len(self._blocks) + 1, MAX_TASKS, "blocks", offset)
         self._block_line = self._lines.line(offset)
 
     def close_block(self, version: str | None) -> None:
@@ -94,8 +107,7 @@ class Draft:
     def expect_task(self, offset: int) -> None:
         """Refuse a task too many, before it is read."""
         self._tasks += 1
-        if self._tasks > MAX_TASKS:
-            raise Malformed(f"More than {MAX_TASKS:,} tasks", offset)
+        too_many(self._tasks, MAX_TASKS, "tasks", offset)
 
     def add(self, task: Task) -> None:
         """Add a task to the open block."""
@@ -118,10 +130,10 @@ class Draft:
 
     def _fatal(self, trouble: Malformed) -> Problem:
         line = self._lines.line(trouble.offset)
-        if trouble.version:
+        if trouble.why == VERSION:
             return Problem("unsupported_version", f"Line {line}: {trouble.message}", line)
         column = self._lines.column(trouble.offset)
-        clause = cut_off(sum(len(block.operations) for block in self._blocks)) if trouble.cut else ""
+        clause = cut_off(sum(len(block.operations) for block in self._blocks)) if trouble.why == CUT else ""
         message = f"Line {line}, column {column}: {trouble.message}{clause}"
         return Problem(f"malformed_{self.notation}", message, line, column)
 
@@ -131,7 +143,7 @@ def checked_version(value: Any, offset: int) -> str:
     if isinstance(value, str) and value in BLOCK_VERSIONS:
         return value
     shown = shortened(value) if isinstance(value, str) else f"{_shown(value)} (must be a string)"
-    raise Malformed(f"Unsupported version: {shown}", offset, version=True)
+    raise Malformed(f"Unsupported version: {shown}", offset, VERSION)
 
 
 def _shown(value: Any) -> str:
@@ -153,7 +165,7 @@ def operation(task: Task, data: bytes, line: int, block_line: int | None) -> Ope
         complaints += given.complaints
     problems = []
     for message, field in complaints:
-        place = members[field][1] if field in members else task.start
+        place = members[field][1] if field and field in members else task.start
         at = line + data.count(b"\n", task.start, place)
         problems.append(Problem("invalid_operation", message, at, None, name, field, block_line))
     return Operation(name, line, fields, given.others, tuple(problems), (task.start, task.end))
@@ -211,7 +223,9 @@ class _Given:
             return f"Missing required field '{field.name}'"
         wrong = _wrong(field, value, names[0])
         if not wrong and field.name == "search" and self._given & RANGE:
-            return f"'{names[0]}' and 'search_start' with 'search_end' exclude each other: give one of the two"
+            return (
+                f"'{names[0]}' and 'search_start' with 'search_end' exclude each other: give one of the two"
+            )
         return wrong
 
 

@@ -3,23 +3,26 @@
     document = { prose | bare TOML | fence with TOML }
     TOML     = { [[task]] keys } | { [[tasks]] keys { [[tasks.task]] keys } }
 
-Bare TOML starts at such a header and ends at a fence's line, or at a blank line before one that cannot be TOML;
-a fence's TOML ends at the line that closes it, outside of strings. Each is a TOML text of its own.
+Bare TOML starts at such a header and ends at a fence's line, or at a blank line before one that cannot be
+TOML; a fence's TOML ends at the line that closes it, outside of strings. Each is a TOML text of its own.
 
-What a text means is left to the standard library's tomllib. Before it, a scan of the tokens finds the places of
-tasks and keys, refuses what would cost too much, and takes the strings out, which tomllib walks character by
-character: it reads a skeleton, where each string is a number. So there are two kinds of errors: those of
+What a text means is left to the standard library's tomllib. Before it, a scan of the tokens finds the places
+of tasks and keys, refuses what would cost too much, and takes the strings out, which tomllib walks character
+by character: it reads a skeleton, where each string is a number. So there are two kinds of errors: those of
 the scan, and tomllib's, whose place in the skeleton is traced back to the document.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 
-from clada.notations.fences import closing, fences, lines_with
+from clada.notations.fences import LineStart, closing, fences
 from clada.notations.strings import CONTINUED, LONG, SHORT, decoded, pieces, unescaped
 from clada.notations.structured import (
+    CUT,
+    LIMIT,
     MAX_DEPTH,
     MAX_TASKS,
     MAX_VALUES,
@@ -29,12 +32,14 @@ from clada.notations.structured import (
     Task,
     checked_version,
     shortened,
+    too_deep,
+    too_many,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from re import Pattern
+    from re import Match, Pattern
     from typing import Any
 
     from clada.model import Plan
@@ -44,17 +49,23 @@ if TYPE_CHECKING:
     Step = Callable[[], "Step"]
 
 NAME = "toml"
+MAX_TABLES = 2 * MAX_TASKS  # with their blocks
 WORTH_CUTTING = 32  # blanks and comments longer than this are left out of the skeleton
 TASK, BLOCK, BLOCK_TASK = ("task",), ("tasks",), ("tasks", "task")
 
 # All possessive, so that no input makes them go back.
-_TASK_LINE = re.compile(
-    rb"\[\[[ \t]*+(?:task|tasks(?:[ \t]*+\.[ \t]*+task)?)[ \t]*+\]\][ \t]*+(?:#[^\n]*+)?(?=\n|\Z)"
+_TASK_LINE = LineStart(
+    b"[[task",
+    re.compile(rb"\[\[(?:task|tasks(?:[ \t]*+\.[ \t]*+task)?)[ \t]*+\]\][ \t]*+(?:#[^\n]*+)?(?=\n|\Z)"),
 )
 _PART = rb"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')"""
 _PARTS = re.compile(_PART)
 _KEY = rb"%s(?:[ \t]*+\.[ \t]*+%s){0,%d}+" % (_PART, _PART, MAX_DEPTH)
 _PAIR = re.compile(rb"(%s)[ \t]*+(?:=|(\.))" % _KEY)
+_PLAIN_PAIR = re.compile(
+    rb"""([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+"""
+    rb"""(?:"([^"\\\x00-\x08\n-\x1f\x7f]*+)"|[^\s,\[\]{}#"'=]{1,1000}+)(?=\n|\Z)"""
+)
 _HEADER = re.compile(rb"\[[ \t]*+(%s)[ \t]*+(?:\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)
 _LIST_HEADER = re.compile(rb"\[\[[ \t]*+(%s)[ \t]*+(?:\]\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)
 _BLANKS = re.compile(rb"[ \t]*+")
@@ -67,6 +78,9 @@ _BARE_VALUE = re.compile(
 _ESCAPES = (rb'\\[btnfr"\\]', SHORT, LONG)
 _LINE_PIECE = pieces(rb'[^"\\\x00-\x08\n-\x1f\x7f]', *_ESCAPES)
 _LINES_PIECE = pieces(rb'[^"\\\x00-\x08\x0b-\x1f\x7f]', *_ESCAPES, CONTINUED, rb'"{1,2}+(?!")')
+# The kinds of strings, each with the pieces it consists of, if it has escapes.
+_LINE, _LITERAL_LINE, _LINES, _LITERAL_LINES = range(4)
+_PIECES = (_LINE_PIECE, None, _LINES_PIECE, None)
 _LITERAL = re.compile(rb"[^'\x00-\x08\n-\x1f\x7f]*+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\U0000[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -81,7 +95,7 @@ def sign(data: bytes) -> int | None:
 
 
 def _next_task_line(data: bytes, since: int) -> int | None:
-    return next((line for line, _ in lines_with(b"[[", _TASK_LINE, data, since, len(data))), None)
+    return next((line for line, _ in _TASK_LINE.lines(data, since, len(data))), None)
 
 
 def read(data: bytes) -> Plan:
@@ -112,6 +126,8 @@ def _read_document(data: bytes, draft: Draft) -> None:
 
 def _tables(scan: Scan, trouble: Malformed | None) -> tuple[dict[str, Any], Malformed | None]:
     """Return the scanned tables; with trouble, which tomllib may see earlier, those complete before it."""
+    if trouble and trouble.why == LIMIT:
+        return {}, trouble
     try:
         tables = scan.parsed(scan.sound)
     except Malformed as earlier:
@@ -153,10 +169,14 @@ def _elements(
     """Yield the tables of a list with their scopes."""
     elements = table.get(name, [])
     if not isinstance(elements, list):
-        raise Malformed(f"Expected a list of tables: a header of '{name}' has two brackets", scope.place(name))
+        raise Malformed(
+            f"Expected a list of tables: a header of '{name}' has two brackets", scope.place(name)
+        )
     if len(elements) != len(scopes):  # not only tables are in the list
         scopes = [Scope(scope.place(name))] * len(elements)
-    yield from zip(elements, scopes, strict=True)
+    for index, element in enumerate(elements):
+        elements[index] = None  # what was read need not be kept
+        yield element, scopes[index]
 
 
 def _task(table: Any, scope: Scope, scan: Scan) -> Task:
@@ -168,6 +188,8 @@ def _task(table: Any, scope: Scope, scan: Scan) -> Task:
 
 class Scope:
     """A table that matters: where it stands, where its keys stand, and the tasks in it."""
+
+    __slots__ = ("end", "keys", "start", "tasks")  # there may be many
 
     def __init__(self, start: int) -> None:
         self.start = self.end = start
@@ -192,13 +214,13 @@ class Scan:
         self._data, self._start, self.at = data, start, start
         self._fence = fence
         self._begun = False
-        self._closing = closing(fence.mark) if fence else _ANY_FENCE
+        self._closing = closing(fence.mark).pattern if fence else _ANY_FENCE
         self._skeleton = bytearray()
         self._copied = start  # up to here the document is in the skeleton
-        self._marks: list[tuple[int, int]] = [(0, start)]  # from which place on it is a copy from which
+        self._marks = array("q", [0]), array("q", [start])  # from which place on it is a copy from which
         self.sound = 0  # how much of it has been scanned without trouble
-        self._strings: list[tuple[int, int, Pattern[bytes] | None, bool]] = []
-        self._values = self._tasks = 0
+        self._strings = array("q")  # three numbers each: the inside's start and end, and its kind
+        self._values = self._tables = self._tasks = 0
         self._headers: list[tuple[int, int]] = []  # of tasks and blocks: place and length of the skeleton
         self.root = Scope(start)
         self.tasks: list[Scope] = []
@@ -234,16 +256,17 @@ class Scan:
         place = _PLACE.search(message)
         if not place or not place.group(1):
             message = message[: place.start()] if place else message
-            return Malformed(f"Unexpected end of text: {message}", self.at, cut=True)
+            return Malformed(f"Unexpected end of text: {message}", self.at, CUT)
         line, column = int(place.group(1)), int(place.group(2))
         lines = text.split("\n", line - 1)
         before = len(text) - len(lines[-1]) + column - 1
         offset = len(text[:before].encode())
-        in_skeleton, in_document = self._marks[bisect_right(self._marks, (offset, len(self._data))) - 1]
-        return Malformed(message[: place.start()], in_document + offset - in_skeleton)
+        in_skeleton, in_document = self._marks
+        mark = bisect_right(in_skeleton, offset) - 1
+        return Malformed(message[: place.start()], in_document[mark] + offset - in_skeleton[mark])
 
     def forget_since(self, offset: int) -> int:
-        """Forget the task that is open at a place, and all after it; return the skeleton's length up to there."""
+        """Forget the task that is open at a place, and all after it; return how long the skeleton was."""
         start, length = next(
             (header for header in reversed(self._headers) if header[0] <= offset), (self._start, 0)
         )
@@ -260,12 +283,13 @@ class Scan:
     def value(self, value: Any) -> Any:
         """Return what a value of the skeleton stands for: a string's text, a number, a boolean."""
         if isinstance(value, str):
-            return self._text(*self._strings[int(value)])
+            return self._text(int(value))
         return value if isinstance(value, int | float) else OTHER
 
-    def _text(self, start: int, end: int, piece: Pattern[bytes] | None, lines: bool) -> str:
-        data = self._data
-        if lines and self._fence and self._fence.indent:
+    def _text(self, number: int) -> str:
+        start, end, kind = self._strings[3 * number : 3 * number + 3]
+        data, piece = self._data, _PIECES[kind]
+        if kind in (_LINES, _LITERAL_LINES) and self._fence and self._fence.indent:
             data = data[start - 1 : end].replace(b"\n" + self._fence.indent, b"\n")
             start, end = 1, len(data)
         return unescaped(data, start, end, piece) if piece else decoded(data, start, end)
@@ -291,6 +315,8 @@ class Scan:
         match = (_LIST_HEADER if double else _HEADER).match(self._data, self.at)
         if not match:
             return self._end_before_prose(0 if double else breaks)
+        self._tables += 1
+        too_many(self._tables, MAX_TABLES, "tables", self.at)
         names = self._names(match.group(1), ())
         self._header, self._scope = names, None
         if double and names in (TASK, BLOCK, BLOCK_TASK):
@@ -304,6 +330,9 @@ class Scan:
         return True
 
     def _scan_pair(self, breaks: int) -> bool:
+        plain = _PLAIN_PAIR.match(self._data, self.at)
+        if plain and len(self._header) < MAX_DEPTH:
+            return self._plain_pair(plain)
         match = _PAIR.match(self._data, self.at)
         if not match:
             return self._end_before_prose(breaks)
@@ -314,12 +343,22 @@ class Scan:
         self._scan_value(self._header + names)
         return True
 
+    def _plain_pair(self, match: Match[bytes]) -> bool:
+        """Step over a key with a value of the plainest kinds: most are, and this is quicker."""
+        self._count()
+        if self._scope:
+            self._scope.note((match.group(1).decode(),), self.at)
+        self.at = match.end()
+        if match.group(2) is not None:
+            self._keep_string(match.start(2) - 1, match.start(2), match.end(2), _LITERAL_LINE)
+        return True
+
     def _end_before_prose(self, breaks: int) -> bool:
         """End bare TOML where, after a blank line, something else begins."""
         if not self._fence and breaks > 1:
             return False
-        cut = _CUT_LINE.match(self._data, self.at) is not None
-        raise Malformed("Expected 'key = value' or a [table]", self.at, cut=cut)
+        why = CUT if _CUT_LINE.match(self._data, self.at) else ""
+        raise Malformed("Expected 'key = value' or a [table]", self.at, why)
 
     def _new_scope(self, names: Path) -> Scope:
         scope = Scope(self.at)
@@ -327,8 +366,7 @@ class Scan:
             self.blocks.append(scope)
             return scope
         self._tasks += 1
-        if self._tasks > MAX_TASKS:
-            raise Malformed(f"More than {MAX_TASKS:,} tasks", self.at)
+        too_many(self._tasks, MAX_TASKS, "tasks", self.at)
         if names == BLOCK_TASK and not self.blocks:
             raise Malformed("[[tasks.task]] needs a [[tasks]] before it", self.at)
         (self.tasks if names == TASK else self.blocks[-1].tasks).append(scope)
@@ -337,8 +375,7 @@ class Scan:
     def _names(self, key: bytes, around: Path) -> Path:
         """Return the parts of a key."""
         names = tuple(_name(part) for part in _PARTS.findall(key))
-        if len(names) + len(around) + len(self._stack) > MAX_DEPTH:
-            raise Malformed(f"Nested more than {MAX_DEPTH} deep", self.at)
+        too_deep(len(names) + len(around) + len(self._stack), self.at)
         return names
 
     # Values: what may come next is a step, and each step returns the one after it.
@@ -374,8 +411,7 @@ class Scan:
         return self._after
 
     def _open(self, bracket: bytes) -> Step:
-        if len(self._path) + len(self._stack) >= MAX_DEPTH:
-            raise Malformed(f"Nested more than {MAX_DEPTH} deep", self.at)
+        too_deep(len(self._path) + len(self._stack) + 1, self.at)
         listed = bool(self._stack) and self._stack[-1][0] == b"["
         matters = bracket == b"{" and listed and self._path in (TASK, BLOCK, BLOCK_TASK)
         self._stack.append((bracket, self._path, self._new_scope(self._path) if matters else None))
@@ -412,13 +448,12 @@ class Scan:
 
     def _count(self) -> None:
         self._values += 1
-        if self._values > MAX_VALUES:
-            raise Malformed(f"More than {MAX_VALUES:,} values", self.at)
+        too_many(self._values, MAX_VALUES, "values", self.at)
 
     def _unexpected(self, wanted: str) -> Malformed:
         """Return the trouble of finding something else than this."""
         if self.at >= len(self._data) or (self._fence and self._closing.match(self._data, self.at)):
-            return Malformed(f"Unexpected end of text, expected {wanted}", self.at, cut=True)
+            return Malformed(f"Unexpected end of text, expected {wanted}", self.at, CUT)
         return Malformed(f"Expected {wanted}", self.at)
 
     # Strings
@@ -426,32 +461,33 @@ class Scan:
     def _scan_string(self, quote: bytes) -> None:
         """Step over a string, leaving its number in the skeleton."""
         start = self.at
-        triple = self._data.startswith(quote * 3, start)
-        if triple:
-            inside, end, piece = self._lines_string(quote * 3)
+        if self._data.startswith(quote * 3, start):
+            self._keep_string(start, *self._lines_string(quote * 3))
         else:
-            inside, end, piece = self._line_string(quote)
-        self._cut(start, self.at, b"'%d'" % len(self._strings))
-        self._strings.append((inside, end, piece, triple))
+            self._keep_string(start, *self._line_string(quote))
 
-    def _line_string(self, quote: bytes) -> tuple[int, int, Pattern[bytes] | None]:
+    def _keep_string(self, start: int, inside: int, end: int, kind: int) -> None:
+        self._cut(start, self.at, b"'%d'" % (len(self._strings) // 3))
+        self._strings.extend((inside, end, kind))
+
+    def _line_string(self, quote: bytes) -> tuple[int, int, int]:
         start = self.at + 1
-        piece = _LINE_PIECE if quote == b'"' else None
-        end = self._matched_end(_LINE_PIECE if piece else _LITERAL, start)
+        kind = _LINE if quote == b'"' else _LITERAL_LINE
+        end = self._matched_end(_PIECES[kind] or _LITERAL, start)
         if not self._data.startswith(quote, end):
             raise self._wrong_string(end)
         self.at = end + 1
-        return start, end, piece
+        return start, end, kind
 
-    def _lines_string(self, quotes: bytes) -> tuple[int, int, Pattern[bytes] | None]:
+    def _lines_string(self, quotes: bytes) -> tuple[int, int, int]:
         start = self.at + 3
-        piece = _LINES_PIECE if quotes == b'"""' else None
-        end = self._matched_end(_LINES_PIECE, start) if piece else self._literal_end(start)
+        kind = _LINES if quotes == b'"""' else _LITERAL_LINES
+        end = self._matched_end(_LINES_PIECE, start) if kind == _LINES else self._literal_end(start)
         close = _TRIPLE[quotes].match(self._data, end)
         if not close:
             raise self._wrong_string(end)
         self.at = close.end()
-        return start + self._data.startswith(b"\n", start), self.at - 3, piece
+        return start + self._data.startswith(b"\n", start), self.at - 3, kind
 
     def _matched_end(self, pattern: Pattern[bytes], at: int) -> int:
         while (match := pattern.match(self._data, at)) and match.end() > at:
@@ -467,7 +503,7 @@ class Scan:
     def _wrong_string(self, at: int) -> Malformed:
         byte = self._data[at : at + 1]
         if not byte or byte == b"\n":
-            return Malformed("Unterminated string", self.at, cut=not byte)
+            return Malformed("Unterminated string", self.at, "" if byte else CUT)
         if byte != b"\\":
             return Malformed(rf"Control character in a string: write \u{byte[0]:04x} in double quotes", at)
         surrogate = _SURROGATE.match(self._data, at)
@@ -490,7 +526,9 @@ class Scan:
         """Put something short into the skeleton instead of this."""
         self._skeleton += self._data[self._copied : start] + instead
         self._copied = end
-        self._marks.append((len(self._skeleton), end))
+        in_skeleton, in_document = self._marks
+        in_skeleton.append(len(self._skeleton))
+        in_document.append(end)
 
     def _copy(self) -> None:
         """Bring the skeleton up to here."""

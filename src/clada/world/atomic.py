@@ -8,15 +8,34 @@ import stat
 
 from clada.problems import Trouble
 
-NAMELESS = getattr(os, "O_TMPFILE", 0)
 PROC = "/proc/self/fd"
-LEFTOVER = ".clada-tmp-"
+NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
+LEFTOVER = ".clada-tmp-"  # then the process and a random number
+CHANCE = 8  # bytes of it
+MAX_DIGITS = 9  # of a process
+NEW, PRIVATE = 0o666, 0o600  # modes; a file that takes another's place may hold what only its owner may read
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 
-def is_leftover(name: str) -> bool:
-    """Whether a file is what a killed run left behind of a file that it was writing."""
-    return name.startswith(LEFTOVER)
+def clear(parent: int) -> None:
+    """Remove what killed runs left in a directory of the files that they were writing."""
+    for name in os.listdir(parent):
+        if name.startswith(LEFTOVER) and _is_abandoned(name):
+            _discard(parent, name)
+
+
+def _is_abandoned(name: str) -> bool:
+    """Whether a file has a name that we give, and the process that gave it is gone."""
+    pid, _, chance = name.removeprefix(LEFTOVER).partition("-")
+    if not (pid.isascii() and pid.isdigit() and len(pid) <= MAX_DIGITS and len(chance) == 2 * CHANCE):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it is another user's
+    return False
 
 
 def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
@@ -25,7 +44,7 @@ def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
     The old file's mode and, as far as we may, owner are kept; other hard links keep the old content.
     """
     old = _replaceable(parent, name)
-    fd, scratch = _scratch(parent)
+    fd, scratch = _scratch(parent, NEW if old is None else PRIVATE)
     try:
         _write_all(fd, data)
         _adopt(fd, old, mode)
@@ -57,21 +76,21 @@ def _replaceable(parent: int, name: str) -> os.stat_result | None:
     )
 
 
-def _scratch(parent: int) -> tuple[int, str | None]:
+def _scratch(parent: int, mode: int) -> tuple[int, str | None]:
     """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
     flags = os.O_WRONLY | os.O_CLOEXEC
     if NAMELESS:
         try:
-            return os.open(".", flags | NAMELESS, 0o666, dir_fd=parent), None
+            return os.open(".", flags | NAMELESS, mode, dir_fd=parent), None
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
     name = _scratch_name()
-    return os.open(name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=parent), name
+    return os.open(name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=parent), name
 
 
 def _scratch_name() -> str:
-    return LEFTOVER + os.urandom(8).hex()
+    return f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"
 
 
 def _write_all(fd: int, data: bytes) -> None:

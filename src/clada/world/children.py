@@ -7,12 +7,14 @@ import os
 import time
 
 from clada.problems import Trouble
-from clada.world.family import GRACE, KILL, PATIENCE, TERMINATE, descendants, send, watch
+from clada.world.family import GRACE, KILL, PATIENCE, TERMINATE, descendants, end_writers, send, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
+
+    from clada.world.spawn import Order
 
     class Child(Protocol):
         """What `processes.run` needs of a child."""
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
         def exit_code(self, tail: Sequence[str]) -> int:
             """Return the exit code; raise Trouble if there is none. `tail` is the end of the output."""
+
+
+_MOMENT = 0.001
 
 
 def shell_code(state: int) -> int:
@@ -98,8 +103,15 @@ class Alone:
         self._signal(KILL)
         if not self._buried:
             self._wait(0)
+        self._wait_for_group()
         if self.handle >= 0:
             os.close(self.handle)
+
+    def _wait_for_group(self) -> None:
+        """Wait until the last of the group is gone: being killed takes a moment."""
+        deadline = time.monotonic() + GRACE
+        while self._signal(0) and time.monotonic() < deadline:
+            time.sleep(_MOMENT)
 
     def exit_code(self, tail: Sequence[str]) -> int:
         """Return the exit code."""
@@ -108,11 +120,12 @@ class Alone:
             raise Trouble("exec_failed", "the exit code is lost: the process that runs clada takes it itself")
         return shell_code(self._state)
 
-    def _signal(self, signal: int) -> None:
+    def _signal(self, signal: int) -> bool:
         try:
             os.killpg(self._pid, signal)
         except (ProcessLookupError, PermissionError):  # macOS says "permission" of a group that is dead
-            return
+            return False
+        return True
 
     def _wait(self, options: int) -> None:
         self._buried, self._state = _wait_for(self._pid, options)
@@ -121,11 +134,12 @@ class Alone:
 class Supervised:
     """A command under a supervisor process, which see."""
 
-    def __init__(self, pid: int, control: int, status: int, name: str) -> None:
+    def __init__(self, pid: int, control: int, status: int, order: Order) -> None:
         self.handle = status
         self._pid = pid
         self._control = control
-        self._name = name
+        self._name = order.argv[0]
+        self._pipe = os.fstat(order.output).st_ino
         self._said = b""
 
     def is_over(self) -> bool:
@@ -150,8 +164,8 @@ class Supervised:
             os.kill(self._pid, KILL)
         os.close(self.handle)
         _wait_for(self._pid)
-        if self._word("started") and not self._word("exited"):
-            self._end_group(int(self._word("started")))
+        if not any(map(self._word, ("exited", "failed", "trouble"))):
+            end_writers(self._pipe)
 
     def exit_code(self, tail: Sequence[str]) -> int:
         """Return the exit code that the supervisor told."""
@@ -181,12 +195,6 @@ class Supervised:
     def _word(self, key: str) -> str:
         lines = self._said.decode("utf-8", "replace").split("\n")
         return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")
-
-    def _end_group(self, pid: int) -> None:
-        try:
-            os.killpg(pid, KILL)
-        except (ProcessLookupError, PermissionError):
-            return
 
 
 class Boxed(Alone):

@@ -144,7 +144,10 @@ class Confined:
         self.environment = dict(_without(environment, confinement.hide))
         if confinement.read_only:
             return
-        self._guard = Guard(confinement.workspace)
+        if confinement.layer == "bubblewrap":
+            self._guard = Guard(confinement.workspace, _not_mountable(confinement.workspace))
+        else:
+            self._guard = Guard(confinement.workspace)
         if confinement.layer == "landlock":
             import tempfile
 
@@ -297,11 +300,16 @@ def bubblewrap_arguments(confinement: Confinement) -> list[str]:
     for option, paths in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
         for path in map(_expanded, paths):
             arguments += [option, path, path]
-    for name in PROTECTED:
+    for name in set(PROTECTED) - set(_not_mountable(workspace)):
         path = os.path.join(workspace, name)
-        if os.path.lexists(path) and not os.path.islink(path):
-            arguments += ["--ro-bind", path, path]
+        arguments += ["--ro-bind", path, path]
     return arguments
+
+
+def _not_mountable(workspace: str) -> tuple[str, ...]:
+    """Return the protected names that no mount can protect: not there, or a link."""
+    paths = {name: os.path.join(workspace, name) for name in PROTECTED}
+    return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
 
 
 def _hidden(workspace: str) -> list[str]:

@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 TERMINATE, KILL = 15, 9  # the numbers of SIGTERM and SIGKILL everywhere; importing signal costs start-up
 STOP = 19  # of SIGSTOP on Linux, where alone it is used
@@ -85,6 +85,34 @@ def end_children(reap: Callable[[], bool]) -> None:
         _stop_all(me)
         send(descendants(me), KILL)
         _gone(reap, _STEP)
+
+
+def end_writers(pipe: int) -> None:
+    """End the processes that can write to a pipe: all that is known of a command whose supervisor is dead."""
+    deadline = time.monotonic() + PATIENCE
+    while (pids := list(_writers(pipe))) and time.monotonic() < deadline:
+        send(pids, KILL)
+        time.sleep(_STEP)
+
+
+def _writers(pipe: int) -> Iterator[int]:
+    """Return the processes that hold the writing end, but for the host's own, which are in its session."""
+    ours = os.getsid(0)
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            handles = os.listdir(f"/proc/{pid}/fd") if os.getsid(pid) != ours else []
+            if any(_is_writer(pid, handle, pipe) for handle in handles):
+                yield pid
+        except OSError:  # gone, or another user's
+            continue
+
+
+def _is_writer(pid: int, handle: str, pipe: int) -> bool:
+    if os.readlink(f"/proc/{pid}/fd/{handle}") != f"pipe:[{pipe}]":
+        return False
+    with open(f"/proc/{pid}/fdinfo/{handle}", "rb") as facts:
+        flags = next(line for line in facts if line.startswith(b"flags:"))
+    return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
 
 
 def _stop_all(pid: int) -> None:

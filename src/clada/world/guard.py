@@ -33,9 +33,9 @@ class Entry(Value):
 class Guard:
     """The protected parts of one workspace, as they are now."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
         self._workspace = os.open(workspace, _DIRECTORY)
-        self._roots = {name: _open_folder(name, self._workspace) for name in PROTECTED}
+        self._roots = {name: _open_folder(name, self._workspace) for name in names}
         self._before = dict(self._entries(with_content=True))
 
     def restore(self) -> list[str]:
@@ -58,7 +58,7 @@ class Guard:
 
     def _entries(self, *, with_content: bool) -> Iterator[tuple[str, Entry]]:
         room = _MOST_CONTENT if with_content else 0
-        paths = list(PROTECTED)
+        paths = list(self._roots)
         while paths:
             path = paths.pop()
             entry = _look(path, self._workspace, room)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from clada.problems import Trouble
 from clada.text.match import Text
 from clada.values import Value
@@ -37,6 +39,7 @@ class Overlay:
         self.touched: set[Parts] = set()
         self._nodes: dict[Parts, _Node | None] = {}  # None: removed, with all below it
         self._below: dict[Parts, set[str]] = {}  # the names that the overlay knows in each directory
+        self._text = Text(b"")  # the last one: edits in a row build on what it has learnt
 
     def __enter__(self) -> Self:
         return self
@@ -77,13 +80,15 @@ class Overlay:
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8."""
-        return Text(checked_utf8(self.load(parts)))
+        data = self.load(parts)
+        return self._text if self._text.data is data else Text(checked_utf8(data))
 
     # Changing.
 
     def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file."""
         self.store(parts, text.data)
+        self._text = text
 
     def flush(self) -> None:
         """Do nothing: whoever looks sees the overlay."""
@@ -97,14 +102,17 @@ class Overlay:
         self.make_parents(parts)
         if mode is None:
             mode = old.mode if old else NEW_FILE
-        self._set(parts, _Node(Entry("file", mode, len(data)), data))
+        self._set(parts, _Node(Entry("file", mode, len(data), time.time_ns()), data))
 
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
         if self.entry(parts):
             raise Trouble("permission_denied", "file exists")
-        if not self.entry(parts[:-1]):
+        above = self.entry(parts[:-1])
+        if not above:
             raise Trouble("file_not_found", "no such file or directory")
+        if above.kind != "directory":
+            raise Trouble("permission_denied", "not a directory")
         self._set(parts, _Node(Entry("directory", mode & NEW_DIRECTORY)))
 
     def make_parents(self, parts: Parts) -> None:
@@ -114,7 +122,7 @@ class Overlay:
             if there is None:
                 self._set(parts[:size], _Node(Entry("directory", NEW_DIRECTORY)))
             elif there.kind == "link":
-                raise Trouble("symlink_not_allowed", f"{'/'.join(parts[:size])} is a symbolic link")
+                raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
                 raise Trouble("permission_denied", f"{'/'.join(parts[:size])} is not a directory")
 
@@ -127,9 +135,8 @@ class Overlay:
         moved = [((), self._node(source)), *self._nodes_below(source)]
         self._remove(source)
         self._remove(target)
-        for rest, node in reversed(moved):
+        for rest, node in moved:
             self._set((*target, *rest), node)
-        self._set(target, moved[0][1])
 
     def unlink(self, parts: Parts) -> None:
         """Remove a file or a link."""
@@ -164,7 +171,13 @@ class Overlay:
 
     def _hidden(self, parts: Parts) -> bool:
         """Whether the disk does not count here, for something above was made or removed by the overlay."""
-        return any(parts[:size] in self._nodes for size in range(len(parts)))
+        for size in range(len(parts) - 1, -1, -1):
+            if parts[:size] in self._nodes:
+                node = self._nodes[parts[:size]]
+                if node and node.entry.kind == "link":
+                    raise _link_on_the_way(parts[:size])
+                return True
+        return False
 
     def _replaceable(self, parts: Parts) -> Entry | None:
         old = self.entry(parts)
@@ -194,17 +207,22 @@ class Overlay:
         if node.entry.kind == "file":
             self._set(parts, node.but(entry=node.entry.but(**fields)))
 
-    def _set(self, parts: Parts, node: _Node) -> None:
+    def _set(self, parts: Parts, node: _Node | None) -> None:
         self._nodes[parts] = node
         for size in range(len(parts), 0, -1):
-            self._below.setdefault(parts[: size - 1], set()).add(parts[size - 1])
+            names = self._below.setdefault(parts[: size - 1], set())
+            if parts[size - 1] in names:
+                break  # then those above are known as well
+            names.add(parts[size - 1])
         self.touched.add(parts)
 
     def _remove(self, parts: Parts) -> None:
-        for below in [known for known in self._nodes if known[: len(parts)] == parts]:
-            del self._nodes[below]
-        self._nodes[parts] = None
-        self.touched.add(parts)
+        doomed = [parts]
+        while doomed:
+            top = doomed.pop()
+            doomed.extend((*top, name) for name in self._below.pop(top, ()))
+            self._nodes.pop(top, None)
+        self._set(parts, None)
 
 
 def _files_below(files: Workspace | Overlay, parts: Parts) -> list[Parts]:
@@ -222,6 +240,10 @@ def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
         return files.load(parts) if entry and entry.kind == "file" else None
     except Trouble:
         return None
+
+
+def _link_on_the_way(parts: Parts) -> Trouble:
+    return Trouble("symlink_not_allowed", f"{'/'.join(parts)} is a symbolic link")
 
 
 def _not_a_file(entry: Entry) -> Trouble:

@@ -7,7 +7,7 @@ from clada.problems import Trouble
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
 OUTSIDE = "/"
-PROTECTED = (".git", ".clada")
+PROTECTED = (".git", ".clada", "git~1")  # the last is how a file system with short names calls the first
 
 
 def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False) -> Parts:
@@ -21,7 +21,7 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     absolute = text.startswith("/")
     if absolute or _has_drive(text):
         if not (allow_escape and absolute):
-            raise Trouble("path_escape", "absolute paths are not allowed", "use a path in the workspace")
+            raise _absolute(text)
         base = (OUTSIDE,)
     parts = _inside(_normalised(text, base, root, allow_escape=allow_escape), root)
     protect(parts)
@@ -44,11 +44,21 @@ def protect(parts: Parts) -> None:
 
 
 def is_protected(name: str) -> bool:
-    """Whether a file of this name belongs to git or to clada itself."""
-    return len(name) <= MAX_PROTECTED and name.casefold() in PROTECTED
+    """Whether a file of this name belongs to git or to clada itself.
+
+    Dots, blanks and what follows a colon do not count behind the name: other file systems drop them, so git
+    takes `.git.` for its own too, and would not record it.
+    """
+    if name[:1] not in (".", "g", "G"):
+        return False
+    return name.partition(":")[0].rstrip(". ").casefold() in PROTECTED
 
 
-MAX_PROTECTED = max(map(len, PROTECTED))
+def _absolute(text: str) -> Trouble:
+    if not text.startswith("/"):
+        return Trouble("path_escape", "drive letters are not allowed", "use a path in the workspace")
+    hint = "use a path in the workspace, or --allow-escape"
+    return Trouble("path_escape", "absolute paths are not allowed", hint)
 
 
 def _has_drive(text: str) -> bool:

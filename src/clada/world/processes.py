@@ -153,7 +153,7 @@ def _supervised(order: Order) -> Child:
     from clada.world.children import Supervised
     from clada.world.supervisor import start_supervisor
 
-    return Supervised(*start_supervisor(order), order.argv[0])
+    return Supervised(*start_supervisor(order), order)
 
 
 def _alone(order: Order) -> Child:

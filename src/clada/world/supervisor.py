@@ -5,7 +5,7 @@ its parent becomes the supervisor's child. When the command ends, or clada says 
 gone, it ends everything. In a host with one thread it is a plain fork; else a fresh interpreter.
 
 It reads its control pipe, whose end means "end everything", and writes to its status pipe:
-`started PID`, then `exited CODE`; or `failed ERRNO`, or `trouble TYPE TEXT`.
+`exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,6 @@ def _carry_out(order: Order, control: int, status: int) -> None:
         _say(status, f"trouble {trouble.error.type} {trouble}")
         return
     os.close(order.output)
-    _say(status, f"started {pid}")
     burial = Burial(pid)
     _wait_until_over(pid, control, host, burial)
     end_children(burial.reap)

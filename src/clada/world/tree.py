@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.problems import Trouble
-from clada.world.paths import is_protected
+from clada.world.paths import OUTSIDE, is_protected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,11 +53,19 @@ def refuse_protected(files: Files, parts: Parts, entry: Entry) -> None:
             )
 
 
+def refuse_workspace(files: Files, parts: Parts) -> None:
+    """Refuse to take away the workspace, or a directory that it lies in."""
+    home = (OUTSIDE, *filter(None, files.root.split("/")))
+    if not parts:
+        raise Trouble("permission_denied", "is the workspace itself")
+    if parts == home[: len(parts)]:
+        raise Trouble("permission_denied", "contains the workspace")
+
+
 def remove(files: Files, parts: Parts) -> None:
     """Remove whatever stands at this place, with all below it; links are removed, never followed."""
     entry = existing(files, parts)
-    if not parts:
-        raise Trouble("permission_denied", "is the workspace itself")
+    refuse_workspace(files, parts)
     refuse_protected(files, parts, entry)
     if entry.kind != "directory":
         files.unlink(parts)
@@ -76,8 +84,7 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
     `into` says that the target was named as a directory, which a file is then moved into.
     """
     entry = existing(files, source)
-    if not source:
-        raise Trouble("permission_denied", "is the workspace itself")
+    refuse_workspace(files, source)
     there = files.entry(target)
     if (there and there.kind == "directory") or (into and entry.kind != "directory"):
         target = (*target, source[-1])
@@ -87,6 +94,8 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
     _refuse_target(entry, there)
     refuse_protected(files, source, entry)
     files.rename(source, target)
+    if there and files.entry(source) == entry:
+        files.unlink(source)  # of two hard links to one file, the system renames neither
     return target
 
 

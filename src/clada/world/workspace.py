@@ -4,8 +4,9 @@ Every path is walked from the workspace's own handle, component by component, wi
 are created, replaced, renamed and removed relative to their directory's handle. So what another process does
 to the tree meanwhile cannot lead an operation out of it: there is no moment between a check and its use.
 
-New content is written to a file without a name (or, where the file system has none, with a name that
-`is_leftover` recognises) and put in place by a link or a rename: a reader sees the old or the new content.
+New content is written to a file without a name (or, where the file system has none, with one of our own) and
+put in place by a link or a rename: a reader sees the old or the new content. What a kill between these steps
+leaves behind, the next run that writes into the same directory removes.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import os
 
 from clada.problems import Trouble
 from clada.text.match import Text
-from clada.world.atomic import put
+from clada.world.atomic import clear, put
 from clada.world.entries import Entry, checked_utf8, entry_of, read_all, trouble
-from clada.world.paths import OUTSIDE, Parts, locate, locate_inside
+from clada.world.paths import OUTSIDE, Parts, locate, locate_inside, protect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Workspace:
         except OSError as error:
             raise trouble(error, "the workspace") from None
         self._handles: dict[Parts, int] = {}
+        self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
+        self._made: list[Parts] = []  # directories that the present step has made
         self._held: tuple[Parts, Text] | None = None
 
     def __enter__(self) -> Self:
@@ -136,12 +139,10 @@ class Workspace:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file."""
         self.flush()
         self._refuse_root(parts)
-        parent = self._directory(parts[:-1], create=True)
-        try:
-            put(parent, parts[-1], data, mode)
-        except OSError as error:
-            raise trouble(error) from None
+        self._act_in(parts[:-1], lambda parent: put(parent, parts[-1], data, mode))
         self.touched.add(parts)
+        if parts[:-1] not in self._cleared:
+            self._clear(parts[:-1])
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
@@ -150,21 +151,21 @@ class Workspace:
     def make_parents(self, parts: Parts) -> None:
         """Make the directories that a file at this place needs."""
         self.flush()
-        self._directory(parts[:-1], create=True)
+        self._act_in(parts[:-1], lambda _parent: None)
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         self.flush()
         self._refuse_root(source)
         self._refuse_root(target)
+        old = os.dup(self._directory(source[:-1]))
         try:
-            new = os.dup(self._directory(target[:-1], create=True))
-            try:
-                os.rename(source[-1], target[-1], src_dir_fd=self._directory(source[:-1]), dst_dir_fd=new)
-            finally:
-                os.close(new)
-        except OSError as error:
-            raise trouble(error) from None
+            self._act_in(
+                target[:-1],
+                lambda new: os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new),
+            )
+        finally:
+            os.close(old)
         self.forget()
         self.touched.update((source, target))
 
@@ -175,7 +176,7 @@ class Workspace:
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
         self._change(os.rmdir, parts)
-        self.forget()
+        self._forget_one(parts)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""
@@ -193,6 +194,35 @@ class Workspace:
         except OSError as error:
             raise trouble(error) from None
         self.touched.add(parts)
+
+    def _act_in(self, parts: Parts, action: Callable[[int], None]) -> None:
+        """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
+        self._made.clear()
+        try:
+            action(self._directory(parts, create=True))
+        except OSError as error:
+            self._unmake()
+            raise trouble(error) from None
+        except Trouble:
+            self._unmake()
+            raise
+
+    def _unmake(self) -> None:
+        while self._made:
+            parts = self._made.pop()
+            self._forget_one(parts)
+            try:
+                os.rmdir(parts[-1], dir_fd=self._directory(parts[:-1]))
+            except (OSError, Trouble):
+                return  # somebody else has put something there
+            self.touched.discard(parts)
+
+    def _clear(self, parts: Parts) -> None:
+        self._cleared.add(parts)
+        try:
+            clear(self._directory(parts))
+        except OSError:
+            return  # what was asked is done
 
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
@@ -229,6 +259,11 @@ class Workspace:
         for handle in handles.values():
             os.close(handle)
 
+    def _forget_one(self, parts: Parts) -> None:
+        handle = self._handles.pop(parts, None)
+        if handle is not None:
+            os.close(handle)
+
     def _directory(self, parts: Parts, *, create: bool = False) -> int:
         """Return the handle of a directory; it is ours to close."""
         if not parts:
@@ -245,9 +280,10 @@ class Workspace:
         return handle
 
     def _walk(self, parts: Parts, create: bool) -> int:
-        handle = os.dup(self._root)
-        for at, name in enumerate(parts):
-            parent = handle
+        known = parts[:-1] if parts[:-1] in self._handles else ()
+        handle = os.dup(self._handles[known] if known else self._root)
+        for at in range(len(known), len(parts)):
+            parent, name = handle, parts[at]
             try:
                 handle = os.open(name, DIRECTORY | NO_FOLLOW, dir_fd=parent)
             except FileNotFoundError as error:
@@ -264,6 +300,7 @@ class Workspace:
         try:
             os.mkdir(parts[-1], dir_fd=parent)
             self.touched.add(parts)
+            self._made.append(parts)
         except FileExistsError:
             pass  # somebody made it meanwhile: open it, if it is a directory
         except OSError as error:
@@ -273,16 +310,23 @@ class Workspace:
         except OSError as error:
             raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
 
-    @staticmethod
-    def _walk_outside(parts: Parts, *, create: bool) -> int:
+    def _walk_outside(self, parts: Parts, *, create: bool) -> int:
         """Open a directory outside of the workspace, where links on the way are followed."""
         path = "/" + "/".join(parts[1:])
+        protect(tuple(os.path.realpath(path).split("/")))
         try:
             if create:
-                os.makedirs(path, exist_ok=True)
+                self._make_outside(parts)
             return os.open(path, DIRECTORY)
         except OSError as error:
             raise trouble(error, path) from None
+
+    def _make_outside(self, parts: Parts) -> None:
+        for size in range(2, len(parts) + 1):
+            path = "/" + "/".join(parts[1:size])
+            if not os.path.isdir(path):
+                os.mkdir(path)
+                self._made.append(parts[:size])
 
 
 def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> Trouble:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clada.commands.policy import BuiltIn
+    from clada.commands.judgements import BuiltIn
     from clada.model import Change
     from clada.world.paths import Parts
     from clada.world.tree import Files

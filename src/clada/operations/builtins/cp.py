@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
 from clada.operations.builtins.job import Job, Place, refuse_special
-from clada.operations.builtins.modes import PERMISSIONS, umask
 from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
+from clada.operations.builtins.umask import ALL, umask
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -86,6 +86,8 @@ class Copier:
             self.job.say(f"cp: warning: source {kind} {source} specified more than once")
             return
         self._refuse_itself(source, target, kind)
+        if kind != "directory" and target.parts in self._made:
+            raise Fault(f"will not overwrite just-created {target} with {source}")
         self._copied.add(source.parts)
         made = self._copy_all(source, target, items)
         for rest, entry in reversed(items):
@@ -123,8 +125,6 @@ class Copier:
             if is_kept(self.job, entry, there):
                 return False
             refuse_clash(source, entry, target, there)
-            if target.parts in self._made and entry.kind != "directory":
-                raise Fault(f"will not overwrite just-created {target} with {source}")
         if entry.kind == "directory":
             self._make(source, target, entry, there)
         else:
@@ -136,7 +136,7 @@ class Copier:
             return
         what = f"cannot create directory {target}"
         self.job.make_sure_of_parent(target, what)
-        mode = entry.mode & PERMISSIONS | OWNER_ALL  # so that it can be filled
+        mode = entry.mode & ALL | OWNER_ALL  # so that it can be filled
         self.job.attempt(what, target, self.job.files.make, target.parts, mode)
         self._tell(source, target)
 
@@ -158,14 +158,14 @@ class Copier:
 
     def _mode(self, entry: Entry) -> int:
         """Return the mode of a copy, in which setuid and its kin never are."""
-        return entry.mode & PERMISSIONS & ~(0 if self.manner.mode else self.manner.umask)
+        return entry.mode & ALL & ~(0 if self.manner.mode else self.manner.umask)
 
     def _finish(self, target: Place, entry: Entry, *, new: bool) -> None:
         """Give a directory its mode and times, now that nothing more is put in it."""
         mode = self._mode(entry)
-        if self.manner.mode or (new and not entry.mode & OWNER_ALL == OWNER_ALL):
+        if self.manner.mode or (new and entry.mode & OWNER_ALL != OWNER_ALL):
             what = f"preserving permissions for {target}"
-            self._attempt(what, target, self.job.files.set_mode, target.parts, mode)
+            self.job.attempt(what, target, self.job.files.set_mode, target.parts, mode)
         self._keep_times(target, entry)
 
     def _keep_times(self, target: Place, entry: Entry) -> None:

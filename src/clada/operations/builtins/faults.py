@@ -1,4 +1,4 @@
-"""What a built-in command says where it cannot act, in coreutils' words; and which troubles are clada's rules."""
+"""What a built-in command says, as coreutils would, where it cannot act; which troubles are clada's rules."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ class Fault(Exception):  # noqa: N818 (it is what a command prints of one operan
 
 class Missing(Fault):
     """The operand names nothing that is there."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+        self.why = why
 
 
 def is_rule(trouble: Trouble) -> bool:

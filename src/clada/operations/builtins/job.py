@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeVar
 
-    from clada.commands.policy import BuiltIn
+    from clada.commands.judgements import BuiltIn
+    from clada.commands.modes import Mode
     from clada.world.entries import Entry
     from clada.world.paths import Parts
     from clada.world.tree import Files
@@ -62,7 +63,7 @@ class Place(Value):
 
 
 class Job:
-    """One command at work. A rule that it breaks is a Trouble, any other trouble is said and makes it fail."""
+    """One command at work. A rule that it breaks is a Trouble; any other trouble is said, and it fails."""
 
     def __init__(self, command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> None:
         self.name, self.options, self.operands = command.name, command.options, command.operands
@@ -155,10 +156,10 @@ class Job:
         """Return what stands at a place; it must, and be a directory if it is named as one."""
         entry = self.entry(place, what)
         if entry is None:
-            raise Missing(f"{what}: {self.why_missing(place, what)}")
+            raise Missing(what, self.why_missing(place, what))
         # A slash after a link is left out, so that the link itself is meant and never what it leads to.
         if place.slash and entry.kind not in ("directory", "link"):
-            raise Missing(f"{what}: {NOT_A_DIRECTORY}")
+            raise Missing(what, NOT_A_DIRECTORY)
         return entry
 
     def why_missing(self, place: Place, what: str) -> str:
@@ -212,6 +213,12 @@ def refuse_special(place: Place, entry: Entry | None) -> None:
     refuse_link(place, entry)
     if entry and entry.kind == "other":
         raise refusal(place, "permission_denied", "is not a regular file")
+
+
+def refuse_special_mode(mode: Mode) -> None:
+    """Refuse setuid, setgid and sticky: a person has to approve of these."""
+    if mode.special:
+        raise Trouble("command_not_allowed", "setuid, setgid and sticky bits need approval")
 
 
 def written(parts: Parts) -> str:

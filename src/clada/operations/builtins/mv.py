@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def mv(job: Job) -> None:
     """Move each source."""
     arrived: set[Parts] = set()
-    job.each(read_pairs(job), lambda pair: _check(job, pair), lambda pair, entry: _move(job, pair, entry, arrived))
+    job.each(
+        read_pairs(job), lambda pair: _check(job, pair), lambda pair, entry: _move(job, pair, entry, arrived)
+    )
 
 
 def _check(job: Job, pair: Pair) -> Entry:
@@ -39,7 +41,7 @@ def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
         if is_kept(job, entry, there):
             return
         refuse_clash(source, entry, target, there)
-        if target.parts in arrived:
+        if target.parts in arrived and there.kind != "directory":
             raise Fault(f"will not overwrite just-created {target} with {source}")
     _refuse_move(job, pair, entry, there)
     _rename(job, source, target, entry)

@@ -56,10 +56,10 @@ def target_entry(job: Job, target: Place) -> Entry | None:
 
 def is_kept(job: Job, entry: Entry, there: Entry) -> bool:
     """Whether what stands at the target stays, by -n or, if it is not older, by -u."""
-    if job.has("u") and entry.kind != "directory" and there.modified >= entry.modified:
+    is_directory = entry.kind == "directory"
+    if job.has("u") and not is_directory and there.modified >= entry.modified:
         return True
-    never = [option for option in job.options if option in "fn"][-1:] == ["n"]
-    return never if job.name == "mv" else job.has("n") and entry.kind != "directory"
+    return job.has("n") and (job.name == "mv" or not is_directory)
 
 
 def refuse_clash(source: Place, entry: Entry, target: Place, there: Entry) -> None:

@@ -18,7 +18,9 @@ def rm(job: Job) -> None:
     """Remove each operand."""
     if not job.operands and not job.has("f"):
         raise Fault("missing operand")
-    job.each(job.places(), lambda place: _doomed(job, place), lambda place, doomed: _remove(job, place, doomed))
+    job.each(
+        job.places(), lambda place: _doomed(job, place), lambda place, doomed: _remove(job, place, doomed)
+    )
 
 
 def _doomed(job: Job, place: Place) -> Doomed:

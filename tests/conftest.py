@@ -1,0 +1,125 @@
+"""What many tests stand on: a workspace with something outside of it, and pictures of both to compare."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clada.model import Failed, Outcome
+from clada.operations import World, find
+from clada.problems import Trouble
+from clada.settings import Settings
+from clada.world.overlay import Overlay
+from clada.world.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from clada.world.tree import Files
+
+# What an operation has where a document does not say otherwise.
+DEFAULTS: dict[str, dict[str, Any]] = {"write": {"append": False}, "edit": {"count": 1}}
+
+Picture = dict[str, tuple[str, int, object]]
+
+
+def picture(top: Path) -> Picture:
+    """Return all that is below a directory: kind, mode, and content or the target of a link."""
+    shown: Picture = {}
+    for folder, folders, files in os.walk(top):
+        for name in (*folders, *files):
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            kind = stat.filemode(mode)[0]
+            shown[os.path.relpath(path, top)] = (kind, stat.S_IMODE(mode), _content(path, mode))
+    return shown
+
+
+def _content(path: str, mode: int) -> object:
+    if stat.S_ISLNK(mode):
+        return os.readlink(path)
+    if stat.S_ISREG(mode):
+        with open(path, "rb") as file:
+            return file.read()
+    return None
+
+
+class Place:
+    """A temporary directory with a workspace and, beside it, what no operation may reach."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        self.inside, self.outside = top / "workspace", top / "outside"
+        self.inside.mkdir()
+        self.outside.mkdir()
+
+    def picture(self) -> Picture:
+        """Return everything there is, inside and outside."""
+        return picture(self.top)
+
+    def write(self, path: str, content: str | bytes = "old\n") -> Path:
+        """Put a file below the workspace (or beside it, by `../`), with its folders."""
+        file = self.inside / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def clada(
+        self, document: str | bytes, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run the real command line on a document, in the workspace."""
+        return subprocess.run(
+            [sys.executable, "-m", "clada", "--no-git", *arguments],
+            input=document.encode() if isinstance(document, str) else document,
+            cwd=self.inside,
+            capture_output=True,
+            check=False,
+            env={**os.environ, **(env or {})},
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Return a new workspace, with something outside of it."""
+    return Place(tmp_path)
+
+
+@pytest.fixture(params=["disk", "overlay"])
+def files(request: pytest.FixtureRequest, place: Place) -> Iterator[Files]:
+    """Return both kinds of access to the workspace: what holds for one must hold for the other."""
+    with Workspace(str(place.inside)) as workspace:
+        yield workspace if request.param == "disk" else Overlay(workspace)
+
+
+class Attempt:
+    """Applies single operations: a fixture, for test modules do not import each other."""
+
+    def __call__(self, files: Files, name: str, **fields: Any) -> Outcome:
+        """Apply an operation as the engine does, and see to it that what it changed is on disk."""
+        if "source" in fields:
+            fields["from"] = fields.pop("source")
+        world = World(files, Settings(), lambda _event: None)
+        try:
+            outcome = find(name)(world, {**DEFAULTS.get(name, {}), **fields})
+            files.flush()
+        except Trouble as trouble:
+            return Failed(trouble.error)
+        return outcome
+
+    def refusal(self, files: Files, name: str, **fields: Any) -> str:
+        """Apply an operation that must fail, and return the type of its error."""
+        outcome = self(files, name, **fields)
+        assert isinstance(outcome, Failed), outcome
+        return outcome.error.type
+
+
+@pytest.fixture
+def attempt() -> Attempt:
+    """Return what applies single operations."""
+    return Attempt()

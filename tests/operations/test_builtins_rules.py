@@ -1,0 +1,747 @@
+"""Built-in commands keep clada's rules: links, protected names, the workspace's bounds; and say what else is wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import shlex
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.commands.judgements import BuiltIn
+from clada.commands.policy import judge
+from clada.model import Change
+from clada.operations.builtins import run
+from clada.operations.builtins.umask import _tried, umask
+from clada.problems import Trouble
+from clada.world.overlay import Overlay
+from clada.world.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from clada.world.tree import Files
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Iterator[Path]:
+    """Make a workspace, and a directory outside of it that nothing may touch."""
+    workspace, outside = tmp_path / "ws", tmp_path / "outside"
+    for path in ("ws/a", "ws/b", "ws/d/x", "ws/d/s/y", "outside/x", "outside/deep/y", "ws-sibling/x"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(path)
+    (workspace / "e").mkdir()
+    before = picture(outside)
+    yield workspace
+    assert picture(outside) == before
+    assert (tmp_path / "ws-sibling/x").read_text() == "ws-sibling/x"
+
+
+def picture(directory: Path) -> dict[str, object]:
+    """Return all that stands in a directory, links as such."""
+    return {
+        str(path.relative_to(directory)): (
+            os.readlink(path)
+            if path.is_symlink()
+            else (
+                path.lstat().st_mode,
+                path.lstat().st_mtime_ns,
+                path.read_bytes() if path.is_file() else None,
+            )
+        )
+        for path in directory.rglob("*")
+    }
+
+
+def command_of(text: str) -> BuiltIn:
+    """Return the command as the policy reads it."""
+    command = judge(shlex.split(text))
+    assert isinstance(command, BuiltIn), command
+    return command
+
+
+def do(files: Files, text: str, here: tuple[str, ...] = ()) -> tuple[int, list[str]]:
+    """Carry out a command; return its exit code and output."""
+    lines: list[str] = []
+    ran = run(command_of(text), files, here, lines.append)
+    return ran.exit_code, lines
+
+
+def refused(files: Files, text: str, here: tuple[str, ...] = ()) -> str:
+    """Carry out a command that breaks a rule; return the type of its error."""
+    with pytest.raises(Trouble) as raised:
+        do(files, text, here)
+    return raised.value.error.type
+
+
+def assert_refused(top: Path, text: str, type_: str, here: tuple[str, ...] = ()) -> None:
+    """The command is refused on disk and on the overlay, and nothing has changed."""
+    before = picture(top)
+    with Workspace(str(top)) as files:
+        overlay = Overlay(files)
+        assert refused(overlay, text, here) == type_
+        assert overlay.touched == set()
+        assert refused(files, text, here) == type_
+        assert files.touched == set()
+    assert picture(top) == before
+
+
+# Links.
+
+LINKS = {
+    "to a file inside": "d/x",
+    "to a directory inside": "d",
+    "to a file outside": "../outside/x",
+    "to a directory outside": "../outside",
+    "to nothing": "nowhere",
+    "to itself": "link",
+    "to the workspace": ".",
+}
+LEAF = """
+    mv a link
+    mv -f a link
+    mv -T a link
+    mv a b link
+    mv a link/
+    mv a link/new
+    mv d link
+    mv a holder
+    cp link new
+    cp -r link new
+    cp -a link new
+    cp -d link new
+    cp -P link e
+    cp a link
+    cp -f a link
+    cp -T a link
+    cp a link/
+    cp a link/new
+    cp a b link
+    cp a holder
+    cp -r d link
+    cp link/ new
+    cp -r link/. new
+    cp a link e
+    cp -r holder new
+    cp -r holder/. e
+    cp -r a d holder e
+    cp -rT e2 holder
+    touch link
+    touch -c link
+    touch -d 2024-01-20 link
+    touch a link
+    mkdir link
+    mkdir link/
+    mkdir -p link
+    mkdir link/new
+    mkdir -p link/new/x
+    mkdir -p new link/x
+    chmod 600 link
+    chmod +x a link
+    chmod +x link/
+    cd link
+    cd link/
+"""
+ANCESTOR = """
+    mv link/x new
+    mv link/x/ new
+    mv a link/x
+    mv -n a link/x
+    mv a d/x link/x
+    mv a link/x e
+    mv link/x a e
+    cp link/x new
+    cp -r link/deep new
+    cp a link/x
+    cp a link/new
+    cp -r d link/new
+    cp a link/x e
+    rm link/x
+    rm -f link/x
+    rm -r link/deep
+    rm -rf link/deep
+    rm -rf link/.
+    rm a link/x
+    rm -rf d link/x
+    touch link/x
+    touch link/new
+    touch -c link/x
+    touch new link/new
+    mkdir link/new
+    mkdir -p link/new/deeper
+    mkdir new link/new
+    chmod 600 link/x
+    chmod 600 a link/x
+    cd link/deep
+"""
+
+
+def lines_of(table: str) -> list[str]:
+    """Return the commands of a table."""
+    return [line.strip() for line in table.strip().splitlines()]
+
+
+def with_links(top: Path, target: str) -> None:
+    """Add a link, a directory that holds the same, and one that would be copied onto it."""
+    (top / "link").symlink_to(target)
+    for holder, name in (("holder", "a"), ("holder", "z"), ("e2", "z")):
+        (top / holder).mkdir(exist_ok=True)
+        if holder == "holder":
+            (top / holder / name).symlink_to(target if target == "link" else f"../{target}")
+        else:
+            (top / holder / name).write_text("z")
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+@pytest.mark.parametrize("command", lines_of(LEAF))
+def test_a_link_is_neither_read_nor_written_nor_replaced(command: str, target: str, top: Path) -> None:
+    """Whatever it leads to, and though other operands are fine."""
+    with_links(top, target)
+    assert_refused(top, command, "symlink_not_allowed")
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+@pytest.mark.parametrize("command", lines_of(ANCESTOR))
+def test_a_link_on_the_way_is_not_followed(command: str, target: str, top: Path) -> None:
+    """Not even where nothing would be found behind it, and though other operands are fine."""
+    with_links(top, target)
+    expected = "permission_denied" if command == "rm -rf link/." else "symlink_not_allowed"
+    if command == "rm -rf link/.":  # by its text this is the link, which is removed itself
+        return
+    assert_refused(top, command, expected)
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+@pytest.mark.parametrize(
+    "command",
+    ["rm link", "rm -f link", "rm -r link", "rm -rf link", "rm -r link/", "rm -rf link//", "rm link/"],
+)
+def test_removing_a_link_removes_only_the_link(command: str, target: str, top: Path) -> None:
+    """A slash after it, with which the real rm may empty what it leads to, makes no difference."""
+    (top / "link").symlink_to(target)
+    before = picture(top)
+    del before["link"]
+    with Workspace(str(top)) as files:
+        overlay = Overlay(files)
+        assert do(overlay, command) == (0, [])
+        assert overlay.entry(("link",)) is None
+        assert do(files, command) == (0, [])
+    assert picture(top) == before
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+@pytest.mark.parametrize(
+    ("command", "arrival"),
+    [("mv link new", "new"), ("mv link/ new", "new"), ("mv link e", "e/link"), ("mv -f link a", "a")],
+)
+def test_moving_a_link_moves_only_the_link(command: str, arrival: str, target: str, top: Path) -> None:
+    """What it leads to stays where it is."""
+    (top / "link").symlink_to(target)
+    before = {path: seen for path, seen in picture(top).items() if path not in ("e", arrival)}
+    before[arrival] = before.pop("link")
+    with Workspace(str(top)) as files:
+        overlay = Overlay(files)
+        assert do(overlay, command) == (0, [])
+        entry = overlay.entry(tuple(arrival.split("/")))
+        assert entry
+        assert entry.kind == "link"
+        assert do(files, command) == (0, [])
+    after = picture(top)
+    assert {path: seen for path, seen in after.items() if path != "e"} == before
+
+
+def test_a_directory_goes_with_the_links_in_it(top: Path) -> None:
+    """They are moved and removed, never followed."""
+    with_links(top, "../outside")
+    with Workspace(str(top)) as files:
+        assert do(files, "mv holder moved") == (0, [])
+        assert (top / "moved/z").is_symlink()
+        assert do(files, "rm -rv moved") == (
+            0,
+            ["removed 'moved/z'", "removed 'moved/a'", "removed directory 'moved'"],
+        )
+    assert not (top / "moved").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["touch l2/new", "cp l2 n", "cp a l2", "mkdir l2/n", "rm l2/x", "cd l2", "mv l2/x n"]
+)
+def test_the_overlay_knows_a_link_that_it_has_moved(command: str, top: Path) -> None:
+    """A dry run refuses what the run itself would."""
+    (top / "link").symlink_to("d")
+    with Workspace(str(top)) as files:
+        overlay = Overlay(files)
+        assert do(overlay, "mv link l2") == (0, [])
+        assert refused(overlay, command) == "symlink_not_allowed"
+
+
+def test_a_parent_that_turns_into_a_link_meanwhile_leads_nowhere(top: Path) -> None:
+    """Commands run while another thread swaps the directory for a link to the outside, and back."""
+    (top / "bait").symlink_to("../outside")
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            os.rename(top / "d", top / "kept")
+            os.rename(top / "bait", top / "d")
+            os.rename(top / "d", top / "bait")
+            os.rename(top / "kept", top / "d")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        with Workspace(str(top)) as files:
+            for _ in range(400):
+                for command in (
+                    "touch d/new",
+                    "rm d/x",
+                    "cp a d/x",
+                    "mv b d/y",
+                    "mv d/y b",
+                    "chmod 600 d/x",
+                    "mkdir d/n",
+                ):
+                    try:
+                        do(files, command)
+                    except Trouble as trouble:
+                        assert trouble.error.type == "symlink_not_allowed"
+                files.forget()
+    finally:
+        stop.set()
+        swapper.join()
+
+
+# Protected names, and the workspace's bounds.
+
+PROTECTED = """
+    rm -r .git
+    rm -rf .git/config
+    rm -rf .GIT
+    rm -r sub
+    rm -rf a sub
+    rm -r sub/.git/
+    rm sub/.git/config
+    mv .git new
+    mv sub new
+    mv a b sub e
+    mv a .git/config
+    mv a .git
+    mv .clada/allowed-commands.json new
+    mv a .clada/allowed-commands.json
+    cp .git/config new
+    cp -r .git new
+    cp -r sub new
+    cp -r a sub e
+    cp -r . e
+    cp a .clada/allowed-commands.json
+    cp a .Clada/allowed-commands.json
+    cp a d/.git
+    touch .git/config
+    touch new .clada/new
+    mkdir .git
+    mkdir d/.git
+    mkdir -p new/.clada/x
+    mkdir -p .git/../new
+    chmod 777 .git/config
+    chmod 777 a .clada
+    cd .git
+    cd .git/hooks
+"""
+
+
+@pytest.mark.parametrize("command", lines_of(PROTECTED))
+def test_protected_names_are_protected_from_every_command(command: str, top: Path) -> None:
+    """And so is a directory that holds one; nothing of a command that names one is done."""
+    for path in (
+        ".git/config",
+        ".git/hooks/x",
+        ".clada/allowed-commands.json",
+        "sub/.git/config",
+        "sub/file",
+    ):
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text(path)
+    assert_refused(top, command, "permission_denied")
+
+
+BOUNDS = {
+    "path_escape": """
+        rm ../outside/x
+        rm -rf ..
+        rm -rf ../../outside
+        rm a ../outside/x
+        rm -r d/../../outside
+        rm /etc/hostname
+        mv ../outside/x new
+        mv a ../outside/new
+        mv a ..
+        mv a /tmp
+        mv ../ws-sibling/x new
+        cp ../outside/x new
+        cp -r ../outside new
+        cp a ../outside/new
+        cp a /tmp/clada-must-not-be
+        cp a b ../outside
+        touch ../new
+        touch new ../new
+        mkdir ../new
+        mkdir -p d/../../new/x
+        chmod 777 ../outside/x
+        chmod 777 ..
+        cd ..
+        cd /
+        cd ../ws-sibling
+        cp C:/x new
+        mv a ..\\\\new
+    """,
+    "permission_denied": """
+        rm -r .
+        rm -rf ./
+        rm -rf d/..
+        rm .
+        rm -rf a .
+        mv . e
+        mv d/.. e
+        mv ./ new
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "type_"), [(line, type_) for type_, table in BOUNDS.items() for line in lines_of(table)]
+)
+def test_commands_stay_in_the_workspace(command: str, type_: str, top: Path) -> None:
+    """What is outside cannot be named, and the workspace itself stays."""
+    assert_refused(top, command, type_)
+
+
+@pytest.mark.parametrize(
+    ("command", "type_"), [("rm -rf ../..", "path_escape"), ("rm -rf ..", "permission_denied")]
+)
+def test_a_directory_on_the_way_is_where_paths_start(command: str, type_: str, top: Path) -> None:
+    """`..` of a directory in the workspace may be the workspace, and not more."""
+    assert_refused(top, command, type_, here=("d",))
+
+
+@pytest.mark.parametrize("command", ["rm -rf {}", "mv {} new", "rm -rf {}/ws/../"])
+def test_no_escape_takes_the_workspace_away(command: str, top: Path) -> None:
+    """Though paths outside are allowed, the directories that the workspace lies in stay."""
+    before = picture(top.parent)
+    with Workspace(str(top), allow_escape=True) as files:
+        assert refused(files, command.format(top.parent)) == "permission_denied"
+        assert do(files, f"cp {top.parent}/outside/x {top.parent}/extra")[0] == 0
+    (top.parent / "extra").unlink()
+    assert picture(top.parent).keys() == before.keys()
+
+
+@pytest.mark.parametrize(
+    "command", ["cp pipe new", "cp -r holder new", "cp a pipe", "touch pipe", "chmod 600 pipe", "mv a pipe"]
+)
+def test_neither_pipes_nor_devices_are_touched(command: str, top: Path) -> None:
+    """They are no regular files: a copy would wait for ever."""
+    (top / "holder").mkdir()
+    os.mkfifo(top / "pipe")
+    os.mkfifo(top / "holder/pipe")
+    assert_refused(top, command, "permission_denied")
+
+
+def test_a_pipe_can_be_moved_and_removed(top: Path) -> None:
+    """For nothing is read from it or written to it."""
+    os.mkfifo(top / "pipe")
+    with Workspace(str(top)) as files:
+        assert do(files, "mv pipe e") == (0, [])
+        assert do(files, "rm e/pipe") == (0, [])
+
+
+@pytest.mark.parametrize("command", ["rm -rf ''", "mv '' new", "cp -r '' new", "chmod 700 ''"])
+def test_an_empty_name_never_means_the_directory(command: str, top: Path) -> None:
+    """It names nothing."""
+    before = picture(top)
+    with Workspace(str(top)) as files:
+        do(files, command, here=("d",))
+    assert picture(top) == before
+
+
+@pytest.mark.parametrize("mode", ["4755", "2755", "1777", "u+s", "g=s", "+t"])
+def test_special_modes_are_refused_here_too(mode: str, top: Path) -> None:
+    """Though the policy has already asked for approval."""
+    with Workspace(str(top)) as files:
+        for command in (BuiltIn("chmod", {}, (mode, "a")), BuiltIn("mkdir", {"m": mode}, ("new",))):
+            with pytest.raises(Trouble) as raised:
+                run(command, files, (), print)
+            assert raised.value.error.type == "command_not_allowed"
+    assert not (top / "new").exists()
+
+
+def test_copies_are_never_setuid(top: Path) -> None:
+    """Not even with -p."""
+    (top / "a").chmod(0o4755)
+    with Workspace(str(top)) as files:
+        do(files, "cp -p a new")
+        do(files, "cp a new2")
+    assert (top / "new").stat().st_mode & 0o7777 == 0o755
+    assert (top / "new2").stat().st_mode & 0o7000 == 0
+
+
+def test_chmod_leaves_a_setgid_directory_so(top: Path) -> None:
+    """A number of permission bits does not take it away."""
+    (top / "e").chmod(0o2755)
+    with Workspace(str(top)) as files:
+        do(files, "chmod 700 e")
+    assert (top / "e").stat().st_mode & 0o7777 == 0o2700
+
+
+# Other troubles: said in coreutils' words, and exit code 1.
+
+WORDS = [
+    (BuiltIn("chmod", {}, ("bad", "a")), "chmod: invalid mode: 'bad'"),
+    (BuiltIn("mkdir", {"m": "bad"}, ("new",)), "mkdir: invalid mode 'bad'"),
+    (
+        BuiltIn("cp", {"preserve": "context,nonsense"}, ("a", "new")),
+        "cp: invalid argument 'nonsense' for '--preserve'",
+    ),
+    (BuiltIn("cd", {}, ()), "cd: needs a directory"),
+    (BuiltIn("cd", {}, ("-",)), "cd: needs a directory"),
+    (BuiltIn("cd", {}, ("d", "e")), "cd: too many arguments"),
+    (BuiltIn("cd", {}, ("no",)), "cd: no: No such file or directory"),
+    (BuiltIn("cd", {}, ("a",)), "cd: a: Not a directory"),
+    (BuiltIn("cd", {}, ("a/",)), "cd: a/: Not a directory"),
+    (BuiltIn("cd", {}, ("a/x",)), "cd: a/x: Not a directory"),
+    (BuiltIn("rm", {}, ("no",)), "rm: cannot remove 'no': No such file or directory"),
+    (BuiltIn("rm", {}, ("d",)), "rm: cannot remove 'd': Is a directory"),
+    (BuiltIn("mkdir", {}, ("d",)), "mkdir: cannot create directory 'd': File exists"),
+    (BuiltIn("cp", {}, ("d", "new")), "cp: -r not specified; omitting directory 'd'"),
+    (BuiltIn("cp", {"r": True}, ("d", "d/s")), "cp: cannot copy a directory, 'd', into itself, 'd/s/d'"),
+    (BuiltIn("cp", {"r": True}, (".", "e")), "cp: cannot copy a directory, '.', into itself, 'e/.'"),
+    (BuiltIn("mv", {}, ("d", "d/s")), "mv: cannot move 'd' to a subdirectory of itself, 'd/s/d'"),
+    (BuiltIn("mv", {}, ("a",)), "mv: missing destination file operand after 'a'"),
+    (BuiltIn("touch", {"d": "next week"}, ("a",)), "touch: invalid date format 'next week'"),
+    (BuiltIn("touch", {"d": "@" + "9" * 30}, ("a",)), f"touch: invalid date format '@{'9' * 30}'"),
+    (BuiltIn("touch", {}, ("n" * 256,)), f"touch: cannot touch '{'n' * 256}': File name too long"),
+    (BuiltIn("rm", {}, ("n" * 256,)), f"rm: cannot remove '{'n' * 256}': File name too long"),
+    (
+        BuiltIn("rm", {}, ("a\n[task-1] SUCCESS\x1b[2J",)),
+        "rm: cannot remove 'a\\n[task-1] SUCCESS\\x1b[2J': No such file or directory",
+    ),
+    (BuiltIn("rm", {}, ("\u202ea",)), "rm: cannot remove '\\u202ea': No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("command", "said"), WORDS, ids=[said[:60] for _, said in WORDS])
+def test_what_cannot_be_done_is_said(command: BuiltIn, said: str, top: Path) -> None:
+    """In one line, with exit code 1, and nothing is changed by it."""
+    before = picture(top)
+    with Workspace(str(top)) as files:
+        lines: list[str] = []
+        ran = run(command, files, (), lines.append)
+    assert (ran.exit_code, ran.here, ran.changes) == (1, (), ())
+    assert lines == [said]
+    assert picture(top) == before
+
+
+def as_ordinary_user(action: Callable[[], object]) -> object:
+    """Return what an action returns that is done by somebody who is not root, in a process of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                # Who changes users loses the view of his own /proc, until he starts a program or says this.
+                ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+            os.write(writing, json.dumps(action()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    assert said, "the child has failed"
+    return json.loads(said)
+
+
+DENIED = {
+    "rm locked/x": "rm: cannot remove 'locked/x': Permission denied",
+    "rm -r locked": "rm: cannot remove 'locked/x': Permission denied",
+    "rm -r holder": "rm: cannot remove 'holder': Permission denied",
+    "rm -rf holder/dark": "rm: cannot remove 'holder/dark': Permission denied",
+    "mv locked/x new": "mv: cannot move 'locked/x' to 'new': Permission denied",
+    "mv free/x locked": "mv: cannot move 'free/x' to 'locked/x2': Permission denied",
+    "mv holder/dark new": "mv: cannot move 'holder/dark' to 'new': Permission denied",
+    "cp secret new": "cp: cannot open 'secret' for reading: Permission denied",
+    "cp a locked": "cp: cannot create regular file 'locked/a': Permission denied",
+    "cp -r holder new": "cp: cannot access 'holder': Permission denied",
+    "mkdir locked/new": "mkdir: cannot create directory 'locked/new': Permission denied",
+    "mkdir -p locked/new/x": "mkdir: cannot create directory 'locked/new': Permission denied",
+    "touch locked/new": "touch: cannot touch 'locked/new': Permission denied",
+    "rm holder/dark/x": "rm: cannot remove 'holder/dark/x': Permission denied",
+    "cp holder/dark/x new": "cp: cannot stat 'holder/dark/x': Permission denied",
+    "cd holder/dark/x": "cd: holder/dark/x: Permission denied",
+}
+
+
+@pytest.mark.parametrize(("command", "said"), DENIED.items(), ids=DENIED)
+def test_what_the_system_denies_is_no_rule_of_ours(command: str, said: str, top: Path) -> None:
+    """It is said in the system's words: `locked` cannot be written, `dark` not even be read."""
+    for path in ("locked/x", "free/x2", "holder/dark/x", "holder/other", "secret"):
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text(path)
+    before = picture(top)
+    for path in (top, top / "holder", top / "free"):
+        path.chmod(0o777)
+    for path, mode in (("locked", 0o555), ("holder/dark", 0o000), ("secret", 0o000)):
+        (top / path).chmod(mode)
+    for above in list(top.parents)[:3]:
+        above.chmod(above.stat().st_mode | 0o011)
+
+    def act() -> object:
+        with Workspace(str(top)) as files:
+            return do(files, command.replace("free/x", "free/x2"))
+
+    done = as_ordinary_user(act)
+    (top / "holder/dark").chmod(0o755)
+    assert done == [1, [said.replace("free/x'", "free/x2'")]]
+    assert picture(top).keys() == before.keys()
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_behind(top: Path) -> None:
+    """A limit on file sizes stands in for it."""
+    (top / "big").write_bytes(b"x" * 5000)
+    before = picture(top)
+
+    def act() -> object:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        with Workspace(str(top)) as files:
+            return do(files, "cp big a new")
+
+    (top / "new").mkdir(mode=0o777)
+    (top / "new").chmod(0o777)
+    for above in list(top.parents)[:3]:
+        above.chmod(above.stat().st_mode | 0o011)
+    assert as_ordinary_user(act) == [1, ["cp: cannot create regular file 'new/big': File too large"]]
+    assert [path.name for path in (top / "new").iterdir()] == ["a"]
+    (top / "new/a").unlink()
+    (top / "new").rmdir()
+    assert picture(top) == before
+
+
+# cd, pwd, echo.
+
+
+def test_cd_changes_the_directory_for_the_next_command(top: Path) -> None:
+    """Relative, upwards within the workspace, and by an absolute path inside of it."""
+    with Workspace(str(top)) as files:
+        for here, to, there in [
+            ((), "d", ("d",)),
+            (("d",), "s/", ("d", "s")),
+            (("d", "s"), "../..", ()),
+            (("d", "s"), ".", ("d", "s")),
+            (("d", "s"), str(top), ()),
+            ((), f"{top}/d/s", ("d", "s")),
+        ]:
+            ran = run(command_of(f"cd {to}"), files, here, print)
+            assert (ran.exit_code, ran.here) == (0, there)
+        assert do(files, "pwd", ("d", "s")) == (0, [f"{top}/d/s"])
+
+
+def test_echo_prints_line_by_line(top: Path) -> None:
+    """So that each gets its prefix; what could steer a terminal is escaped."""
+    with Workspace(str(top)) as files:
+        assert do(files, "echo 'two\nlines' more") == (0, ["two", "lines more"])
+        assert do(files, "echo 'one\n'") == (0, ["one", ""])
+        assert do(files, "echo -n 'one\n'") == (0, ["one"])
+        assert do(files, "echo '\x1b[2J'") == (0, ["\\x1b[2J"])
+
+
+# What is reported.
+
+CHANGES = {
+    "mv a new": (("a", "removed"), ("new", "moved")),
+    "mv a b e": (("a", "removed"), ("e/a", "moved"), ("b", "removed"), ("e/b", "moved")),
+    "rm a": (("a", "removed"),),
+    "rm -r d": (("d", "removed"),),
+    "rm -f no": (),
+    "cp a new": (("new", "created"),),
+    "cp a b": (("b", "overwritten"),),
+    "cp -r d new": (("new", "created"),),
+    "cp -r d/. e": (("e/x", "created"), ("e/s", "created")),
+    "mkdir new": (("new", "created"),),
+    "mkdir -p new/x d": (("new", "created"), ("new/x", "created")),
+    "touch new a": (("new", "created"),),
+    "chmod 600 a": (("a", "edited"),),
+    "echo a": (),
+}
+
+
+@pytest.mark.parametrize(("command", "changes"), CHANGES.items(), ids=CHANGES)
+def test_changes_are_reported(command: str, changes: tuple[tuple[str, str], ...], top: Path) -> None:
+    """Each by its path in the workspace; what is in a new directory is new by that."""
+    (top / "a").chmod(0o644)
+    with Workspace(str(top)) as files:
+        for world in (Overlay(files), files):
+            assert run(command_of(command), world, (), print).changes == tuple(
+                Change(*change) for change in changes
+            )
+
+
+# A few more ways in which files can be.
+
+
+def test_a_skipped_file_is_no_failure(top: Path) -> None:
+    """As in most versions of coreutils: with -n what is there stays, and that is fine."""
+    with Workspace(str(top)) as files:
+        assert do(files, "mv -n a b") == (0, [])
+        assert do(files, "cp -n a b") == (0, [])
+        assert do(files, "cp -rnT d e") == (0, [])
+        (top / "e/x").write_text("kept")
+        assert do(files, "cp -rnT d e") == (0, [])
+    assert (top / "b").read_text() == "ws/b"
+    assert (top / "e/x").read_text() == "kept"
+
+
+def test_a_hard_link_is_not_written_through(top: Path) -> None:
+    """Copying over one of two names leaves the other's content alone; renaming one onto the other is refused."""
+    os.link(top / "a", top / "hard")
+    with Workspace(str(top)) as files:
+        assert do(files, "mv a hard") == (1, ["mv: 'a' and 'hard' are the same file"])
+        assert do(files, "cp b hard") == (0, [])
+    assert (top / "a").read_text() == "ws/a"
+    assert (top / "hard").read_text() == "ws/b"
+
+
+def test_a_very_deep_tree_is_copied_moved_and_removed(top: Path) -> None:
+    """Deeper than any path that the system takes in one piece."""
+    path = "/".join(["n" * 20] * 300)
+    with Workspace(str(top)) as files:
+        assert do(files, f"mkdir -p {path}") == (0, [])
+        assert do(files, f"touch {path}/x") == (0, [])
+        assert do(files, f"cp -r {'n' * 20} copy") == (0, [])
+        assert do(files, f"rm copy/{path.partition('/')[2]}/x") == (0, [])
+        assert do(files, "mv copy e") == (0, [])
+        assert do(files, f"rm -r e {'n' * 20}") == (0, [])
+    assert sorted(os.listdir(top)) == ["a", "b", "d"]
+
+
+def test_preserved_directories_keep_their_times(top: Path) -> None:
+    """They are set after what is in them has been made."""
+    for path in ("d/s", "d"):
+        os.utime(top / path, ns=(10**18, 10**18))
+    with Workspace(str(top)) as files:
+        assert do(files, "cp -a d new") == (0, [])
+    assert [(top / path).stat().st_mtime_ns for path in ("new", "new/s")] == [10**18, 10**18]
+
+
+def test_the_umask_is_the_same_by_both_ways() -> None:
+    """Read from the system, and tried where the system does not tell."""
+    before = os.umask(0o027)
+    try:
+        assert umask() == _tried() == 0o027
+    finally:
+        os.umask(before)
