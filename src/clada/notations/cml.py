@@ -125,7 +125,7 @@ class _Reading:
             cut, offset, message = False, builder.offset(), str(refused)
         if builder.top:
             self._add_complete(builder.top)
-        raise _FatalError(self._fatal(start if cut else offset, message, cut=cut))
+        raise _FatalError(self._fatal(builder.innermost(start) if cut else offset, message, cut=cut))
 
     def _fatal(self, offset: int, message: str, *, cut: bool) -> Problem:
         line, column = self.lines.line(offset), self.lines.column(offset)
@@ -271,6 +271,11 @@ class _Builder:
         if self.stack or not self.top:
             raise _RefusedError("the element is not closed")
         return self.top
+
+    def innermost(self, start: int) -> int:
+        """Return where the operation starts that is not complete: the block, if none is open in it."""
+        in_block = self.stack and self.stack[0].name == "tasks"
+        return self.stack[: 2 if in_block else 1][-1].start if self.stack else start
 
     def _begin(self, start: int) -> None:
         self.top, self.base = None, start - self.fed

@@ -46,6 +46,7 @@ COUNTING = {
     "TO": ("REPLACE",),
     "REPLACE": ("END",),
 }
+CONTENT_AFTER = "Content not allowed on marker line"
 NO_END = ("SEARCH", "TO")  # where END does not end an operation
 
 
@@ -116,7 +117,8 @@ class Reader:
             self._advance()
         if not self._fatal and self._state is not None:
             self._unterminated()
-        blocks = [*self._blocks, self._block.closed()] if self._block else self._blocks
+        begun = [self._block.closed()] if self._block and self._block.operations else []
+        blocks = [*self._blocks, *begun]
         return Plan(NAME, tuple(blocks), self._fatal, source=bytes(self._data))
 
     def _append(self, chunk: str) -> None:
@@ -216,19 +218,19 @@ class Reader:
         if last < 0:
             self._fail(at, "Malformed marker")
         if last + len(self._end) < end and self._data[last + len(self._end) : end].strip(b" \t"):
-            self._fail(at, "Content not allowed on marker line")
+            self._fail(at, CONTENT_AFTER)
         body = self._data[first:last].decode()
         if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
             self._fail(at, "Malformed marker")
         name = body.partition(" ")[0].partition("\t")[0]
         if self._end_text in name:
-            self._fail(at, "Content not allowed on marker line")
+            self._fail(at, CONTENT_AFTER)
         return name, body[len(name) :].rstrip(BLANKS)
 
     def _open(self, name: str, rest: str, at: int, end: int) -> None:
         if name == "TASKS" and self._block:
             self._fail(at, "TASKS cannot be nested")
-        attributes = read_attributes(rest)
+        attributes = read_attributes(rest, self._end_text)
         if isinstance(attributes, str):
             self._fail(at, attributes)
         line = self._lines.line(at)
@@ -380,14 +382,14 @@ def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list
         complaints.append(("search", "Empty search pattern not allowed"))
 
 
-def read_attributes(text: str) -> dict[str, str] | str:
+def read_attributes(text: str, end_delimiter: str = END) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:
         start = _skip_blanks(text, at)
         if start == at:
-            return "Invalid attribute syntax"
+            return CONTENT_AFTER if text.startswith(end_delimiter, at) else "Invalid attribute syntax"
         equals = text.find("=", start)
         key = text[start : equals if equals >= 0 else size].rstrip(BLANKS)
         if not key:

@@ -309,13 +309,13 @@ class Reader:
         return float(match.group()) if rest or len(whole) > MAX_DIGITS else int(whole)
 
     def _literal(self, first: bytes) -> Any:
-        word, value = _LITERALS.get(first, (b"?", None))
-        if not self._data.startswith(word, self.at, self._end):
-            raise self._no_value(first, word)
+        if first not in _LITERALS:
+            raise Malformed(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")
+        word, value = _LITERALS[first]
+        found = self._data[self.at : min(self.at + len(word), self._end)]
+        if found != word:
+            if word.startswith(found):  # cut off
+                self.at = self._end
+            raise self.expected("a value")
         self._move(self.at + len(word))
         return value
-
-    def _no_value(self, first: bytes, word: bytes) -> Malformed:
-        if word.startswith(self._data[self.at : min(self.at + len(word), self._end)]):
-            self.at = self._end
-        return Malformed(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")

@@ -149,9 +149,7 @@ class Confined:
         else:
             self._guard = Guard(confinement.workspace)
         if confinement.layer == "landlock":
-            import tempfile
-
-            self._temporary = tempfile.mkdtemp(prefix="clada-")
+            self._temporary = _temporary_folder()
             self.environment |= dict.fromkeys(_TEMPORARY, self._temporary)
         else:
             for name in _TEMPORARY:
@@ -176,9 +174,7 @@ class Confined:
             return self._guard.restore() if self._guard else []
         finally:
             if self._temporary:
-                import shutil
-
-                shutil.rmtree(self._temporary, ignore_errors=True)
+                _remove_folder(self._temporary)
 
     def _writable(self) -> tuple[str, ...]:
         if self._confinement.read_only:
@@ -222,6 +218,23 @@ def _without(environment: Mapping[str, str], hide: Sequence[str]) -> Iterator[tu
     for name, value in environment.items():
         if not any(fnmatchcase(name, pattern) for pattern in patterns):
             yield name, value
+
+
+def _temporary_folder() -> str:
+    places = [os.environ.get(name, "") for name in _TEMPORARY]
+    place = next((place for place in places if os.path.isdir(place)), "/tmp")  # noqa: S108 (as tempfile does)
+    folder = os.path.join(os.path.abspath(place), f"clada-{os.urandom(8).hex()}")
+    os.mkdir(folder, 0o700)
+    return folder
+
+
+def _remove_folder(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:  # something is in it
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _quiet_git(environment: Mapping[str, str]) -> dict[str, str]:

@@ -56,7 +56,9 @@ def trouble(error: OSError, what: str = "") -> Trouble:
     if error.errno == errno.ELOOP:
         return Trouble("symlink_not_allowed", f"{what} is a symbolic link" if what else "is a symbolic link")
     if error.errno == errno.EXDEV:
-        return Trouble("io_error", "the target is on another file system", "write it there, and remove it here")
+        return Trouble(
+            "io_error", "the target is on another file system", "write it there, and remove it here"
+        )
     if error.errno in DENIED:
         return Trouble("permission_denied", message)
     return Trouble("io_error", message)

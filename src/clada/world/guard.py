@@ -1,7 +1,8 @@
 """What a command must leave alone in `.git` and `.clada`: remembered before it runs, put back after.
 
 Landlock cannot take a folder out of a writable one, and bubblewrap cannot protect what is not there yet.
-Objects and logs are not looked at: objects are named by their content, and nothing acts on logs.
+Objects, logs and sample hooks are not looked at: objects are named by their content, and nothing acts on
+the others.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Guard:
             room -= len(entry.content or b"")
             yield path, entry
             if stat.S_ISDIR(entry.mode):
-                paths += [f"{path}/{name}" for name in _names(path, self._workspace)]
+                names = _names(path, self._workspace)
+                paths += [f"{path}/{name}" for name in names if not name.endswith(".sample")]
 
     def _bring_back(self, name: str, root: int) -> bool:
         """Move a protected folder back that was moved away: the open handle still knows where it is."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clada.world.landlock import Rules
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+_posix_spawn = LIBC.posix_spawn  # looked up here once, rather than in every forked supervisor
 
 _MAC = sys.platform == "darwin"
 _SET_SIGNALS = 0x04 | 0x08  # POSIX_SPAWN_SETSIGDEF, POSIX_SPAWN_SETSIGMASK
@@ -50,15 +51,50 @@ class Order(Value):
 
 def spawn(order: Order) -> int:
     """Start a program in a session of its own and return its process id; or raise OSError or Trouble."""
-    if order.rules is None:
-        return _spawn(order)
-    impose = order.rules.impose
+    prepared = Prepared(order)
+    try:
+        return prepared.start()
+    finally:
+        prepared.close()
 
-    def confined() -> int:
-        impose()
-        return _spawn(order)
 
-    return in_thread(confined)
+class Prepared:
+    """A program with everything made ready, so that starting it takes little more than the one call."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._program = os.fsencode(order.program)
+        self._words = _words(order.argv)
+        self._variables = _words([f"{name}={value}" for name, value in order.environment.items()])
+        self._actions, self._attributes = _opaque(), _opaque()
+        self._handles = _moved(order.handles)
+        _must(LIBC.posix_spawn_file_actions_init(self._actions))
+        _must(LIBC.posix_spawnattr_init(self._attributes))
+        _add_actions(self._actions, order.but(handles=self._handles))
+        _set_attributes(self._attributes)
+
+    def start(self) -> int:
+        """Start it, under its rules if it has any, and return its process id."""
+        return in_thread(self._start_confined) if self._order.rules else self._start()
+
+    def close(self) -> None:
+        """Give back what libc and the kernel lent."""
+        LIBC.posix_spawn_file_actions_destroy(self._actions)
+        LIBC.posix_spawnattr_destroy(self._attributes)
+        for handle in self._handles:
+            os.close(handle)
+
+    def _start_confined(self) -> int:
+        if self._order.rules:
+            self._order.rules.impose()
+        return self._start()
+
+    def _start(self) -> int:
+        pid = ctypes.c_int()
+        given = (self._actions, self._attributes, self._words, self._variables)
+        _must(_posix_spawn(ctypes.byref(pid), self._program, *given))
+        _limit(pid.value, self._order.seconds)
+        return pid.value
 
 
 def in_thread(work: Callable[[], int]) -> int:
@@ -83,28 +119,6 @@ def in_thread(work: Callable[[], int]) -> int:
     if failures:
         raise failures[0]
     return results[0]
-
-
-def _spawn(order: Order) -> int:
-    words = _words(order.argv)
-    variables = _words([f"{name}={value}" for name, value in order.environment.items()])
-    pid = ctypes.c_int()
-    actions, attributes = _opaque(), _opaque()
-    handles = _moved(order.handles)
-    _must(LIBC.posix_spawn_file_actions_init(actions))
-    _must(LIBC.posix_spawnattr_init(attributes))
-    try:
-        _add_actions(actions, order.but(handles=handles))
-        _set_attributes(attributes)
-        program = os.fsencode(order.program)
-        _must(LIBC.posix_spawn(ctypes.byref(pid), program, actions, attributes, words, variables))
-    finally:
-        LIBC.posix_spawn_file_actions_destroy(actions)
-        LIBC.posix_spawnattr_destroy(attributes)
-        for handle in handles:
-            os.close(handle)
-    _limit(pid.value, order.seconds)
-    return pid.value
 
 
 def _limit(pid: int, seconds: float | None) -> None:

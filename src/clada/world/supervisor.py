@@ -18,12 +18,13 @@ import sys
 from clada.problems import Trouble
 from clada.world.children import shell_code
 from clada.world.family import KILL, end_children, watch
-from clada.world.spawn import LIBC, Order, spawn
+from clada.world.spawn import LIBC, Order, Prepared, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+_prctl, _signal = LIBC.prctl, LIBC.signal  # looked up here once, rather than after every fork
 _PR_SET_CHILD_SUBREAPER = 36
 _SIG_DFL, _SIG_IGN = 0, 1
 _IGNORED = (1, 2, 3, 10, 12, 13, 15)  # SIGHUP INT QUIT USR1 USR2 PIPE TERM, on Linux
@@ -57,10 +58,14 @@ def _is_single_threaded() -> bool:
 
 
 def _forked(order: Order, control: int, status: int) -> int:
-    pid = os.fork()
-    if not pid:
-        supervise(order, control, status)
-    return pid
+    prepared = Prepared(order)  # before the fork, because every page that is touched after it is copied
+    try:
+        pid = os.fork()
+        if not pid:
+            supervise(order, prepared, control, status)
+        return pid
+    finally:
+        prepared.close()
 
 
 def _fresh(order: Order, control: int, status: int) -> int:
@@ -92,15 +97,16 @@ def main() -> NoReturn:
         from clada.world.landlock import Rules
 
         rules = Rules(*rules)
-    supervise(Order(program, argv, environment, directory, output, rules=rules), control, status)
+    order = Order(program, argv, environment, directory, output, rules=rules)
+    supervise(order, Prepared(order), control, status)
 
 
-def supervise(order: Order, control: int, status: int) -> NoReturn:
+def supervise(order: Order, prepared: Prepared, control: int, status: int) -> NoReturn:
     """Be the supervisor of one command until nothing of it is left, then end this process."""
     code = 1
     try:
         _stand_apart(keep={order.directory, order.output, control, status})
-        _carry_out(order, control, status)
+        _carry_out(order, prepared, control, status)
         code = 0
     finally:
         os._exit(code)
@@ -109,10 +115,10 @@ def supervise(order: Order, control: int, status: int) -> NoReturn:
 def _stand_apart(keep: set[int]) -> None:
     if os.getsid(0) != os.getpid():  # a fresh interpreter leads its session already
         os.setsid()
-    LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for signal in _IGNORED:
-        LIBC.signal(signal, _SIG_IGN)
-    LIBC.signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
+        _signal(signal, _SIG_IGN)
+    _signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
     _close_all_but(keep)
 
 
@@ -133,10 +139,10 @@ def _close(handle: int) -> None:
         return
 
 
-def _carry_out(order: Order, control: int, status: int) -> None:
+def _carry_out(order: Order, prepared: Prepared, control: int, status: int) -> None:
     host = os.getppid()
     try:
-        pid = spawn(order)
+        pid = prepared.start()
     except OSError as error:
         _say(status, f"failed {error.errno}")
         return

@@ -22,22 +22,17 @@ if TYPE_CHECKING:
     from tests.world.repository.conftest import Repo
 
 ALLOWED = (
-    ["status"],
-    ["status", "-vv", "-s", "-b", "--show-stash"],
+    ["status", "-s", "-b", "--show-stash"],
+    ["status", "-v", "-v"],
     ["--no-pager", "diff"],
-    ["diff", "--cached"],
     ["diff", "--stat", "HEAD"],
-    ["log", "-p", "-n", "9"],
-    ["log", "--all", "--graph", "--stat"],
+    ["log", "-p", "-n", "9", "--all", "--graph"],
     ["show"],
-    ["show", "HEAD:a.txt"],
     ["branch", "-a", "-vv"],
     ["ls-files", "-m", "-o", "-d", "-t"],
     ["stash", "push", "-u", "-m", "message"],
     ["stash", "list", "-p"],
     ["stash", "show", "-p"],
-    ["stash", "apply"],
-    ["stash"],
     ["stash", "pop"],
 )
 
@@ -49,7 +44,7 @@ class Hostile:
         self.repo = repo
         self.marker = folder / "marker"
         self.script = folder / "evil.sh"
-        self.script.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{self.marker}'\ncat\n")
+        self.script.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{self.marker}'\n")
         self.script.chmod(0o755)
 
     def set(self, key: str, value: str | None = None) -> None:
@@ -252,7 +247,7 @@ ATTACKS: dict[str, tuple[Callable[[Hostile], None], list[list[str]]]] = {
     "filter by includeIf": (_included_if, TOUCH_ADD),
     "filter in an old-style section": (_written("[filter.x]\nclean = {script}\n"), TOUCH_ADD),
     "filter in capitals": (_written('[FILTER "x"]\nCLEAN = {script}\n'), TOUCH_ADD),
-    "filter on the line of another section": (_written('[a] b = c\n[d] [filter "x"] clean = {script}\n'), TOUCH_ADD),
+    "filter after another section": (_written('[a] b = c\n[d] [filter "x"] clean = {script}\n'), TOUCH_ADD),
     "filter of the work tree's configuration": (_work_tree_configuration, TOUCH_ADD),
     "merge driver": (_merge_driver, [["checkout", "-q", "-f"], ["stash", "pop"]]),
     "diff.external": (_key("diff.external"), [DIFF]),
@@ -314,7 +309,7 @@ def test_nothing_foreign_is_executed(repo: Repo, tmp_path: Path, attack: str) ->
     _record_and_undo(repo)
     codes = _allowed(hostile)
     assert not hostile.marker.exists(), hostile.marker.read_text()
-    assert len(codes) == len(ALLOWED)
+    assert codes[:-1] == [0] * (len(ALLOWED) - 1)
 
     repo.write("a.txt", "for the control\n")
     for command in control:
@@ -340,23 +335,22 @@ def _record_and_undo(repo: Repo) -> None:
 
 
 def _allowed(hostile: Hostile) -> list[int]:
-    """Run every allowed command on a changed tree, the stash at the end into a conflict."""
+    """Run every allowed command on a changed tree, and the stash at the end into a conflict."""
     inside = hostile.repo.workspace.relative_to(hostile.repo.root)
     codes = []
+    hostile.repo.write(str(inside / "a.txt"), "changed, not committed\n")
+    hostile.repo.write(str(inside / "untracked.txt"))
     for arguments in ALLOWED:
-        hostile.repo.write(str(inside / "a.txt"), f"for {arguments}\n")
-        hostile.repo.write(str(inside / "untracked.txt"))
-        if arguments in (["stash", "apply"], ["stash", "pop"]):
-            subprocess.run(["rm", "-f", "untracked.txt"], cwd=hostile.repo.workspace, check=True)
+        if arguments == ["stash", "pop"]:
             with hostile.repo.found().recorded():  # so that it has to merge
-                hostile.repo.write(str(inside / "a.txt"), f"in conflict with {arguments}\n")
+                hostile.repo.write(str(inside / "a.txt"), "in conflict with the stash\n")
         codes.append(hostile.run(arguments))
-        _resolve(hostile)
+    _resolve(hostile)
     return codes
 
 
 def _resolve(hostile: Hostile) -> None:
-    """Leave a conflict of the stash behind, without plain git touching anything that is armed."""
+    """Leave the stash's conflict behind, without plain git setting off what is armed."""
     argv, environment = hardened(["status"], hostile.repo.found())
     start = argv[: argv.index("status")]
     subprocess.run([*start, "read-tree", "HEAD"], env=environment, cwd=hostile.repo.root, check=True)

@@ -64,7 +64,7 @@ class Copier:
         source, target = pair
         entry = self.job.existing(source, f"cannot stat {source}")
         refuse_special(source, entry)
-        target_entry(self.job, target)
+        there = target_entry(self.job, target)
         if entry.kind != "directory":
             return [((), entry)]
         if not self.manner.recursive:
@@ -72,7 +72,8 @@ class Copier:
         below = self.job.tree(source, f"cannot access {source}")
         for rest, kind in below:
             refuse_special(source.below(*rest), kind)
-            self._check_target(target.below(*rest))
+            if there:
+                self._check_target(target.below(*rest))
         return [((), entry), *reversed(below)]
 
     def _check_target(self, target: Place) -> None:

@@ -44,8 +44,8 @@ def _way(job: Job, place: Place) -> Way:
 
 def _above(job: Job, place: Place) -> Way:
     """Return all directories on the way, as the operand names them."""
-    text = place.text.rstrip("/")
-    ends = [at for at, character in enumerate(text) if character == "/" and text[at - 1] != "/" and at]
+    text = place.text.replace("\\", "/").rstrip("/")
+    ends = [at for at in range(1, len(text)) if text[at] == "/" and text[at - 1] != "/"]
     return [job.place(text[:end]) for end in ends]
 
 

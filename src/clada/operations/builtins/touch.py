@@ -38,7 +38,7 @@ def _when(job: Job) -> int | None:
 
 def _check(job: Job, place: Place) -> Entry | None:
     try:
-        entry = job.existing(place, f"setting times of {place}")
+        entry = job.existing(place, _what(job, place))
     except Missing as missing:
         if missing.why != NO_SUCH if job.has("c") else place.slash:
             raise
@@ -66,3 +66,8 @@ def _create(job: Job, place: Place, when: int | None) -> None:
     job.changed(place, "created")
     if when is not None:
         job.attempt(what, place, job.files.set_times, place.parts, when, when)
+
+
+def _what(job: Job, place: Place) -> str:
+    """Return what fails: where touch would not make a file, all it does is set times."""
+    return f"setting times of {place}" if place.slash or job.has("c") else f"cannot touch {place}"

@@ -1,0 +1,289 @@
+"""The commands that a person has approved or blocked: `.clada/allowed-commands.json` in the workspace.
+
+Approval is by exact text, but for surrounding blanks; blocked wins over everything. The file is opened through
+handles, never through a link. One that cannot be understood is an error that says where, and no command runs:
+an empty list in its place would forget what is blocked.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from clada.problems import Trouble
+from clada.world.asking import ask, remedy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+__all__ = ["BLANKS", "Approvals", "ask", "remedy"]
+
+BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
+FOLDER, FILE = ".clada", "allowed-commands.json"
+PATH = f"{FOLDER}/{FILE}"
+LISTS = ("commands", "blocked", "network")
+MAX_BYTES = 10 << 20
+PATIENCE = 10.0  # seconds to wait for another process that stores
+PAUSE = 0.02
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Approvals:
+    """What is approved in a workspace: as it was when it was loaded, or last changed here."""
+
+    def __init__(self, workspace: str, content: dict[str, Any]) -> None:
+        self._workspace = workspace
+        self._content = content
+
+    @classmethod
+    def load(cls, workspace: str) -> Approvals:
+        """Read the workspace's approvals; where there is no file, nothing is approved or blocked."""
+        root = _opened(workspace, _DIRECTORY)
+        try:
+            folder = _folder(root)
+            if folder is None:
+                return cls(workspace, _checked({"commands": []}))
+            try:
+                return cls(workspace, _content(folder))
+            finally:
+                os.close(folder)
+        finally:
+            os.close(root)
+
+    def is_approved(self, text: str) -> bool:
+        """Whether this exact command may run."""
+        return text.strip(BLANKS) in self._content["commands"] and not self.is_blocked(text)
+
+    def is_blocked(self, text: str) -> bool:
+        """Whether this exact command must never run, whoever approves it."""
+        return text.strip(BLANKS) in self._content["blocked"]
+
+    def has_network(self, text: str) -> bool:
+        """Whether this exact command was approved with the network."""
+        return text.strip(BLANKS) in self._content["network"] and self.is_approved(text)
+
+    def listed(self) -> list[str]:
+        """Return a line for each command: what it may do, and its text."""
+        lines = [
+            f"{'network' if self.has_network(text) else 'allowed'}  {text}"
+            for text in self._content["commands"]
+        ]
+        return [line for line in lines if line] + [f"blocked  {text}" for text in self._content["blocked"]]
+
+    def add(self, text: str, *, network: bool = False) -> None:
+        """Approve a command, with the network or without; it is no longer blocked."""
+        self._store(text, _approved_with_network if network else _approved)
+
+    def block(self, text: str) -> None:
+        """Never run a command again; it is no longer approved."""
+        self._store(text, _blocked)
+
+    def remove(self, text: str) -> bool:
+        """Forget a command, approved or blocked; return whether it was known."""
+        return self._store(text, _forgotten)
+
+    def _store(self, text: str, change: Callable[[dict[str, Any], str], dict[str, Any]]) -> bool:
+        """Change what is in the file now, not what was loaded: another process may have stored since."""
+        command = text.strip(BLANKS)
+        if not command:
+            raise Trouble("command_not_allowed", "a blank command cannot be approved or blocked")
+        root = _opened(self._workspace, _DIRECTORY)
+        try:
+            folder = _made_folder(root)
+            try:
+                _lock(folder)  # the folder itself, so that no lock file lies about; closing it unlocks
+                old = _content(folder)
+                self._content = _checked(change(old, command))
+                if self._content != old:
+                    _write(folder, self._content)
+                return self._content != old
+            finally:
+                os.close(folder)
+        finally:
+            os.close(root)
+
+
+# What becomes of the content: each returns a new one.
+
+
+def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
+    lists = {key: [command for command in content[key] if command != text] for key in LISTS}
+    added = {command: when for command, when in content["added"].items() if command != text}
+    return {**content, **lists, "added": added}
+
+
+def _approved(content: dict[str, Any], text: str) -> dict[str, Any]:
+    clean = _forgotten(content, text)
+    when = content["added"].get(text) or _now()
+    return {**clean, "commands": [*clean["commands"], text], "added": {**clean["added"], text: when}}
+
+
+def _approved_with_network(content: dict[str, Any], text: str) -> dict[str, Any]:
+    approved = _approved(content, text)
+    return {**approved, "network": [*approved["network"], text]}
+
+
+def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
+    clean = _forgotten(content, text)
+    return {**clean, "blocked": [*clean["blocked"], text]}
+
+
+def _now() -> str:
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+# The file, and what it must look like.
+
+
+def _content(folder: int) -> dict[str, Any]:
+    data = _read(folder)
+    return _checked({"commands": []} if data is None else _parsed(data))
+
+
+def _read(folder: int) -> bytes | None:
+    """Return the bytes of the file, None if there is none; never through a link, never from a pipe."""
+    try:
+        handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(PATH, error, _is_link(FILE, folder)) from error
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        _damaged(f"it is larger than {MAX_BYTES >> 20} MB")
+    return data
+
+
+def _parsed(data: bytes) -> Any:
+    import json
+
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
+    except UnicodeDecodeError as error:
+        _damaged(f"byte {error.start} is not UTF-8")
+    except json.JSONDecodeError as error:
+        _damaged(f"line {error.lineno}, column {error.colno}: {error.msg}")
+    except (ValueError, RecursionError) as error:
+        _damaged(str(error) or "it is nested too deeply")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands twice: the second would hide what the first one blocks."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            _damaged(f"the key {key!r} stands there twice")
+        found[key] = value
+    return found
+
+
+def _checked(content: Any) -> dict[str, Any]:
+    """Return the content with all its keys, stripped, sorted and each command once; other keys are kept."""
+    if not isinstance(content, dict):
+        _damaged("it must hold an object with the key 'commands'")
+    if "commands" not in content:
+        _damaged("the key 'commands' is missing")
+    lists = {key: _texts(key, content.get(key, [])) for key in LISTS}
+    added = content.get("added", {})
+    if not isinstance(added, dict) or not all(isinstance(when, str) for when in added.values()):
+        _damaged("'added' must be an object of commands and times")
+    known = {"commands": lists["commands"], "added": dict(sorted(added.items())), **lists}
+    return {**known, **{key: value for key, value in content.items() if key not in known}}
+
+
+def _texts(key: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        _damaged(f"{key!r} must be a list")
+    for number, text in enumerate(value, 1):
+        if not isinstance(text, str):
+            _damaged(f"entry {number} of {key!r} must be a text")
+    return sorted({text.strip(BLANKS) for text in value})
+
+
+def _damaged(where: str) -> NoReturn:
+    message = f"{PATH} is damaged: {where}"
+    raise Trouble(
+        "command_not_allowed", message, "correct the file, or restore it with git; no command runs before"
+    )
+
+
+def _write(folder: int, content: dict[str, Any]) -> None:
+    """Store one command per line, in ASCII: a diff shows what changed, and nothing can hide in it."""
+    import json
+
+    from clada.world.atomic import put
+
+    try:
+        put(folder, FILE, json.dumps(content, indent=2).encode() + b"\n")
+    except OSError as error:
+        raise Trouble("io_error", f"{PATH} cannot be written: {error.strerror}") from error
+
+
+# Handles.
+
+
+def _opened(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags)
+    except OSError as error:
+        raise _unreadable(path, error, link=False) from error
+
+
+def _folder(root: int) -> int | None:
+    try:
+        return os.open(FOLDER, _DIRECTORY | _NO_LINK, dir_fd=root)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(FOLDER, error, _is_link(FOLDER, root)) from error
+
+
+def _made_folder(root: int) -> int:
+    try:
+        os.mkdir(FOLDER, dir_fd=root)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise Trouble("io_error", f"{FOLDER} cannot be made: {error.strerror}") from error
+    folder = _folder(root)
+    if folder is None:
+        raise Trouble("io_error", f"{FOLDER} was removed at this moment", "try again")
+    return folder
+
+
+def _is_link(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
+    except OSError:
+        return False
+
+
+def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
+    if link:
+        return Trouble("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
+    return Trouble("io_error", f"{path} cannot be read: {error.strerror}")
+
+
+def _lock(folder: int) -> None:
+    """Wait for other processes that store, and keep them waiting until the handle is closed."""
+    import fcntl
+    import time
+
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise Trouble("lock_timeout", f"{FOLDER} is locked by another process") from None
+            time.sleep(PAUSE)
+        except OSError as error:
+            raise Trouble("io_error", f"{FOLDER} cannot be locked: {error.strerror}") from error
