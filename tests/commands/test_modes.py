@@ -23,6 +23,7 @@ OLD_MODES = [0o000, 0o644, 0o755, 0o700, 0o641, 0o777]
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_applying_a_mode_gives_what_chmod_gives(text: str, tmp_path: Path) -> None:
+    """On files and directories, from many old modes, under a umask."""
     places = []
     for old in OLD_MODES:
         for directory in (False, True):
@@ -43,6 +44,7 @@ def test_applying_a_mode_gives_what_chmod_gives(text: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["755", "0700", "u=rwx,go=", "+x", "-w", "go-rwx", "a=rx", "=rw"])
 def test_a_new_directory_has_the_mode_that_mkdir_gives_it(text: str, tmp_path: Path) -> None:
+    """A symbolic mode starts from all permissions."""
     place = tmp_path / "made"
     subprocess.run(["mkdir", f"--mode={text}", str(place)], umask=UMASK, check=True)
     mode = read_mode(text)
@@ -54,6 +56,7 @@ def test_a_new_directory_has_the_mode_that_mkdir_gives_it(text: str, tmp_path: P
     "text", ["", "8", "99999", "10000", "x", "u", "u+q", "u+x,", ",u+x", "u+xg", "+ugo", "é", "u x", "²"]
 )
 def test_what_is_no_mode_is_not_read(text: str) -> None:
+    """Digits beyond octal, letters that mean nothing, clauses without a sign."""
     assert read_mode(text) is None
 
 
@@ -61,6 +64,7 @@ def test_what_is_no_mode_is_not_read(text: str) -> None:
     "text", ["4755", "2755", "1777", "7777", "u+s", "g+s", "+t", "a=rwxs", "u-s", "g=rwx,o+t"]
 )
 def test_special_bits_are_noticed(text: str) -> None:
+    """Setuid, setgid and sticky, as numbers and as letters."""
     mode = read_mode(text)
     assert mode is not None
     assert mode.special
@@ -68,6 +72,7 @@ def test_special_bits_are_noticed(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_ordinary_modes_are_not_special(text: str) -> None:
+    """What is neither setuid, setgid nor sticky needs no approval."""
     mode = read_mode(text)
     assert mode is not None
     assert not mode.special

@@ -20,6 +20,7 @@ RUNS = Allowed | BuiltIn
 
 
 def words_of(line: str) -> tuple[str, ...]:
+    """Return the words of the one command in a line."""
     commands = read(line)
     assert isinstance(commands, tuple), commands
     (command,) = commands
@@ -27,6 +28,7 @@ def words_of(line: str) -> tuple[str, ...]:
 
 
 def lines(text: str) -> list[str]:
+    """Return a row's examples."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -35,6 +37,7 @@ REFUSES = [(name, line) for name, row in ROWS.items() for line in lines(row.refu
 
 
 def test_the_table_has_all_commands_of_the_specification_with_examples() -> None:
+    """No more, no fewer."""
     assert set(BUILT_IN) == set("cd mv rm cp mkdir touch chmod pwd echo true false".split())
     programs = {name.split()[0] for name in ALLOWED}
     assert programs == set(
@@ -48,6 +51,7 @@ def test_the_table_has_all_commands_of_the_specification_with_examples() -> None
 
 @pytest.mark.parametrize(("name", "line"), PASSES, ids=[line for _name, line in PASSES])
 def test_the_examples_that_must_pass_do(name: str, line: str) -> None:
+    """They are built in, or real programs."""
     judgement = judge(words_of(line))
     assert isinstance(judgement, RUNS), judgement
     assert isinstance(judgement, BuiltIn if name in BUILT_IN else Allowed)
@@ -55,6 +59,7 @@ def test_the_examples_that_must_pass_do(name: str, line: str) -> None:
 
 @pytest.mark.parametrize(("name", "line"), REFUSES, ids=[line for _name, line in REFUSES])
 def test_the_examples_that_must_not_pass_say_why(name: str, line: str) -> None:
+    """And that approval would allow them; cd alone cannot be approved."""
     judgement = judge(words_of(line))
     if name == "cd" or isinstance(judgement, Refused):
         assert isinstance(judgement, Refused)
@@ -64,8 +69,9 @@ def test_the_examples_that_must_not_pass_say_why(name: str, line: str) -> None:
         assert "approving the exact command would allow it" in judgement.reason
 
 
-# Every option that SECURITY.md refuses: its short and long names, `=` where it takes a value, and in front a flag
-# of the same program to bundle it with. The test makes all spellings of each.
+# Every option that the security rules refuse: its short and long names, `=` where it takes a value, and in front
+# a flag of the same program to bundle it with. The test makes all spellings of each.
+HISTORY = "--output=; --no-index; -O; --ext-diff; --textconv; --submodule=; --stdin; --show-signature"
 REFUSED_OPTIONS = {
     "mv -f": "-t --target-directory=; -b; --backup=; -S --suffix=; -i --interactive; -Z --context",
     "rm -f": "-i; -I; --interactive=; --no-preserve-root",
@@ -81,11 +87,12 @@ REFUSED_OPTIONS = {
         -f --file=; --exclude-from=; -R --dereference-recursive; -D --devices=; -d --directories=; --label=
     """,
     "find -P": """
-        -exec; -execdir; -ok; -okdir; -delete; -fprint; -fprint0; -fprintf; -fls; -files0-from; -L; -H; -follow; -D
+        -exec; -execdir; -ok; -okdir; -delete; -fprint; -fprint0; -fprintf; -fls; -files0-from; -L; -H
+        -follow; -D
     """,
     "ls -l": """
-        -L --dereference; -H --dereference-command-line; --dereference-command-line-symlink-to-dir; --hyperlink=
-        -D --dired; -N --literal; --show-control-chars; -Z --context
+        -L --dereference; -H --dereference-command-line; --dereference-command-line-symlink-to-dir
+        --hyperlink=; -D --dired; -N --literal; --show-control-chars; -Z --context
     """,
     "tree -a": "-o; -l; -R; -H; -T; --fromfile; --info; --infofile=; --gitfile=; -N; -C",
     "wc -l": "--files0-from=",
@@ -102,9 +109,9 @@ REFUSED_OPTIONS = {
     "stat -t": "-L --dereference",
     "xxd -p": "-r --r; -revert --revert",
     "git status -s": "--ignore-submodules=",
-    "git diff -w": "--output=; --no-index; -O; --ext-diff; --textconv; --submodule=; --stdin; --show-signature",
-    "git log -w": "--output=; --no-index; -O; --ext-diff; --textconv; --submodule=; --stdin; --show-signature",
-    "git show -w": "--output=; --no-index; -O; --ext-diff; --textconv; --submodule=; --stdin; --show-signature",
+    "git diff -w": HISTORY,
+    "git log -w": HISTORY,
+    "git show -w": HISTORY,
     "git branch -v": """
         -d --delete; -D; -m --move; -M; -c --copy; -C; -f --force; -u --set-upstream-to=; -t --track=
         --edit-description
@@ -146,6 +153,7 @@ SPELLINGS = [
 
 
 def test_every_spelling_of_every_refused_option_is_refused() -> None:
+    """Short, bundled, long, abbreviated, with `=`, before and after operands."""
     assert len(SPELLINGS) > 1500
     passed = [words for words in SPELLINGS if isinstance(judge(words), RUNS)]
     assert passed == []
@@ -191,6 +199,7 @@ ARGV = [
 def test_what_is_started_has_the_injected_options_and_operands_behind_dashes(
     line: str, argv: tuple[str, ...]
 ) -> None:
+    """So that no operand can be taken for an option."""
     judgement = judge(words_of(line))
     assert isinstance(judgement, Allowed)
     assert judgement.program == argv[0]
@@ -234,6 +243,7 @@ PATHS = [
 def test_every_operand_and_value_that_may_name_a_file_is_to_be_checked(
     line: str, paths: tuple[str, ...]
 ) -> None:
+    """Without trailing slashes."""
     judgement = judge(words_of(line))
     assert isinstance(judgement, Allowed)
     assert judgement.paths == paths
@@ -265,7 +275,8 @@ BUILT_INS = [
 def test_built_in_commands_get_their_options_by_letter(
     line: str, options: dict[str, str | bool], operands: tuple[str, ...]
 ) -> None:
-    assert judge(words_of(line)) == BuiltIn(line.split()[0], options, operands)
+    """Whatever name they were given under; the last of rivals wins."""
+    assert judge(words_of(line)) == BuiltIn(line.split(maxsplit=1)[0], options, operands)
 
 
 @pytest.mark.parametrize(
@@ -282,6 +293,7 @@ def test_built_in_commands_get_their_options_by_letter(
     ],
 )
 def test_what_cannot_work_is_refused_without_asking(line: str, type_: str, part: str) -> None:
+    """Approval would not make it work."""
     judgement = judge(words_of(line))
     assert isinstance(judgement, Refused)
     assert judgement.type == type_
@@ -289,6 +301,7 @@ def test_what_cannot_work_is_refused_without_asking(line: str, type_: str, part:
 
 
 def test_no_words_are_refused() -> None:
+    """There is no program to start."""
     assert isinstance(judge([]), Refused)
 
 
@@ -315,12 +328,14 @@ def test_no_words_are_refused() -> None:
     ],
 )
 def test_a_program_that_is_not_in_the_table_needs_approval(words: list[str]) -> None:
+    """By its exact name, as one word."""
     judgement = judge(words)
     assert isinstance(judgement, NeedsApproval)
     assert words[0].strip() in judgement.reason
 
 
 def test_exit_codes_have_meanings() -> None:
+    """They are no failures of the program itself."""
     for words, meaning in [(["grep", "a", "b"], "no line matched"), (["diff", "a", "b"], "the files differ")]:
         judgement = judge(words)
         assert isinstance(judgement, Allowed)
@@ -328,6 +343,7 @@ def test_exit_codes_have_meanings() -> None:
 
 
 def test_a_stash_that_changes_files_acts_on_the_whole_repository() -> None:
+    """Looking at stashes does not."""
     for line, whole in [
         ("", True),
         (" push", True),
@@ -342,12 +358,17 @@ def test_a_stash_that_changes_files_acts_on_the_whole_repository() -> None:
 
 
 def test_an_argument_of_200_kb_is_judged() -> None:
+    """Like any other."""
     judgement = judge(["grep", "x" * 200_000, "a"])
     assert isinstance(judgement, Allowed)
 
 
-PIECES = ["-", "--", "-n", "-rf", "-5", "+5", "--lines", "--lines=5", "a", "", "HEAD:x", ":", "::", "%", "=", "-=", "--=",
-          "stash", "push", "-L", "1,2:x", "(", ")", "!", ",", "u+x", "-x", "é", "\n", "--help", "--no-pager"]  # fmt: skip
+PIECES = [
+    *"- -- -n -rf -5 +5 --lines --lines=5 a HEAD:x : :: % = -= --= stash push -L 1,2:x".split(),
+    *"( ) ! , u+x -x é --help --no-pager".split(),
+    "",
+    "\n",
+]
 
 
 @settings(max_examples=1500, deadline=None)
@@ -356,15 +377,17 @@ PIECES = ["-", "--", "-n", "-rf", "-5", "+5", "--lines", "--lines=5", "a", "", "
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=4)), max_size=5),
 )
 def test_judging_never_raises_and_passes_on_every_operand(name: str, rest: list[str]) -> None:
+    """Whatever the words are."""
     judgement = judge([*name.split(), *rest])
     if isinstance(judgement, Allowed):
         assert all(word in judgement.argv for word in rest if word[:1] not in ("-", "+"))
 
 
 def test_judging_loads_nothing_heavy() -> None:
+    """Start-up is a feature."""
     code = (
         "import sys; import clada.commands.words, clada.commands.policy; "
-        "print([m for m in ('re', 'typing', 'enum', 'subprocess', 'shlex', 'json', 'functools') if m in sys.modules])"
+        "print([name for name in 're typing enum subprocess shlex json functools'.split() if name in sys.modules])"
     )
     source = os.path.dirname(os.path.dirname(clada.__file__))
     done = subprocess.run(

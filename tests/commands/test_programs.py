@@ -41,6 +41,7 @@ COMPLAINTS = [
 
 
 def run(words: tuple[str, ...] | list[str], directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run a real program."""
     return subprocess.run(
         words,
         cwd=directory,
@@ -55,6 +56,7 @@ def run(words: tuple[str, ...] | list[str], directory: Path) -> subprocess.Compl
 
 
 def make_tree(directory: Path) -> Path:
+    """Make some files to look at."""
     (directory / "src").mkdir()
     (directory / "a").write_text("one\ntwo\nthree\n")
     (directory / "b").write_text("one\nTWO\nthree\n")
@@ -63,6 +65,7 @@ def make_tree(directory: Path) -> Path:
 
 
 def make_repository(directory: Path) -> Path:
+    """Make a repository with a commit and a change."""
     make_tree(directory)
     for line in ["init -q -b main", "add .", "commit -q -m one"]:
         done = run(["git", *line.split()], directory)
@@ -74,6 +77,7 @@ def make_repository(directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a repository that is only looked at."""
     return make_repository(tmp_path_factory.mktemp("repository"))
 
 
@@ -85,7 +89,8 @@ SAMPLES = {
     "find -user": "0", "find -group": "0", "find -newermt": "2020-01-01", "find -newerat": "2020-01-01",
     "find -newerct": "2020-01-01", "ls --block-size": "1K", "ls --time-style": "iso",
     "git log -M": "50%", "git log -C": "50%", "git log --diff-filter": "M", "git log --since": "2020-01-01",
-    "git log --until": "2030-01-01", "git log --date": "iso", "git log --stat": "80", "tree --charset": "ascii",
+    "git log --until": "2030-01-01", "git log --date": "iso", "git log --stat": "80",
+    "tree --charset": "ascii",
     "git branch --contains": "HEAD", "git branch --no-contains": "HEAD", "git branch --merged": "HEAD",
     "git branch --no-merged": "HEAD", "git branch --points-at": "HEAD", "git branch --format": "%(refname)",
     "touch -d": "2020-01-01", "touch -t": "202001010000",
@@ -104,6 +109,7 @@ COMPANIONS = {
 
 
 def sample(program: str, option: Option, kind: str) -> str:
+    """Return a value that the real program takes for this option."""
     if program == "find" and option.key in NUMBERS_FOR_FIND:
         return "1"
     return SAMPLES.get(f"{program} {option.names[0]}") or SAMPLES.get(kind) or kind
@@ -151,6 +157,7 @@ CONNECTED = {
 
 
 def commands_for(program: str) -> list[list[str]]:
+    """Return a command for every way to write every option of a row."""
     options = _table(ALLOWED[program])
     return [
         arguments(program, option, words)
@@ -176,7 +183,8 @@ PROGRAMS = [name for name in ALLOWED if not name.startswith(("git diff", "git lo
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_allowed_option_works_with_the_real_program(program: str, repository: Path) -> None:
-    if not shutil.which(program.split()[0], path=ENVIRONMENT["PATH"]):
+    """It exits well, and complains of nothing."""
+    if not shutil.which(program.split(maxsplit=1)[0], path=ENVIRONMENT["PATH"]):
         pytest.skip(f"{program} is not installed here")
     commands = commands_for(program)
     assert len(commands) >= len(_table(ALLOWED[program]))
@@ -193,6 +201,7 @@ def test_every_option_of_history_works_with_one_of_its_commands(repository: Path
 
 
 def test_the_examples_of_history_work(repository: Path) -> None:
+    """With the repository as it is."""
     for line in [
         "git diff --cached --stat",
         "git show HEAD:a",
@@ -223,6 +232,7 @@ def test_stash_keeps_what_it_promises(tmp_path: Path) -> None:
 
 
 def test_a_tracked_file_of_clada_is_not_stashed(tmp_path: Path) -> None:
+    """Else what is blocked could be brought back to an older state."""
     make_repository(tmp_path)
     approvals = tmp_path / ".clada" / "allowed-commands.json"
     approvals.parent.mkdir()
@@ -243,6 +253,7 @@ REAL_BUILT_INS = {
 
 @pytest.mark.parametrize("program", REAL_BUILT_INS)
 def test_every_option_of_a_built_in_command_is_one_of_the_real_program(program: str, tmp_path: Path) -> None:
+    """Clada imitates no option that does not exist."""
     for number, (name, option) in enumerate(_table(BUILT_IN[program]).items()):
         for form, words in enumerate(forms(program, option, name)):
             directory = tmp_path / f"{number}-{form}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def words_of(body: str) -> list[tuple[str, ...]]:
+    """Return the words of each command of a body that is accepted."""
     commands = read(body)
     assert not isinstance(commands, Refusal), commands
     return [command.words for command in commands]
@@ -73,6 +74,7 @@ ACCEPTED: list[tuple[str, list[tuple[str, ...]]]] = [
 
 @pytest.mark.parametrize(("body", "words"), ACCEPTED)
 def test_what_a_shell_leaves_alone_is_plain(body: str, words: list[tuple[str, ...]]) -> None:
+    """Quotes and escapes are read as a shell reads them."""
     assert words_of(body) == words
 
 
@@ -177,6 +179,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("body", "construct"), REFUSED)
 def test_what_a_shell_would_act_on_is_refused_by_name(body: str, construct: str) -> None:
+    """With what to use instead."""
     refusal = read(body)
     assert isinstance(refusal, Refusal)
     assert refusal.construct == construct
@@ -205,6 +208,7 @@ def test_a_refusal_says_whether_bash_could_run_it() -> None:
     ],
 )
 def test_the_text_of_a_command_is_its_source_from_first_word_to_last(body: str, texts: list[str]) -> None:
+    """It is what approvals are matched on."""
     commands = read(body)
     assert isinstance(commands, tuple)
     assert [command.text for command in commands] == texts
@@ -220,6 +224,7 @@ def test_reading_the_text_of_a_command_gives_the_same_command() -> None:
 
 
 def test_an_argument_of_200_kb_is_read() -> None:
+    """Bare, and in either quotes."""
     long = "x" * 200_000
     assert words_of(f"echo {long} '{long}' \"{long}\"") == [("echo", long, long, long)]
 
@@ -243,7 +248,7 @@ def test_time_grows_linearly(unit: str) -> None:
 
 
 # The comparison with bash. Every builtin that could act is switched off and no program can be found, so each
-# command ends in the handler, which prints the words it was given: one record per command, one group per body.
+# command ends in the handler, which prints the words it was given: a record per command, a group per body.
 ORACLE = r"""
 command_not_found_handle() { printf '%s\0' "$#" "$@"; }
 enable -n $(compgen -b | while read -r name; do
@@ -300,6 +305,7 @@ def check_against_bash(bodies: list[str], directories: tuple[Path, Path]) -> int
 
 
 def test_the_accepted_rows_are_what_bash_makes_of_them(directories: tuple[Path, Path]) -> None:
+    """The table above is not our opinion."""
     assert check_against_bash([body for body, _words in ACCEPTED], directories) == len(ACCEPTED)
 
 
@@ -311,9 +317,12 @@ def test_the_oracle_notices_what_bash_acts_on(directories: tuple[Path, Path]) ->
 
 # Pieces that meet in interesting ways; the plain letters come twice so that words get longer.
 PIECES = st.sampled_from(
-    [*"aabb1", *"  \t\n", *"'\"\\#&=~{},.:!-+@^%/_[]é\r\x01\x7f", "\\\n", "&&", " && ", "..", "''", '""', "{a,b}",
-     "{1..3}", "{}", "'a b'", '"a b"', "\\ ", "\\'", '\\"', "a=", "a=~", " ~", "if", "time", " # ", "$", "|", "*"]
-)  # fmt: skip
+    [
+        *"aabb1  \t\n'\"\\#&=~{},.:!-+@^%/_[]é\r\x01\x7f",
+        *"&& .. '' \"\" {a,b} {1..3} {} a= a=~ if time $ | *".split(),
+        *["\\\n", " && ", "'a b'", "'a,b'", '"a b"', "\\ ", "\\'", '\\"', " ~", " # "],
+    ]
+)
 BODIES = st.lists(PIECES, max_size=14).map("".join)
 
 
@@ -330,6 +339,7 @@ def runnable(body: str) -> bool:
 def test_accepted_bodies_have_the_words_that_bash_gives_them(
     directories: tuple[Path, Path], bodies: list[str]
 ) -> None:
+    """Thousands of bodies, many to one process, with and without files to match."""
     both = [*bodies, *(f"x {body}" for body in bodies)]
     check_against_bash([body for body in both if runnable(body)], directories)
 
@@ -339,6 +349,7 @@ def test_accepted_bodies_have_the_words_that_bash_gives_them(
     st.lists(st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8")), min_size=1, max_size=5)
 )
 def test_any_words_survive_quoting(words: list[str]) -> None:
+    """In single quotes, every text is plain."""
     body = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
     assert read(body) == (Command(tuple(words), body),)
 
@@ -346,4 +357,5 @@ def test_any_words_survive_quoting(words: list[str]) -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.text())
 def test_reading_never_raises(body: str) -> None:
+    """Whatever the text is."""
     assert isinstance(read(body), tuple | Refusal)

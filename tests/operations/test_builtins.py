@@ -207,6 +207,9 @@ COMMANDS = """
     cp -v a b
     cp -f a b
     cp a ro
+    cp -f a ro
+    cp -p ro a
+    cp -u b ro
     cp ro new
     cp run.sh new
     cp all new
@@ -554,8 +557,17 @@ def on_disk(top: Path, *, directory_times: bool = False) -> Tree:
         if place.is_dir():
             found[path] = ("directory", mode, when if directory_times else None)
         else:
-            found[path] = ("file", mode, when, place.read_bytes())
+            found[path] = ("file", mode, when, content_of(place))
     return found
+
+
+def content_of(place: Path) -> bytes:
+    """Return the content of a file of ours, though its mode may keep even us from reading it."""
+    mode = place.stat().st_mode
+    place.chmod(mode | 0o400)
+    content = place.read_bytes()
+    place.chmod(mode)
+    return content
 
 
 def seen(files: Files) -> Tree:

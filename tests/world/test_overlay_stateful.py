@@ -27,6 +27,8 @@ Tree = dict[Parts, bytes | None]  # None is a directory
 
 parts = st.lists(st.sampled_from("ab"), min_size=1, max_size=3).map(tuple)
 texts = st.text(alphabet="xy\n", max_size=6)
+# Where an operation happens: mostly at, or in, something that is there, lest most operations find nothing.
+wheres = st.tuples(st.sampled_from(["there", "there", "in", "anywhere"]), st.integers(0, 7), parts)
 
 
 class Refused(Exception):  # noqa: N818 (it carries the type of an error, as Trouble does)
@@ -161,27 +163,38 @@ class Operations(RuleBasedStateMachine):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(data)
 
-    @rule(path=parts, content=texts, append=st.booleans())
-    def write(self, path: Parts, content: str, append: bool) -> None:
+    def _place(self, where: tuple[str, int, Parts]) -> Parts:
+        how, number, path = where
+        places = sorted(self.model.tree)
+        if how == "in":
+            places = [place for place in places if self.model.tree[place] is None]
+        if how == "anywhere" or not places:
+            return path
+        place = places[number % len(places)]
+        return place if how == "there" else (*place, path[-1])
+
+    @rule(where=wheres, content=texts, append=st.booleans())
+    def write(self, where: tuple[str, int, Parts], content: str, append: bool) -> None:
         """Write or append."""
-        self._all("write", {"path": path}, content=content, append=append)
+        self._all("write", {"path": self._place(where)}, content=content, append=append)
 
-    @rule(path=parts, search=texts.filter(bool), replace=texts, count=st.sampled_from([1, 2, "all"]))
-    def edit(self, path: Parts, search: str, replace: str, count: int | str) -> None:
-        """Edit."""
-        self._all("edit", {"path": path}, search=search, replace=replace, count=count)
+    @rule(where=wheres, search=texts.filter(bool), replace=texts, count=st.sampled_from([1, 2, "all"]))
+    def edit(self, where: tuple[str, int, Parts], search: str, replace: str, count: int | str) -> None:
+        """Edit; a short text is often found."""
+        fields = {"search": search[:2], "replace": replace, "count": count}
+        self._all("edit", {"path": self._place(where)}, **fields)
 
-    @rule(source=parts, to=parts, slash=st.booleans())
-    def move(self, source: Parts, to: Parts, slash: bool) -> None:
+    @rule(source=wheres, to=wheres, slash=st.booleans())
+    def move(self, source: tuple[str, int, Parts], to: tuple[str, int, Parts], slash: bool) -> None:
         """Move."""
-        expected = self._try(self.model, "move", source=source, target=to, slash=slash)
-        fields = {"from": "/".join(source), "to": "/".join(to) + ("/" if slash else "")}
-        self._check("move", fields, expected)
+        old, new = self._place(source), self._place(to)
+        expected = self._try(self.model, "move", source=old, target=new, slash=slash)
+        self._check("move", {"from": "/".join(old), "to": "/".join(new) + ("/" if slash else "")}, expected)
 
-    @rule(path=parts)
-    def remove(self, path: Parts) -> None:
+    @rule(where=wheres)
+    def remove(self, where: tuple[str, int, Parts]) -> None:
         """Remove."""
-        self._all("remove", {"path": path})
+        self._all("remove", {"path": self._place(where)})
 
     def _all(self, name: str, places: dict[str, Parts], **fields: Any) -> None:
         expected = self._try(self.model, name, **places, **fields)

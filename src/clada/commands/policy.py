@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from clada.commands.judgements import Judgement
 
+__all__ = ["Allowed", "BuiltIn", "NeedsApproval", "Refused", "judge"]
+
 _PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text like any other
 
 

@@ -29,6 +29,7 @@ from clada.problems import Problem, cut_off, too_large
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, NoReturn
 
 NAME = "csl"
@@ -92,8 +93,7 @@ class Reader:
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
-        self._name, self._start, self._line = "", 0, 0  # the open operation, where it is, and
-        self._attributes: dict[str, str] = {}  # what its marker says
+        self._opened: tuple[str, int, int, dict[str, str]] = ("", 0, 0, {})  # name, offset, line, attributes
         self._texts: dict[str, str] = {}  # the texts that are complete, by the marker before them
         self._text_start = 0  # of the text that is not
         self._block: _OpenBlock | None = None
@@ -135,10 +135,7 @@ class Reader:
     def _advance(self) -> None:
         """Handle every line that is complete and starts with the start delimiter."""
         try:
-            while (at := self._next_line()) is not None:
-                end = self._line_end(at)
-                if end is None:
-                    return
+            for at, end in self._marker_lines():
                 if self._state in COUNTING:
                     self._handle_in_content(at, end)
                 else:
@@ -146,30 +143,28 @@ class Reader:
         except _FatalError as fatal:
             self._fatal = Problem("malformed_csl", f"Line {fatal.line}: {fatal.message}", fatal.line)
 
-    def _next_line(self) -> int | None:
-        if self._candidate is not None:
-            return self._candidate
-        seen = self._seen
-        if seen == 0 and self._data.startswith(self._mark):
-            return 0
-        at = self._data.find(self._line_mark, seen)
-        if at >= 0:
-            return at + 1
-        if seen or len(self._data) > len(self._mark):  # else the first line may still become a marker
-            self._seen = max(seen, len(self._data) - len(self._mark), 1)
-        return None
-
-    def _line_end(self, at: int) -> int | None:
-        """Return where the line ends; None where more of it may come."""
-        data, seen = self._data, self._seen
-        end = data.find(b"\n", max(at, seen))
-        if end < 0:
-            if not self._final:
-                self._candidate, self._seen = at, len(data)
-                return None
-            end = len(data)
-        self._candidate, self._seen = None, end
-        return end
+    def _marker_lines(self) -> Iterator[tuple[int, int]]:
+        """Yield where such lines start and end; note how far the data was looked at, for the next piece."""
+        data, mark, seen = self._data, self._line_mark, self._seen
+        at, self._candidate = self._candidate, None
+        if at is None and not seen and data.startswith(self._mark):
+            at = 0
+        while True:
+            if at is None:
+                newline = data.find(mark, seen)
+                if newline < 0:
+                    break
+                at = newline + 1
+            end = data.find(b"\n", max(at, seen))
+            if end < 0:
+                if not self._final:
+                    self._candidate, self._seen = at, len(data)
+                    return
+                end = len(data)
+            yield at, end
+            at, seen = None, end
+        if seen or len(data) > len(self._mark):  # else the first line may still become a marker
+            self._seen = max(seen, len(data) - len(self._mark), 1)
 
     def _handle_in_content(self, at: int, end: int) -> None:
         state = self._state
@@ -239,9 +234,8 @@ class Reader:
             if version is not None and version not in CSL_VERSIONS:
                 self._fail(at, f"Unsupported version: {version}")
             self._block = _OpenBlock(line, version)
-        self._name, self._start, self._line = name, at, line
-        self._attributes, self._texts, self._text_start = attributes, {}, end + 1
-        self._state = name
+        self._opened = (name, at, line, attributes)
+        self._texts, self._text_start, self._state = {}, end + 1, name
 
     def _end_content(self, name: str, at: int, end: int) -> None:
         self._texts[self._state or ""] = self._text(self._text_start, at - 1)
@@ -268,19 +262,21 @@ class Reader:
             return str(view[start:end], "utf-8")
 
     def _operation(self, end: int) -> Operation:
-        name, fields, complaints = BUILDERS[self._name](self._attributes, self._texts)
+        opened, start, line, attributes = self._opened
+        name, fields, complaints = BUILDERS[opened](attributes, self._texts)
         problems: tuple[Problem, ...] = ()
         if complaints:
             block_line = self._block.line if self._block else None
             problems = tuple(
-                Problem("invalid_operation", message, self._line, None, name, field, block_line)
+                Problem("invalid_operation", message, line, None, name, field, block_line)
                 for field, message in complaints
             )
-        return Operation(name, self._line, fields, self._attributes, problems, (self._start, end))
+        return Operation(name, line, fields, attributes, problems, (start, end))
 
     def _unterminated(self) -> None:
-        inside = self._block and self._state == "TASKS"
-        name, line = ("TASKS", self._block.line) if self._block and inside else (self._name, self._line)
+        name, _, line, _ = self._opened
+        if self._block and self._state == "TASKS":
+            name, line = "TASKS", self._block.line
         message = f"Line {line}: Unterminated {name} operation{cut_off(self._count)}"
         self._fatal = Problem("malformed_csl", message, line)
 
@@ -384,6 +380,14 @@ def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list
 
 def read_attributes(text: str, end_delimiter: str = END) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
+    head, _, tail = text.partition('"')
+    if (
+        head[1:-1].isalnum()
+        and head[0] + head[-1] == " ="
+        and tail.find('"') == len(tail) - 1
+        and "\\" not in tail
+    ):
+        return {head[1:-1]: tail[:-1]}  # one plain attribute: the usual case
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:

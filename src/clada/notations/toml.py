@@ -62,18 +62,18 @@ _PART = rb"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')"""
 _PARTS = re.compile(_PART)
 _KEY = rb"%s(?:[ \t]*+\.[ \t]*+%s){0,%d}+" % (_PART, _PART, MAX_DEPTH)
 _PAIR = re.compile(rb"(%s)[ \t]*+(?:=|(\.))" % _KEY)
-_PLAIN_PAIR = re.compile(
-    rb"""([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+"""
-    rb"""(?:"([^"\\\x00-\x08\n-\x1f\x7f]*+)"|[^\s,\[\]{}#"'=]{1,1000}+)(?=\n|\Z)"""
-)
 _HEADER = re.compile(rb"\[[ \t]*+(%s)[ \t]*+(?:\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)
 _LIST_HEADER = re.compile(rb"\[\[[ \t]*+(%s)[ \t]*+(?:\]\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)
 _BLANKS = re.compile(rb"[ \t]*+")
 _BETWEEN = re.compile(rb"(?:[ \t\n]++|#[^\n]*+)*+")
-_CUT_LINE = re.compile(rb"""(?:\[{0,2}+[\w. \t-]*+|["'][^\n"']*+)\Z""")  # the start of a key or a header
+_CUT_LINE = re.compile(
+    rb"""(?:\[{0,2}+[ \t]*+[\w.-]*+[ \t]*+|["'][^\n"']*+)\Z"""
+)  # the start of a key or a header
 _ANY_FENCE = re.compile(rb"`{3}|~{3}")
-_BARE_VALUE = re.compile(
-    rb"""[0-9]{4}-[0-9]{2}-[0-9]{2}[ ][0-9:.Zz+-]{1,40}+|[^\s,\[\]{}#"'=]{1,1000}+(?![^\s,\[\]{}#"'=])"""
+_BARE = rb"[\w+.:-]{1,1000}+(?![\w+.:-])"  # numbers, dates, booleans: which they are, tomllib knows
+_BARE_VALUE = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.Zz+-]{1,40}+|" + _BARE)
+_PLAIN_PAIR = re.compile(
+    rb'([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+(?:"([^"\\\x00-\x08\n-\x1f\x7f]*+)"|' + _BARE + rb")(?=\n|\Z)"
 )
 _ESCAPES = (rb'\\[btnfr"\\]', SHORT, LONG)
 _LINE_PIECE = pieces(rb'[^"\\\x00-\x08\n-\x1f\x7f]', *_ESCAPES)
@@ -314,6 +314,8 @@ class Scan:
         double = self._data.startswith(b"[[", self.at)
         match = (_LIST_HEADER if double else _HEADER).match(self._data, self.at)
         if not match:
+            if double:
+                self._headers.append((self.at, self.sound))
             return self._end_before_prose(0 if double else breaks)
         self._tables += 1
         too_many(self._tables, MAX_TABLES, "tables", self.at)

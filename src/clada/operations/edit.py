@@ -34,9 +34,11 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
 
 
 def _find(text: Text, fields: Mapping[str, Any]) -> Found:
+    count = fields["count"]
+    limit = None if count == "all" else max(count, MOST_LINES)  # past it, matches are only counted
     if "search" in fields:
-        return text.locate(fields["search"].encode())
-    return text.locate_range(fields["search_start"].encode(), fields["search_end"].encode())
+        return text.locate(fields["search"].encode(), limit)
+    return text.locate_range(fields["search_start"].encode(), fields["search_end"].encode(), limit)
 
 
 def _as_expected(found: int, count: int | str) -> bool:

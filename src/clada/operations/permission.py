@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from clada.commands import policy, words
+from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused
 from clada.model import Note
 from clada.problems import Trouble
 from clada.values import Value
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from clada.operations import World
     from clada.world.approvals import Approvals
-
-NOT_ASKED = "a dry run asks nothing"
 
 
 class Approved(Value):
@@ -36,7 +35,7 @@ class Step(Value):
     """One command of a run, and how it is carried out."""
 
     text: str
-    how: policy.Allowed | policy.BuiltIn | Approved | Unapproved
+    how: Allowed | BuiltIn | Approved | Unapproved
 
 
 def permitted(world: World, body: str, directory: str) -> tuple[Step, ...]:
@@ -50,12 +49,12 @@ def permitted(world: World, body: str, directory: str) -> tuple[Step, ...]:
     reasons = [
         verdict.reason
         for command, verdict in judged
-        if isinstance(verdict, policy.NeedsApproval) and not _is_approved(world, approvals, command.text)
+        if isinstance(verdict, NeedsApproval) and not _is_approved(world, approvals, command.text)
     ]
     asked = None
     if reasons and not _is_approved(world, approvals, body):
         if world.settings.dry_run:
-            asked = Unapproved(f"{reasons[0]}; {NOT_ASKED}")
+            asked = Unapproved(reasons[0])
         else:
             _ask(world, approvals, body, directory, reasons[0])
     return tuple(_step(world, approvals, body, command, verdict, asked) for command, verdict in judged)
@@ -72,9 +71,9 @@ def _commands(world: World, body: str) -> Sequence[words.Command]:
     return read
 
 
-def _judged(command: words.Command) -> policy.Allowed | policy.BuiltIn | policy.NeedsApproval:
+def _judged(command: words.Command) -> Allowed | BuiltIn | NeedsApproval:
     verdict = policy.judge(command.words)
-    if isinstance(verdict, policy.Refused):
+    if isinstance(verdict, Refused):
         raise Trouble(verdict.type, verdict.message)
     return verdict
 
@@ -103,7 +102,7 @@ def _ask(world: World, approvals: Approvals, body: str, directory: str, reason: 
     if world.deadline is not None:
         world.deadline += time.monotonic() - start
     if answer is None:
-        raise Trouble("command_not_allowed", reason, f"a person can allow it: {remedy(body)}")
+        raise Trouble("command_not_allowed", f"{reason}: {remedy(body)}")
     decision, _, network = answer.partition("+")
     if decision == "always":
         approvals.add(body, network=bool(network))
@@ -127,10 +126,10 @@ def _step(
     approvals: Approvals,
     body: str,
     command: words.Command,
-    verdict: policy.Allowed | policy.BuiltIn | policy.NeedsApproval,
+    verdict: Allowed | BuiltIn | NeedsApproval,
     asked: Unapproved | None,
 ) -> Step:
-    if not isinstance(verdict, policy.NeedsApproval):
+    if not isinstance(verdict, NeedsApproval):
         return Step(command.text, verdict)
     if asked:
         return Step(command.text, asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.commands import policy
+from clada.commands.judgements import Allowed, BuiltIn
 from clada.model import Change, Done, Failed, Outcome, Output, Skipped, Truncated
 from clada.operations.builtins import run as run_builtin
 from clada.operations.permission import Approved, Step, Unapproved, note_once, permitted
@@ -61,7 +61,7 @@ class _Run:
 
     def _step(self, step: Step) -> Outcome | None:
         how = step.how
-        if isinstance(how, policy.BuiltIn):
+        if isinstance(how, BuiltIn):
             ran = run_builtin(how, self.world.files, self.here, self._emit)
             self.here = ran.here
             self.changes += ran.changes
@@ -70,16 +70,23 @@ class _Run:
             return Skipped(f"not run in a dry run: it would need approval ({how.reason})")
         if self.world.settings.dry_run:
             return Skipped("not run in a dry run: it needs no approval")
-        ended = self._read(how) if isinstance(how, policy.Allowed) else self._run(how)
+        ended = self._read(how) if isinstance(how, Allowed) else self._run(how)
         return self._judged(ended, how)
 
-    def _read(self, how: policy.Allowed) -> Ended:
+    def _read(self, how: Allowed) -> Ended:
         """Run an allowed program, which only reads."""
         for path in how.paths:
             _check_operand(self.world, path, self.here)
         argv, environment = _command_line(self.world, how)
+        if how.whole_repository:
+            self.world.ran = True
         return self._process(
-            argv, environment, READER_SECONDS, READER_OUTPUT, supervised=False, confinement=_reading(self.world)
+            argv,
+            environment,
+            READER_SECONDS,
+            READER_OUTPUT,
+            supervised=False,
+            confinement=_reading(self.world),
         )
 
     def _run(self, how: Approved) -> Ended:
@@ -87,7 +94,12 @@ class _Run:
         confinement = _confinement(self.world, network=how.network)
         self.world.confinement = confinement.layer if confinement else "none"
         return self._process(
-            how.argv, os.environ, settings.timeout, settings.max_output, supervised=True, confinement=confinement
+            how.argv,
+            os.environ,
+            settings.timeout,
+            settings.max_output,
+            supervised=True,
+            confinement=confinement,
         )
 
     def _process(
@@ -132,18 +144,18 @@ class _Run:
         self.world.truncated = True
         self.world.emit(Truncated(self.world.label))
 
-    def _judged(self, ended: Ended, how: policy.Allowed | Approved) -> Outcome | None:
+    def _judged(self, ended: Ended, how: Allowed | Approved) -> Outcome | None:
         if ended.cancelled:
             return self._failed("exec_failed", "interrupted", ended.exit_code)
         if ended.timed_out:
             remaining = self.world.remaining()
             if remaining is not None and remaining <= 0:
                 return self._failed("exec_timeout", "the total timeout was reached", ended.exit_code)
-            seconds = READER_SECONDS if isinstance(how, policy.Allowed) else self.world.settings.timeout
+            seconds = READER_SECONDS if isinstance(how, Allowed) else self.world.settings.timeout
             return self._failed("exec_timeout", f"took longer than {seconds:g}s", ended.exit_code)
         if not ended.exit_code:
             return None
-        meanings = how.exit_meanings if isinstance(how, policy.Allowed) else {}
+        meanings = how.exit_meanings if isinstance(how, Allowed) else {}
         return self._exited(ended.exit_code, meanings.get(ended.exit_code), ended.lacked)
 
     def _exited(self, code: int, meaning: str | None = None, hint: str | None = None) -> Failed:
@@ -164,7 +176,7 @@ def _check_operand(world: World, path: str, here: Parts) -> None:
         raise Trouble("permission_denied", f"{path} is not a regular file")
 
 
-def _command_line(world: World, how: policy.Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
+def _command_line(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
     """Return the words and the environment of an allowed program; git's with all that keeps it harmless."""
     if how.program != "git":
         return how.argv, os.environ

@@ -1,6 +1,6 @@
 """The commands that a person has approved or blocked: `.clada/allowed-commands.json` in the workspace.
 
-Approval is by exact text, but for surrounding blanks; blocked wins over everything. The file is opened through
+Approval is by exact text, but for surrounding blanks; blocked wins over everything. The file is opened by
 handles, never through a link. One that cannot be understood is an error that says where, and no command runs:
 an empty list in its place would forget what is blocked.
 """
@@ -67,11 +67,9 @@ class Approvals:
 
     def listed(self) -> list[str]:
         """Return a line for each command: what it may do, and its text."""
-        lines = [
-            f"{'network' if self.has_network(text) else 'allowed'}  {text}"
-            for text in self._content["commands"]
-        ]
-        return [line for line in lines if line] + [f"blocked  {text}" for text in self._content["blocked"]]
+        approved = [text for text in self._content["commands"] if self.is_approved(text)]
+        lines = [f"{'network' if self.has_network(text) else 'allowed'}  {text}" for text in approved]
+        return lines + [f"blocked  {text}" for text in self._content["blocked"]]
 
     def add(self, text: str, *, network: bool = False) -> None:
         """Approve a command, with the network or without; it is no longer blocked."""
@@ -153,13 +151,20 @@ def _read(folder: int) -> bytes | None:
         return None
     except OSError as error:
         raise _unreadable(PATH, error, _is_link(FILE, folder)) from error
-    with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
-        data = file.read(MAX_BYTES + 1)
+    try:
+        data = _bytes_of(handle)
+    finally:
+        os.close(handle)
     if len(data) > MAX_BYTES:
         _damaged(f"it is larger than {MAX_BYTES >> 20} MB")
     return data
+
+
+def _bytes_of(handle: int) -> bytes:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
+    with open(handle, "rb", closefd=False) as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def _parsed(data: bytes) -> Any:

@@ -41,15 +41,19 @@ def ask(command: str, directory: str, reason: str, network: bool, stop: int | No
         return None
     try:
         _write(terminal, _introduction(command, directory, reason))
-        decision = _answer(terminal, stop, QUESTION, ANSWERS)
-        if not network or decision in (None, "no", "never"):
-            return decision or "no"
-        granted = _answer(terminal, stop, NETWORK_QUESTION, NETWORK_ANSWERS)
-        return "no" if granted is None else f"{decision}{granted}"
+        return _decision(terminal, stop, network=network)
     except OSError:
         return "no"  # the terminal has gone
     finally:
         os.close(terminal)
+
+
+def _decision(terminal: int, stop: int | None, *, network: bool) -> str:
+    decision = _answer(terminal, stop, QUESTION, ANSWERS)
+    if not network or decision in (None, "no", "never"):
+        return decision or "no"
+    granted = _answer(terminal, stop, NETWORK_QUESTION, NETWORK_ANSWERS)
+    return "no" if granted is None else f"{decision}{granted}"
 
 
 def remedy(command: str, *, network: bool = False) -> str:
@@ -145,17 +149,24 @@ def _answer(terminal: int, stop: int | None, question: str, answers: Mapping[str
 
 def _line(terminal: int, stop: int | None) -> str | None:
     """Return the next line that is typed; None at the end of input, or when the run must end."""
-    import select
-
-    handles = [terminal] if stop is None else [terminal, stop]
     data = b""
     while b"\n" not in data and b"\r" not in data:
-        ready, _, _ = select.select(handles, [], [])
-        piece = os.read(terminal, MAX_ANSWER) if stop not in ready else b""
+        piece = b"" if _must_stop(terminal, stop) else os.read(terminal, MAX_ANSWER)
         data += piece
         if not piece or len(data) > MAX_ANSWER:
             return None
     return data.decode(errors="replace")
+
+
+def _must_stop(terminal: int, stop: int | None) -> bool:
+    """Wait until something was typed, or the run must end."""
+    import select
+
+    poll = select.poll()
+    for handle in (terminal, stop):
+        if handle is not None:
+            poll.register(handle, select.POLLIN)
+    return stop in [handle for handle, _event in poll.poll()]
 
 
 def _write(terminal: int, text: str) -> None:
@@ -165,7 +176,7 @@ def _write(terminal: int, text: str) -> None:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for a shell, on one line: bash, zsh and ksh read `$'\\n'`."""
+    """Quote a text for a shell, on one line: in `$'…'`, which bash, zsh and ksh read, if it has several."""
     if text and SAFE.issuperset(text):
         return text
     if text.isprintable():

@@ -73,18 +73,20 @@ KEPT = (
 OWN_VARIABLES = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 # How a driver of the repository's own configuration is put out of action. An empty merge driver would count
-# as a merge that succeeded, so that one becomes git's own text merge.
+# as a merge that succeeded, so that one becomes git's own text merge; and `git status -v` converts with a
+# textconv whatever its options, so that one becomes a plain copy.
 BLANK = {
     "clean": "",
     "smudge": "",
     "process": "",
     "required": "false",
     "driver": "git merge-file --marker-size=%L %A %O %B",
+    "textconv": "cat",
 }
 
 # The words without which a configuration can hold no driver, include no other file and claim no bare
 # repository: most hold none, and need no process to be understood.
-TELLING = (b"[filter", b"[merge", b"[include", b"worktreeconfig", b"bare")
+TELLING = (b"[filter", b"[merge", b"[diff", b"[include", b"worktreeconfig", b"bare")
 
 # What an allowed command is given besides, after its name.
 GUARDS = {
@@ -95,7 +97,6 @@ GUARDS = {
     "stash list": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
     "stash show": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
 }
-ALL_BUT_APPROVALS = ("--", ":(top)", ":(top,exclude,glob,icase)**/.clada/**")
 
 SIGPIPE, SIGTERM, SIGXFSZ = 13, 15, 25  # importing signal costs more than a git call
 
@@ -159,11 +160,25 @@ def hardened(arguments: Sequence[str], repository: Repository) -> tuple[list[str
     words = [word for word in arguments if word != "--no-pager"]
     name = " ".join(words[:2]) if words[0] == "stash" else words[0]
     if name in {"stash", "stash push"}:
-        variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}
-        return [*git.start, "stash", "push", *words[2:], *ALL_BUT_APPROVALS], variables
+        return _stash_push(git, words[2:])
+    if name in {"stash pop", "stash apply"}:
+        _refuse_approvals(git, words[2:])
     taken = len(name.split())
     variables = {**git.variables, "GIT_OPTIONAL_LOCKS": "0"}
     return [*git.start, *words[:taken], *GUARDS.get(name, ()), *words[taken:]], variables
+
+
+def _stash_push(git: Git, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    from clada.world import stash
+
+    variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}
+    return [*git.start, "stash", "push", *words, *stash.limits(git)], variables
+
+
+def _refuse_approvals(git: Git, words: Sequence[str]) -> None:
+    from clada.world import stash
+
+    stash.refuse_approvals(git, words)
 
 
 def environment(base: Mapping[str, str], root: str) -> dict[str, str]:
@@ -244,7 +259,7 @@ def _blanked(entries: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
     foreign: dict[str, str] = {}
     for scope, key, value in entries:
         name = key.rpartition(".")[2]
-        if key.startswith(("filter.", "merge.")) and name in BLANK and key.count(".") > 1:
+        if key.startswith(("filter.", "merge.", "diff.")) and name in BLANK and key.count(".") > 1:
             side = trusted if scope in {"system", "global"} else foreign
             side[key] = value if side is trusted else BLANK[name]
     return [(key, trusted.get(key, blank)) for key, blank in foreign.items()]

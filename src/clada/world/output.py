@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _LONGEST = 1 << 16  # bytes of a line that are kept waiting for its end
 _PIPE = 1 << 20  # a flood is read through a larger pipe, with fewer turns
-_TAIL = 40  # lines that are remembered
+_TAIL, _TAIL_WIDTH = 40, 500  # lines that are remembered, and characters of each
 _TURNS = 64  # how long a flood is discarded before the clock is looked at again
 _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by first byte, below this one
 
@@ -84,7 +84,7 @@ class Output:
         # One look at the whole block spares one at each line, nearly always.
         safe = text.replace("\n", " ").replace("\t", " ").isprintable()
         lines = lines if safe else list(map(shown, lines))
-        self.tail = (self.tail + lines[-_TAIL:])[-_TAIL:]
+        self.tail = (self.tail + [line[:_TAIL_WIDTH] for line in lines[-_TAIL:]])[-_TAIL:]
         for line in lines:
             self._emit(line)
 

@@ -83,6 +83,10 @@ class Overlay:
         data = self.load(parts)
         return self._text if self._text.data is data else Text(checked_utf8(data))
 
+    def handle(self, parts: Parts) -> int:
+        """Return a new handle of a directory on disk; the caller closes it."""
+        return self.under.handle(parts)
+
     # Changing.
 
     def hold(self, parts: Parts, text: Text) -> None:

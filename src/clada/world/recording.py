@@ -114,15 +114,21 @@ class Recording:
 
     def _recorded(self, run: history.Run) -> history.Run:
         """Make the commit after the run, and return the run as it goes into the history."""
-        names = None if self.touched is None else [self._rooted(name) for name in self.touched]
+        touched = None if self.touched is None else [os.fsdecode(name) for name in self.touched]
+        outside = [name for name in touched or () if name.startswith("/")]  # by --allow-escape
+        names = (
+            None
+            if touched is None
+            else [self._repository.prefix + name for name in touched if name not in outside]
+        )
         if names is not None and not names:
-            return run.but(after=run.before)
+            return run.but(after=run.before, unrecorded=tuple(outside))
         check(self._repository)
         git = hardened_git(self._repository)
         paths, unrecorded = self._changed(git, names)
         after, post = self._commit(git, paths, "post")
         self.commits = (self.commits[0], post or None)
-        return run.but(after=after, post=post, unrecorded=unrecorded)
+        return run.but(after=after, post=post, unrecorded=(*unrecorded, *outside))
 
     def _changed(self, git: Git, names: list[str] | None) -> tuple[list[str], tuple[str, ...]]:
         """Return what there is to stage, and what was touched and cannot be recorded."""
@@ -139,9 +145,6 @@ class Recording:
         staging.stage(git, paths)
         subject = f"[clada:{kind}] {commits.timestamp()}"
         return commits.commit_index(git, self._repository.prefix, subject, self._author)
-
-    def _rooted(self, name: str | bytes) -> str:
-        return self._repository.prefix + os.fsdecode(name)
 
     def _note(self, notes: list[str]) -> None:
         self.notes = (*self.notes, *(note for note in notes if note not in self.notes))

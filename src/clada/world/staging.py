@@ -92,6 +92,11 @@ def refuse_unmerged(git: Git, found: Scan, prefix: str) -> None:
         )
 
 
+def protected(path: str) -> bool:
+    """Tell whether the path is of the approvals and settings, which neither undo nor a stash touches."""
+    return any(name.lower() == ".clada" for name in path.split("/"))
+
+
 def stage(git: Git, paths: Collection[str]) -> None:
     """Put these files into the index as they are in the tree now, or take them out of it."""
     tree = Tree(git.root)

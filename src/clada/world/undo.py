@@ -88,7 +88,11 @@ def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str
         raise _trouble(f"Run {run.number} changed nothing", "Name an earlier one: clada history lists them")
     before = run.before or commits.empty_tree(git)
     found = _diff(git, before, run.after, run.prefix)
-    left = [each.path for each in found if GITLINK in {each.old_mode, each.new_mode} or _protected(each.path)]
+    left = [
+        each.path
+        for each in found
+        if GITLINK in {each.old_mode, each.new_mode} or staging.protected(each.path)
+    ]
     taken = [each for each in found if each.path not in left]
     if not taken:
         raise _trouble(
@@ -106,10 +110,6 @@ def _diff(git: Git, before: str, after: str, prefix: str) -> list[Difference]:
         Difference(path, old_mode, old, new_mode)
         for path, (old_mode, new_mode, old, _, _) in zip(parts[1::2], fields, strict=True)
     ]
-
-
-def _protected(path: str) -> bool:
-    return any(name.lower() == ".clada" for name in path.split("/"))
 
 
 def _refuse_if_changed(git: Git, run: history.Run, differences: list[Difference]) -> None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clada.problems import Trouble
 from clada.world.git import hardened
 from clada.world.undo import undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tests.world.repository.conftest import Repo
@@ -220,6 +221,16 @@ def _background(hostile: Hostile) -> None:
         hostile.repo.write(f"loose/{number}.txt", str(number))
 
 
+def _many(hostile: Hostile) -> None:
+    """Set what git acts on elsewhere: on a terminal, with a remote, in commands that nobody calls here."""
+    for key in """
+        core.pager pager.log pager.status pager.diff alias.status core.askPass credential.helper core.gitProxy
+        core.alternateRefsCommand uploadpack.packObjectsHook interactive.diffFilter trailer.x.command
+        sequence.editor gpg.ssh.defaultKeyCommand difftool.x.cmd mergetool.x.cmd man.x.cmd browser.x.cmd
+    """.split():
+        hostile.set(key)
+
+
 STATUS, COMMIT, DIFF = ["status"], ["commit", "-q", "--allow-empty", "-m", "x"], ["diff", "HEAD"]
 LOG, ADD, CHECKOUT = ["log", "-p"], ["add", "-A"], ["checkout", "-f", "HEAD~1"]
 TOUCH_ADD = [["rm", "-rq", "--cached", "."], ADD]
@@ -260,40 +271,34 @@ ATTACKS: dict[str, tuple[Callable[[Hostile], None], list[list[str]]]] = {
     "format.pretty": (_signed(("format.pretty", "%G? %GS")), [["log"]]),
     "promisor ext": (
         _promisor(("remote.evil.url", "ext::{script}"), ("protocol.ext.allow", "always")),
-        [["log", "-p"]],
+        [LOG],
     ),
     "promisor uploadpack": (
-        _promisor(("remote.evil.url", "{root}"), ("remote.evil.uploadpack", "{script}")), [["log", "-p"]],
+        _promisor(("remote.evil.url", "{root}"), ("remote.evil.uploadpack", "{script}")),
+        [LOG],
     ),
     "promisor ssh": (
-        _promisor(("remote.evil.url", "ssh://host/x"), ("core.sshCommand", "{script}"), ("ssh.variant", "simple")),
-        [["log", "-p"]],
+        _promisor(("remote.evil.url", "ssh://host/x"), ("core.sshCommand", "{script}")),
+        [LOG],
     ),
     "promisor vcs": (
-        _promisor(("remote.evil.vcs", "ext"), ("remote.evil.url", "{script}"), ("protocol.ext.allow", "always")),
-        [["log", "-p"]],
+        _promisor(
+            ("remote.evil.vcs", "ext"), ("remote.evil.url", "{script}"), ("protocol.ext.allow", "always")
+        ),
+        [LOG],
     ),
     "submodule": (_submodule(), [STATUS]),
     "submodule diff": (_submodule(("diff.submodule", "diff")), [["diff"]]),
     "submodule summary": (_submodule(("status.submoduleSummary", "true")), [STATUS]),
-    "submodule recursion": (_submodule(("submodule.recurse", "true"), ("diff.ignoreSubmodules", "none")), [STATUS]),
+    "submodule recursion": (_submodule(("submodule.recurse", "true")), [STATUS]),
     "nested repository": (_nested, [["-C", "nested", "status"]]),
     "a folder that looks bare": (_fake_bare, [["-C", "fake", "status"]]),
-    "core.pager": (_key("core.pager"), [["--paginate", "-c", "color.ui=always", "log"]]),
-    "pager.log": (_key("pager.log"), []),
-    "pager.status": (_key("pager.status"), []),
     "core.editor": (_key("core.editor"), [["commit", "-q", "--allow-empty"]]),
-    "alias of a built-in": (_key("alias.status", "!touch marker"), []),
-    "core.askPass": (_key("core.askPass"), []),
-    "credential.helper": (_key("credential.helper", "!evil"), []),
-    "core.alternateRefsCommand": (_key("core.alternateRefsCommand"), []),
-    "uploadpack.packObjectsHook": (_key("uploadpack.packObjectsHook"), []),
-    "interactive.diffFilter": (_key("interactive.diffFilter"), []),
-    "trailer.x.command": (_key("trailer.x.command"), []),
-    "sequence.editor": (_key("sequence.editor"), []),
-}  # fmt: skip
+    "what plain git does not run here either": (_many, []),
+}
 
-NO_TERMINAL = {"core.pager"}  # plain git pages only on a terminal, so the control cannot be had here
+# The same in another spelling: recording and a look at the tree are enough to show that it is known.
+SPELLINGS = {name for name in ATTACKS if name.startswith("filter ")} - {"filter clean", "filter smudge"}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -307,14 +312,13 @@ def test_nothing_foreign_is_executed(repo: Repo, tmp_path: Path, attack: str) ->
     assert not hostile.marker.exists(), "arming it already ran it"
 
     _record_and_undo(repo)
-    codes = _allowed(hostile)
+    _allowed(hostile, ALLOWED[:2] if attack in SPELLINGS else ALLOWED)
     assert not hostile.marker.exists(), hostile.marker.read_text()
-    assert codes[:-1] == [0] * (len(ALLOWED) - 1)
 
     repo.write("a.txt", "for the control\n")
     for command in control:
         repo.git(*command, check=False)
-    assert hostile.marker.exists() == (bool(control) and attack not in NO_TERMINAL)
+    assert hostile.marker.exists() == bool(control)
 
 
 def _record_and_undo(repo: Repo) -> None:
@@ -334,19 +338,19 @@ def _record_and_undo(repo: Repo) -> None:
     assert (repo.workspace / "a.txt").read_text() == "uncommitted\n"
 
 
-def _allowed(hostile: Hostile) -> list[int]:
-    """Run every allowed command on a changed tree, and the stash at the end into a conflict."""
+def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
+    """Run allowed commands on a changed tree, and the stash at the end into a conflict."""
     inside = hostile.repo.workspace.relative_to(hostile.repo.root)
-    codes = []
     hostile.repo.write(str(inside / "a.txt"), "changed, not committed\n")
     hostile.repo.write(str(inside / "untracked.txt"))
-    for arguments in ALLOWED:
+    for arguments in commands:
+        if arguments[0] == "stash" and hostile.repo.workspace != hostile.repo.root:
+            return  # the policy refuses it
         if arguments == ["stash", "pop"]:
             with hostile.repo.found().recorded():  # so that it has to merge
                 hostile.repo.write(str(inside / "a.txt"), "in conflict with the stash\n")
-        codes.append(hostile.run(arguments))
+        hostile.run(arguments)
     _resolve(hostile)
-    return codes
 
 
 def _resolve(hostile: Hostile) -> None:
@@ -448,6 +452,50 @@ def test_a_stash_never_takes_the_approvals(repo: Repo, arguments: list[str]) -> 
     assert Hostile(repo, repo.root.parent).run(arguments) == 0
     assert [(repo.root / path).read_text() for path in approvals] == ["precious", "precious"]
     assert (repo.root / "a.txt").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("untracked", [True, False])
+@pytest.mark.parametrize("words", [["pop"], ["apply", "stash@{0}"], ["apply", "0"]])
+def test_a_stash_never_brings_approvals(repo: Repo, untracked: bool, words: list[str]) -> None:
+    """The user's own stash may hold some; a document cannot make use of them."""
+    repo.commit(**{"a.txt": "1\n"})
+    if not untracked:
+        repo.write(".clada/allowed-commands.json", "old")
+        repo.commit()
+    repo.write(".clada/allowed-commands.json", "stashed")
+    repo.git("stash", "push", "-q", "-u")
+    with pytest.raises(Trouble, match=r"holds \.clada/allowed-commands\.json"):
+        hardened(["stash", *words], repo.found())
+
+
+@pytest.mark.parametrize("approvals", [True, False])
+def test_a_stash_leaves_nested_repositories_alone(repo: Repo, approvals: bool) -> None:
+    """They are neither added nor removed, and their own configuration does not count."""
+    repo.commit(**{"a.txt": "1\n"})
+    hostile = Hostile(repo, repo.root.parent)
+    _nested(hostile)
+    repo.git("-C", "nested", "-c", "core.fsmonitor=false", "commit", "-q", "--allow-empty", "-m", "x")
+    hostile.marker.unlink(missing_ok=True)
+    if approvals:
+        repo.write(".clada/allowed-commands.json", "precious")
+    repo.write("a.txt", "2\n")
+    repo.write("new.txt")
+    assert hostile.run(["stash", "push", "-u"]) == 0
+    assert (repo.root / "nested/c.txt").exists()
+    assert not (repo.root / "new.txt").exists()
+    assert hostile.run(["stash", "pop"]) == 0
+    assert (repo.root / "a.txt").read_text() == "2\n"
+    assert (repo.root / "new.txt").exists()
+    assert not hostile.marker.exists()
+
+
+def test_every_allowed_command_works_in_an_ordinary_repository(repo: Repo) -> None:
+    """The hardening takes nothing from an honest user."""
+    repo.commit(**{"a.txt": "1\n"})
+    hostile = Hostile(repo, repo.root.parent)
+    repo.write("a.txt", "2\n")
+    repo.write("new.txt")
+    assert [hostile.run(arguments) for arguments in ALLOWED] == [0] * len(ALLOWED)
 
 
 def test_names_in_an_allowed_command_are_literal(inner: Repo) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
 from clada.operations.builtins.job import Job, Place, refuse_special
 from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     Items = list[tuple[Parts, Entry]]
 
 PRESERVABLE = ("mode", "timestamps", "ownership", "links", "context", "xattr", "all")
-OWNER_ALL = 0o700
+OWNER_ALL, ANY_WRITE = 0o700, 0o222
 
 
 class Manner(Value):
@@ -148,6 +150,8 @@ class Copier:
             self.job.make_sure_of_parent(target, what)
             if target.slash:
                 raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+        elif self._is_locked(there):
+            raise Fault(f"{what}: Permission denied")
         data = self.job.attempt(f"cannot open {source} for reading", source, files.load, source.parts)
         mode = None if there and not self.manner.mode else self._mode(entry)
         self.job.attempt(what, target, files.store, target.parts, data, mode)
@@ -156,6 +160,10 @@ class Copier:
             self.job.changed(target, "overwritten")
         self._keep_times(target, entry)
         self._tell(source, target)
+
+    def _is_locked(self, there: Entry) -> bool:
+        """Whether a file that nobody may write stays as it is: it could be replaced, and with -f it is."""
+        return not there.mode & ANY_WRITE and not self.job.has("f") and os.geteuid() != 0
 
     def _mode(self, entry: Entry) -> int:
         """Return the mode of a copy, in which setuid and its kin never are."""
