@@ -6,25 +6,30 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clada.model import Failed, Outcome
-from clada.operations import World, find
+from clada.operations import World, edit, find, move, remove, write
 from clada.problems import Trouble
 from clada.settings import Settings
 from clada.world.overlay import Overlay
 from clada.world.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from clada.world.tree import Files
 
+LOADED = (edit, move, remove, write)  # early, for an ordinary user may not be able to read root's Python
 # What an operation has where a document does not say otherwise.
 DEFAULTS: dict[str, dict[str, Any]] = {"write": {"append": False}, "edit": {"count": 1}}
+
+NOBODY = 65534
 
 Picture = dict[str, tuple[str, int, object]]
 
@@ -44,7 +49,7 @@ def picture(top: Path) -> Picture:
 def _content(path: str, mode: int) -> object:
     if stat.S_ISLNK(mode):
         return os.readlink(path)
-    if stat.S_ISREG(mode):
+    if stat.S_ISREG(mode) and os.access(path, os.R_OK):
         with open(path, "rb") as file:
             return file.read()
     return None
@@ -95,6 +100,29 @@ def files(request: pytest.FixtureRequest, place: Place) -> Iterator[Files]:
     """Return both kinds of access to the workspace: what holds for one must hold for the other."""
     with Workspace(str(place.inside)) as workspace:
         yield workspace if request.param == "disk" else Overlay(workspace)
+
+
+@contextmanager
+def _being_nobody() -> Iterator[None]:
+    if os.geteuid() != 0:
+        yield
+        return
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+@pytest.fixture
+def ordinary_user() -> Callable[[], AbstractContextManager[None]]:
+    """Return what makes us an ordinary user for a while, if we are root: permissions count then."""
+    return _being_nobody
 
 
 class Attempt:

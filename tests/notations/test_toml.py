@@ -186,7 +186,6 @@ PLACES = {
     "fence, upper case": (f"~~~~TOML\n{TASK}~~~~", 1),
     "fence with more tables": (f"```toml\ntitle = 'x'\n[more]\na = 1\n{TASK}```", 1),
     "fence without a tag": (f"```\n{TASK}```\nThat = it", 1),
-    "fence, unclosed": (f"```toml\n{TASK}", 1),
     "fences": (f"```toml\n{TASK}```\n```toml\nx = 1\n```\n~~~toml\n{TASK}{TASK}~~~\n", 3),
     "bare and fence": (f"{TASK}\nand\n```toml\n{TASK}```\n", 2),
     "bare, directly before a fence": (f"{TASK}```toml\n{TASK}```\n", 2),
@@ -335,6 +334,9 @@ CUT_OFF = {
         "Line 7, column 1: Unexpected end of text, expected a value; 1"
     ),
     f"```toml\n{TASK}```\n```toml\n[[task]]\na = '''": "Line 8, column 5: Unterminated string; 1",
+    f"```toml\n{TASK}{TASK}": (
+        "Line 8, column 1: Unexpected end of text, expected the end of the fence; 1"  # the last may lack something
+    ),
     "[[task]]\naction = 'run": "Line 2, column 10: Unterminated string; 0",
 }
 
@@ -467,8 +469,8 @@ def test_the_cost_grows_with_the_size_and_not_faster(name: str) -> None:
 
 def ours(text: str) -> Any:
     """Read a whole text by the scan and the skeleton; None if it is refused."""
-    data = text.encode()
-    scan = toml.Scan(data, 0, Fence(0, None, b"`" * 100, b""))
+    mark = b"`" * 100
+    scan = toml.Scan(text.encode() + b"\n" + mark, 0, Fence(0, None, mark, b""))
     if scan.run():
         return None
     try:

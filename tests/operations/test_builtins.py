@@ -207,7 +207,6 @@ COMMANDS = """
     cp -v a b
     cp -f a b
     cp a ro
-    cp -f a ro
     cp -p ro a
     cp -u b ro
     cp ro new

@@ -241,7 +241,9 @@ def test_a_stop_ends_the_question_with_a_no(terminal: Terminal) -> None:
 
 def test_without_a_terminal_there_is_no_answer() -> None:
     """At once, and nothing is written."""
-    code = "import os; os.setsid(); from clada.world.approvals import ask; print(ask('npm test', '.', 'why', False))"
+    code = (
+        "import os; from clada.world.approvals import ask; os.setsid(); print(ask('npm', '.', 'why', False))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True
     )

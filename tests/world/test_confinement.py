@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,8 @@ import pytest
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world import confinement, landlock
-from clada.world.confinement import Confinement, lacked
+from clada.world import bubblewrap, confinement, landlock
+from clada.world.confinement import Confined, Confinement, lacked
 from clada.world.guard import Guard
 from clada.world.processes import Ended, run
 
@@ -68,7 +69,8 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         Path(place.path(file)).write_text("original\n")
     Path(place.path("home/.ssh/id_rsa")).write_text("secret\n")
     yield place
-    shutil.rmtree(base)
+    subprocess.run(["chmod", "-R", "u+rwX", base], check=False, stderr=subprocess.DEVNULL)
+    subprocess.run(["rm", "-rf", base], check=True)
 
 
 class Place(Value):
@@ -86,18 +88,24 @@ class Place(Value):
         return self.path("workspace")
 
     def run(
-        self, *argv: str, layer: str, environment: dict[str, str] | None = None, **options: Any
+        self,
+        *argv: str,
+        layer: str,
+        environment: dict[str, str] | None = None,
+        timeout: float = 60.0,
+        **options: Any,
     ) -> Result:
         """Run a command in the workspace under a layer."""
         lines: list[str] = []
         handle = os.open(self.workspace, os.O_RDONLY | os.O_DIRECTORY)
-        confined = None if layer == "none" else Confinement(layer, self.workspace, **options)
+        options = {"workspace": self.workspace} | options
+        confined = None if layer == "none" else Confinement(layer, **options)
         try:
             ended = run(
                 argv,
                 directory=handle,
                 environment=os.environ | (environment or {}),
-                timeout=60.0,
+                timeout=timeout,
                 max_output=1 << 20,
                 emit=lines.append,
                 confinement=confined,
@@ -229,6 +237,11 @@ def world(place: Place) -> Iterator[World]:
                 os.unlink(path)
 
 
+def is_running(mark: str) -> bool:
+    """Return whether a `sleep` of that many seconds is running."""
+    return subprocess.run(["pgrep", "-f", f"sleep {mark}"], check=False, capture_output=True).returncode == 0
+
+
 def escapes(name: str, layer: str, place: Place, world: World, **options: Any) -> bool:
     """Return whether the attempt worked: by its own word, or by anything that is different outside."""
     before = place.state()
@@ -240,8 +253,7 @@ def escapes(name: str, layer: str, place: Place, world: World, **options: Any) -
     except Trouble as trouble:
         said = "which was undone" not in str(trouble)
     if name == "survive":
-        marked = subprocess.run(["pgrep", "-f", f"sleep {world.environment['MARK']}"], check=False)
-        return marked.returncode == 0
+        return is_running(world.environment["MARK"])
     if name == "send_datagram":
         return world.was_reached
     if name.startswith("write_shared"):
@@ -393,6 +405,57 @@ def test_git_status_changes_nothing(place: Place) -> None:
     assert result.ended.exit_code == 0, result.lines
 
 
+@only_landlock
+@pytest.mark.parametrize("program", ["socket.socket()", "socket.create_server(('', 0))"])
+def test_a_socket_that_was_refused(program: str, place: Place) -> None:
+    """Under Landlock even a local server lacks the network, and that is said."""
+    result = place.run(PYTHON, "-I", "-S", "-c", f"import socket; {program}", layer="landlock")
+    assert result.ended.lacked == "ran without network: approve it with network"
+
+
+@layers
+def test_a_command_that_takes_too_long(layer: str, place: Place) -> None:
+    """A confined command is asked to end at its time limit, and its last words are heard."""
+    script = "trap 'echo bye; exit 9' TERM; echo hi; sleep 99 & wait"
+    result = place.run("sh", "-c", script, layer=layer, timeout=1.0)
+    assert (result.ended, result.lines) == (Ended(9, timed_out=True), ["hi", "bye"])
+
+
+@layers
+def test_a_deaf_command_that_takes_too_long(layer: str, place: Place) -> None:
+    """A confined command that ignores being asked is killed, with all that it started."""
+    mark = f"9876{os.getpid()}"
+    script = f"trap '' TERM; setsid sleep {mark} & sleep {mark}; sleep {mark}"
+    assert place.run("sh", "-c", script, layer=layer, timeout=0.5).ended == Ended(137, timed_out=True)
+    assert not is_running(mark)
+
+
+@layers
+def test_clada_killed_while_a_confined_command_runs(layer: str, place: Place) -> None:
+    """When clada is killed with SIGKILL, everything in the sandbox dies too."""
+    mark = f"9877{os.getpid()}"
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
+from clada.world.confinement import Confinement
+from clada.world.processes import run
+run(["sh", "-c", "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"],
+    directory=os.open({place.workspace!r}, 0), environment=os.environ, timeout=None, max_output=99,
+    emit=lambda line: print(line, flush=True), confinement=Confinement({layer!r}, {place.workspace!r}))
+"""
+    clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert clada.stdout
+    assert clada.stdout.readline() == b"started\n"
+    clada.kill()
+    clada.wait()
+    clada.stdout.close()
+    for _ in range(500):
+        if not is_running(mark):
+            break
+        time.sleep(0.01)
+    assert not is_running(mark)
+
+
 @layers
 @pytest.mark.parametrize("name", [".git", ".clada"])
 def test_what_is_protected_cannot_be_planted(layer: str, name: str, place: Place) -> None:
@@ -412,15 +475,47 @@ def test_a_sandbox_that_cannot_be_set_up_runs_nothing(
 ) -> None:
     """Where the sandbox fails to start, the command does not run, and that is said."""
     if layer == "bubblewrap":
-        monkeypatch.setattr(
-            confinement, "_BUBBLEWRAP", [*confinement._BUBBLEWRAP, "--bind", "/no/such/path", "/x"]
-        )
+        monkeypatch.setattr(bubblewrap, "_SANDBOX", [*bubblewrap._SANDBOX, "--bind", "/no/such/path", "/x"])
     else:
         monkeypatch.setattr(landlock, "_DEVICES", ("/proc/self/environ/x",))
     with pytest.raises(Trouble, match="the sandbox could not be set up") as caught:
         place.run("sh", "-c", "echo x > made", layer=layer)
     assert caught.value.error.type == "command_not_allowed"
     assert not os.path.exists(place.path("workspace/made"))
+
+
+def test_what_the_machine_offers() -> None:
+    """What is said of the machine agrees with what was found by trying."""
+    offered = confinement.offers()
+    if sys.platform == "linux":
+        assert ("bubblewrap: works" in offered) is confinement.has_bubblewrap()
+        assert offered[1].startswith("Landlock: version") is confinement.has_landlock()
+    assert confinement.chosen("off") == "none"
+    assert confinement.chosen("auto") == confinement.available()
+
+
+def test_a_sandbox_that_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a sandbox is required and there is none, nothing runs; `auto` goes on without."""
+    monkeypatch.setattr(confinement, "_found", ["none"])
+    assert confinement.chosen("auto") == "none"
+    with pytest.raises(Trouble, match="require") as caught:
+        confinement.chosen("require")
+    assert caught.value.error.type == "command_not_allowed"
+
+
+@layers
+def test_the_whole_file_system_is_no_workspace(layer: str) -> None:
+    """A workspace that is the whole file system cannot be confined, and that is said."""
+    with pytest.raises(Trouble, match="the whole file system"):
+        Confined(Confinement(layer, "/"), {})
+
+
+@layers
+def test_a_workspace_behind_a_link(layer: str, place: Place) -> None:
+    """A workspace named through a symbolic link is the folder that it leads to."""
+    os.symlink(place.workspace, place.path("link"))
+    words = ("sh", "-c", "echo x > made; cat made .git/config")
+    assert place.run(*words, layer=layer, workspace=place.path("link")).lines == ["x", "original"]
 
 
 def test_no_layer_is_no_run(place: Place) -> None:
@@ -481,6 +576,7 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
 # --- putting back ---
 
 
+DIG = 'import os\nfor _ in range(3000): os.mkdir("x"); os.chdir("x")'
 # Each is a shell command in the workspace.
 CHANGES = {
     "content": "echo changed > .git/config",
@@ -495,6 +591,8 @@ CHANGES = {
     "moved deep": "mkdir -p a/b; mv .git a/b/c",
     "moved and replaced": "mv .clada c; mkdir .clada; echo x > .clada/allowed-commands.json",
     "all gone": "rm -r .git .clada",
+    "no rights": "chmod 000 .git/hooks .clada; chmod 000 .git",
+    "too deep to remove": f"{PYTHON} -c '{DIG}'; mv x .git/x",
     "times set back": "touch -r .git/HEAD t; echo changed0 > .git/HEAD; touch -r t .git/HEAD",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -11,12 +12,29 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
+    _hold_standard_handles()
     arguments = sys.argv[1:] if arguments is None else arguments
     if list(arguments) in (["--version"], ["-V"]):
         from clada.version import VERSION
 
-        print(f"clada {VERSION}")  # noqa: T201 (that is its job)
-        return 0
+        return _say(f"clada {VERSION}\n")
     from clada.cli.dispatch import dispatch
 
     return dispatch(arguments)
+
+
+def _hold_standard_handles() -> None:
+    """Open those of 0, 1 and 2 that are closed: a file must not be opened there, and get our output."""
+    for handle in (0, 1, 2):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _say(text: str) -> int:
+    try:
+        os.write(1, text.encode())
+    except OSError:
+        return 1
+    return 0

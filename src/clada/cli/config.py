@@ -12,27 +12,34 @@ if TYPE_CHECKING:
 
 BY_KEY = {flag.key: flag for flag in FLAGS}
 LARGEST = 1 << 20
+FOLDER, FILE = ".clada", "config.toml"
 
 
-def defaults(workspace: str) -> dict[str, Any]:
+def defaults(workspace: str | None) -> dict[str, Any]:
     """Return what the configuration files set: the workspace's wins over the user's."""
-    mine = user_file()
-    return {**_read(mine, own=True), **_read(workspace_file(workspace), own=False)}
+    mine = read_own()
+    return {**mine, **read_shared(workspace or mine.get("workspace", "."))}
+
+
+def read_own() -> dict[str, Any]:
+    """Return what the user's own file sets."""
+    path = user_file()
+    return _read(path, _text(path), own=True)
+
+
+def read_shared(workspace: str) -> dict[str, Any]:
+    """Return what the workspace's file sets; only harmless keys may stand there."""
+    path = os.path.join(workspace, FOLDER, FILE)
+    return _read(path, _shared_text(workspace, path), own=False)
 
 
 def user_file() -> str:
     """Return the path of the user's own file."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(home, "clada", "config.toml")
+    return os.path.join(home, "clada", FILE)
 
 
-def workspace_file(workspace: str) -> str:
-    """Return the path of the workspace's file."""
-    return os.path.join(workspace, ".clada", "config.toml")
-
-
-def _read(path: str, *, own: bool) -> dict[str, Any]:
-    text = _text(path, own=own)
+def _read(path: str, text: str | None, *, own: bool) -> dict[str, Any]:
     if text is None:
         return {}
     import tomllib
@@ -44,20 +51,43 @@ def _read(path: str, *, own: bool) -> dict[str, Any]:
     return {key: _value(path, key, value, own=own) for key, value in values.items()}
 
 
-def _text(path: str, *, own: bool) -> str | None:
-    """Return the text of a file, or None; the workspace's own is not followed where it is a link."""
+def _shared_text(workspace: str, path: str) -> str | None:
+    """Return the text of the workspace's file: nothing is read through a link that a repository brought."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if own else os.O_NOFOLLOW))
+        folder = os.open(os.path.join(workspace, FOLDER), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        return _text(path, folder)
+    finally:
+        os.close(folder)
+
+
+def _text(path: str, folder: int | None = None) -> str | None:
+    """Return the text of a file, or None where there is none."""
+    try:
+        if folder is None:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        else:
+            handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        with open(handle, "rb") as file:
-            data = file.read(LARGEST + 1)
-            return data[:LARGEST].decode()
-    except (OSError, UnicodeDecodeError) as error:
+        return _content(handle)
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
+    finally:
+        os.close(handle)
+
+
+def _content(handle: int) -> str:
+    with open(handle, "rb", closefd=False) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError("it is larger than 1 MB")
+    return data.decode()
 
 
 def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
@@ -65,7 +95,7 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
     if key in USER_LISTS and own:
         return _texts(path, key, value)
     if flag is None and key not in USER_LISTS:
-        raise UsageError(f"{path}: unknown key {key}")
+        raise UsageError(f"{path}: unknown key {key}{_nearest(key)}")
     if not own and not _harmless(flag, value):
         raise UsageError(
             f"{path}: {key} cannot be set here: it belongs in {user_file()} or on the command line"
@@ -76,6 +106,13 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
 def _harmless(flag: Flag | None, value: Any) -> bool:
     """Whether a repository may bring this along."""
     return flag is not None and (flag.shared or (flag.name == "sandbox" and value == "require"))
+
+
+def _nearest(key: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(key.replace("-", "_"), [*BY_KEY, *USER_LISTS], n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _converted(path: str, flag: Flag, value: Any) -> Any:
@@ -90,7 +127,8 @@ def _converted(path: str, flag: Flag, value: Any) -> Any:
     try:
         return convert(flag, str(value))
     except UsageError as error:
-        raise UsageError(f"{path}: {str(error).removeprefix('--')}") from None
+        message = str(error).removeprefix("--").replace(flag.name, flag.key, 1)
+        raise UsageError(f"{path}: {message}") from None
 
 
 def _texts(path: str, key: str, value: Any) -> tuple[str, ...]:

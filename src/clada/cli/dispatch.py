@@ -8,25 +8,26 @@ from clada.problems import Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-USAGE = 2
-INTERRUPTED = 130
+    Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
     console = Console()
     try:
-        return _dispatch(arguments, console)
+        code = _dispatch(arguments, console)
     except flags.UsageError as error:
         console.complain(f"clada: {error}")
         return USAGE
     except Trouble as trouble:
         hint = f"; {trouble.error.hint}" if trouble.error.hint else ""
         console.complain(f"clada: {trouble.error.message}{hint}")
-        return 1
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as bug:
@@ -35,39 +36,41 @@ def dispatch(arguments: Sequence[str]) -> int:
         console.complain(
             f"clada: internal error: {type(bug).__name__}: {bug}; --error-detail=debug shows where"
         )
-        return 1
+        return FAILED
+    return code or (FAILED if console.lost else 0)
 
 
 def _dispatch(arguments: Sequence[str], console: Console) -> int:
     invocation = flags.read(arguments)
-    if invocation.given.get("help"):
+    command, given = invocation.command, invocation.given
+    if given.get("help"):
         from clada.cli.help import command_help
 
-        console.write(command_help(invocation.command))
+        console.write(command_help(command))
         return 0
-    if invocation.given.get("version"):
+    if given.get("version"):
         from clada.version import VERSION
 
         console.write(f"clada {VERSION}\n")
         return 0
-    options = merged(invocation.given)
-    if invocation.command in (None, "plan"):
-        from clada.cli.document import run
-
-        if invocation.command == "plan":
-            options["dry_run"] = True
-        return run(options, invocation.arguments, console)
-    if invocation.command == "parse":
-        from clada.cli.document import show_plan
-
-        return show_plan(options, invocation.arguments, console)
-    from clada.cli.others import HANDLERS
-
-    return HANDLERS[invocation.command](options, invocation.arguments, console)
+    options = merged(given, configured=flags.described(command).configured)
+    return _handler(command)(options, invocation.arguments, console)
 
 
-def merged(given: Mapping[str, Any]) -> dict[str, Any]:
+def _handler(command: str | None) -> Handler:
+    """Load what does a command, and only that: its module has run(options, arguments, console)."""
+    if command is None:
+        from clada.cli import document
+
+        return document.run
+    from importlib import import_module
+
+    run: Handler = import_module(f"clada.cli.{command}").run
+    return run
+
+
+def merged(given: Mapping[str, Any], *, configured: bool = True) -> dict[str, Any]:
     """Return all options: flags win over the workspace's file, which wins over the user's."""
     options = {flag.key: flag.default for flag in flags.FLAGS}
-    workspace = given.get("workspace", ".")
-    return {**options, **dict.fromkeys(flags.USER_LISTS, ()), **config.defaults(workspace), **given}
+    files = config.defaults(given.get("workspace")) if configured else {}
+    return {**options, **dict.fromkeys(flags.USER_LISTS, ()), **files, **given}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from clada.cli.console import screen
 from clada.cli.flags import COMMANDS, UsageError
 from clada.cli.presenter import Presenter
 from clada.grammar import MAX_INPUT
 from clada.notations import parse
-from clada.problems import Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
+    from clada.cli.signals import Stop
     from clada.model import Plan, Report
     from clada.settings import Options
 
+STDIN = 0
 CHUNK = 1 << 20
 SETTINGS = (
     "workspace git_author allow_escape timeout total_timeout max_output lock_file lock_timeout dry_run"
@@ -29,48 +30,31 @@ SETTINGS = (
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Execute a document, or show what that would do; return the exit code."""
-    document = _input(arguments, console)
-    if document is None:
+    text = read(arguments, console)
+    if text is None:
         return 2
-    plan = _plan(options, document)
-    if plan.notation is None and not plan.fatal:
-        console.complain("clada: no operations found")
-        return 0
-    if options["confirm"] and not options["dry_run"]:
-        from clada.cli.confirm import confirmed
-
-        if not confirmed(plan, options, console):
-            return 1
-    return _execute(plan, options, console)
+    plan = parsed(options, text)
+    console = screen(options["color"])
+    try:
+        code = _carry_out(plan, options, console)
+    finally:
+        console.close()
+    return code or int(console.lost)
 
 
-def show_plan(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the plan of a document as JSON."""
-    import json
-
-    document = _input(arguments, console)
-    if document is None:
-        return 2
-    plan = _plan(options, document)
-    console.write(json.dumps(plan.to_dict(), indent=2) + "\n")
-    return 0 if plan.ok else 1
+def parsed(options: dict[str, Any], text: bytes) -> Plan:
+    """Read a document into a plan."""
+    return parse(
+        text,
+        options["format"],
+        start_delimiter=options["start_delimiter"],
+        end_delimiter=options["end_delimiter"],
+    )
 
 
-def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
-    from clada.cli.signals import Stop
-
-    if options["approve_all"]:
-        console.complain("clada: --approve-all: every command runs without asking, network included")
-    presenter = Presenter(plan, options, console)
-    with Stop() as stop:
-        report = perform(plan, options, presenter, stop)
-        presenter.finish(report)
-    if report.interrupted:
-        return 128 + report.interrupted
-    return 0 if report.ok else 1
-
-
-def perform(plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Any = None) -> Report:
+def perform(
+    plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Stop | None = None
+) -> Report:
     """Execute a plan with the options of a command line."""
     from clada.pipeline import execute
 
@@ -84,61 +68,84 @@ def settings(options: dict[str, Any]) -> Options:
     return chosen  # type: ignore[no-any-return]
 
 
-def _plan(options: dict[str, Any], document: bytes) -> Plan:
-    return parse(
-        document,
-        options["format"],
-        start_delimiter=options["start_delimiter"],
-        end_delimiter=options["end_delimiter"],
-    )
+def _carry_out(plan: Plan, options: dict[str, Any], console: Console) -> int:
+    if not plan.fatal and not any(block.operations for block in plan.blocks):
+        console.complain("clada: no operations found")
+    elif options["confirm"] and not options["dry_run"] and not plan.fatal:
+        from clada.cli.confirm import confirmed
+
+        if not confirmed(plan, options, console):
+            return 1
+    return _execute(plan, options, console)
 
 
-def _input(arguments: Sequence[str], console: Console) -> bytes | None:
+def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
+    from clada.cli.signals import Stop
+
+    if options["approve_all"]:
+        console.complain("clada: --approve-all: every command runs without asking, network included")
+    with Stop() as stop:
+        presenter = Presenter(plan, options, console, stop.handle)
+        report = perform(plan, options, presenter, stop)
+        presenter.finish(report)
+    if report.interrupted:
+        return 128 + report.interrupted
+    return 0 if report.ok else 1
+
+
+def read(arguments: Sequence[str], console: Console) -> bytes | None:
     """Return the document: of the file that is named, or of standard input; None where there is none."""
     if len(arguments) > 1:
-        raise UsageError(f"one document at a time: {arguments[1]!r} is too many")
+        raise UsageError(f"one document at a time: {arguments[1]!r} is too many; see clada --help")
     if arguments and arguments[0] != "-":
         return _read_file(arguments[0])
-    if not arguments and sys.stdin is not None and sys.stdin.isatty():
+    if not arguments and os.isatty(STDIN):
         from clada.cli.help import USAGE
 
-        console.complain(USAGE)
+        console.say_aside([("note", USAGE)])
         return None
-    return _read_all(0) if sys.stdin is not None else b""
+    return _read_all(STDIN, "standard input")
 
 
 def _read_file(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or '').lower()}{_meant(path)}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {_why(error)}{_meant(path)}") from None
     try:
-        return _read_all(fd)
-    except IsADirectoryError:
-        raise UsageError(f"{path}: is a directory, not a document") from None
+        return _read_all(fd, path)
     finally:
         os.close(fd)
+
+
+def _why(error: OSError | ValueError) -> str:
+    """Return the reason in the system's words, as part of a sentence."""
+    words = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return words[:1].lower() + words[1:]
 
 
 def _meant(path: str) -> str:
     """Return a hint where the name of the file is nearly a command."""
     from difflib import get_close_matches
 
-    close = get_close_matches(path, COMMANDS, n=1)
-    return f"; did you mean `clada {close[0]}`?" if close else ""
+    close = get_close_matches(path, [*COMMANDS, "--help"], n=1)
+    return f"; did you mean `clada {close[0]}`?" if close else "; see clada --help"
 
 
-def _read_all(fd: int) -> bytes:
+def _read_all(fd: int, name: str) -> bytes:
     """Read to the end, but no further than it takes to see that it is too much."""
     pieces: list[bytes] = []
     size = 0
     while size <= MAX_INPUT:
         try:
             piece = os.read(fd, CHUNK)
-        except IsADirectoryError:
-            raise
+        except BlockingIOError:  # the other end made the pipe non-blocking
+            from select import select
+
+            select([fd], [], [])
+            continue
         except OSError as error:
-            raise Trouble("io_error", f"standard input cannot be read: {error.strerror}") from None
+            raise UsageError(f"{name}: {_why(error)}") from None
         if not piece:
             break
         pieces.append(piece)

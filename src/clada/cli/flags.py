@@ -52,7 +52,7 @@ FLAGS = (
     Flag("approve-all", "switch", False, "run any command without asking, network included", SAFETY),
     Flag("allow-escape", "switch", False, "allow absolute paths and paths outside the workspace", SAFETY),
     Flag("shell", "never approved", "never", "let bash run approved commands that need a shell", SAFETY),
-    Flag("sandbox", "auto off require", "auto", "confinement of approved commands", SAFETY),
+    Flag("sandbox", "auto off require", "auto", "confinement of commands", SAFETY),
     Flag("no-git", "switch", False, "make no commits", GIT),
     Flag("git-author", "text", "clada", "author of commits: Name, or Name <mail>", GIT, "NAME", shared=True),
     Flag("lock-file", "text", None, "hold this file's lock while executing", GIT, "FILE"),
@@ -62,28 +62,98 @@ FLAGS = (
         OUTPUT, shared=True,
     ),
     Flag(
-        "error-detail", "minimal full debug", "minimal", "one line; or the source and the near miss; or all",
+        "error-detail", "minimal full debug", "minimal",
+        "one line; or the task's source, the near miss and the output too; or all that is known",
         OUTPUT, shared=True,
     ),
     Flag("summary", "auto xml json none", "auto", "what follows the status lines", OUTPUT, shared=True),
     Flag("color", "auto always never", "auto", "colour; NO_COLOR is honoured", OUTPUT, shared=True),
 )  # fmt: skip
 
-BY_NAME = {flag.name: flag for flag in FLAGS}
+NETWORK = Flag("network", "switch", False, "let the command use the network too", SAFETY)
+
+BY_NAME = {flag.name: flag for flag in (*FLAGS, NETWORK)}
 SHORT_FORMS = {("error-detail", "min"): "minimal"}
 # Settings that have no flag: only the user's own configuration file has them.
 USER_LISTS = ("sandbox_write", "sandbox_read", "sandbox_env_hide")
 
-# The commands, with what may follow them.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "plan": ("[FILE]", "show what would happen, with a diff; the same as --dry-run"),
-    "parse": ("[FILE]", "print the plan as JSON, and execute nothing"),
-    "approvals": ("list|add|remove|block [CMD]", "manage the approved commands (add --network CMD)"),
-    "history": ("", "list the recorded runs, newest first"),
-    "undo": ("[RUN]", "restore what the last run changed, or that one, as a new commit"),
-    "prompt": ("[csl|cml|json|toml]", "print instructions for an LLM to write that notation"),
-    "doctor": ("", "show what this machine and workspace offer"),
-    "completion": ("bash|zsh|fish", "print a shell's completion script"),
+
+class Command(Value):
+    """A command: what may follow it, what it does, the flags that it takes, and where it is."""
+
+    arguments: str
+    meaning: str
+    flags: tuple[str, ...]
+    words: tuple[str, ...] = ()  # that its first argument may be
+    examples: tuple[tuple[str, str], ...] = ()
+    configured: bool = True  # whether configuration files are read for it
+
+    @property
+    def takes_file(self) -> bool:
+        """Return whether its argument is a document."""
+        return self.arguments == "[FILE]"
+
+
+_ALL = tuple(flag.name for flag in FLAGS)
+MAIN = Command("[FILE]", "carry out what a document asks for", _ALL)
+COMMANDS: dict[str, Command] = {
+    "plan": Command(
+        "[FILE]",
+        "show what would happen, with a diff; the same as --dry-run",
+        tuple(name for name in _ALL if name != "confirm"),
+        examples=(
+            ("clada plan answer.md", "look at what an answer would change"),
+            ("pbpaste | clada plan", "the same, from the clipboard"),
+        ),
+    ),
+    "parse": Command(
+        "[FILE]",
+        "print the plan as JSON, and execute nothing",
+        ("workspace", "format", "start-delimiter", "end-delimiter"),
+        examples=(("clada parse answer.md | jq .problems", "what is wrong with the answer"),),
+    ),
+    "approvals": Command(
+        "list|add|remove|block [CMD]",
+        "manage the approved commands (add --network CMD)",
+        ("workspace", "network"),
+        words=("list", "add", "remove", "block"),
+        examples=(
+            ('clada approvals add "npm test"', "let this exact command run"),
+            ('clada approvals add --network "npm install"', "the same, with the network"),
+            ('clada approvals block "npm publish"', "never run this one, whoever approves it"),
+            ('clada approvals remove "npm test"', "forget it: ask again"),
+        ),
+    ),
+    "history": Command("", "list the recorded runs, newest first", ("workspace",)),
+    "undo": Command(
+        "[RUN]",
+        "restore what the last run changed, or that one, as a new commit",
+        ("workspace", "git-author", "lock-timeout"),
+        examples=(
+            ("clada undo", "take back the last run"),
+            ("clada undo 12", "take back run 12 of clada history"),
+        ),
+    ),
+    "prompt": Command(
+        "[csl|cml|json|toml]",
+        "print instructions for an LLM to write that notation",
+        ("workspace", "start-delimiter", "end-delimiter"),
+        words=("csl", "cml", "json", "toml"),
+        examples=(("clada prompt csl >> system-prompt.txt", "tell an LLM how to answer"),),
+    ),
+    "doctor": Command("", "show what this machine and workspace offer", ("workspace",), configured=False),
+    "completion": Command(
+        "bash|zsh|fish",
+        "print a shell's completion script",
+        (),
+        words=("bash", "zsh", "fish"),
+        examples=(
+            ('eval "$(clada completion bash)"', "in ~/.bashrc"),
+            ('eval "$(clada completion zsh)"', "in ~/.zshrc, after compinit"),
+            ("clada completion fish | source", "in ~/.config/fish/config.fish"),
+        ),
+        configured=False,
+    ),
 }
 
 
@@ -110,16 +180,36 @@ def read(arguments: Sequence[str]) -> Invocation:
             words.extend(reversed(waiting))
             break
         if word.startswith("-") and word != "-":
-            _read_flag(word, waiting, given, is_command_ahead=bool(words) and words[0] == "approvals")
+            _read_flag(word, waiting, given)
         else:
             words.append(word)
     command = words.pop(0) if words and words[0] in COMMANDS else None
+    if not given.get("help"):
+        _check_flags(command, given)
     return Invocation(command, tuple(words), given)
 
 
-def _read_flag(word: str, waiting: list[str], given: dict[str, Any], *, is_command_ahead: bool) -> None:
-    if word in ("-h", "--help", "-V", "--version") or (word == "--network" and is_command_ahead):
-        given[{"-h": "help", "-V": "version"}.get(word, word[2:])] = True
+def described(command: str | None) -> Command:
+    """Return the row of a command; of the main job where there is none."""
+    return MAIN if command is None else COMMANDS[command]
+
+
+def _check_flags(command: str | None, given: Mapping[str, Any]) -> None:
+    """Refuse a flag that the command would ignore."""
+    taken = described(command).flags
+    for key in given:
+        name = key.replace("_", "-")
+        if name != "version" and name not in taken:
+            whose = f"clada {command}" if command else "clada"
+            raise UsageError(f"--{name} is not a flag of `{whose}`; see {whose} --help")
+
+
+PLAIN = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
+
+
+def _read_flag(word: str, waiting: list[str], given: dict[str, Any]) -> None:
+    if word in PLAIN:
+        given[PLAIN[word]] = True
         return
     name, equals, value = word.removeprefix("--").partition("=")
     flag = BY_NAME.get(name) if word.startswith("--") else None
@@ -130,7 +220,7 @@ def _read_flag(word: str, waiting: list[str], given: dict[str, Any], *, is_comma
         return
     if not equals:
         if not waiting:
-            raise UsageError(f"--{name} needs a value")
+            raise UsageError(f"--{name} needs a value; see clada --help")
         value = waiting.pop()
     read_value = convert(flag, value)
     given[flag.key] = (*given.get(flag.key, ()), read_value) if flag.kind == "list" else read_value
@@ -150,11 +240,13 @@ def convert(flag: Flag, value: str) -> Any:
             raise UsageError(f"--{flag.name} must be one of {', '.join(flag.choices)}, not {value!r}")
         return value
     if flag.kind == "duration":
-        return read_duration(value, f"--{flag.name}")
+        return None if flag.default is None and value == "none" else read_duration(value, f"--{flag.name}")
     if flag.kind == "size":
         return read_size(value, f"--{flag.name}")
-    if flag.name.endswith("delimiter") and (not value or "\n" in value or "\r" in value):
-        raise UsageError(f"--{flag.name} must not be empty or contain a line break")
+    if not value:
+        raise UsageError(f"--{flag.name} must not be empty")
+    if flag.name.endswith("delimiter") and not value.isprintable():
+        raise UsageError(f"--{flag.name} must not contain a line break or anything else unprintable")
     return value
 
 
@@ -194,4 +286,4 @@ def _nearest(name: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name.lstrip("-"), [*BY_NAME, "help", "version"], n=1)
-    return f": did you mean --{close[0]}?" if close else "; see clada --help"
+    return f"; did you mean --{close[0]}?" if close else "; see clada --help"

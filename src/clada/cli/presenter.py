@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from clada.model import BlockSkipped, Ended, Note, Output, Started, Truncated
-from clada.report.lines import block_line, fatal_line, status_line
+from clada.report.lines import block_line, fatal_line, first_line, status_line, trouble_line
 from clada.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from clada.cli.console import Console
     from clada.model import Event, Plan, Report, Task
-    from clada.problems import Error
+
+    Line = tuple[str, str]  # its kind, and its text
 
 TRUNCATED = "[output truncated]"
 SUMMARIES = {"cml": "xml", "json": "json", "toml": "json"}
@@ -21,80 +23,104 @@ SUMMARIES = {"cml": "xml", "json": "json", "toml": "json"}
 class Presenter:
     """Turns the events of one run into text: at once, or at the end, or not at all."""
 
-    def __init__(self, plan: Plan, options: dict[str, Any], console: Console) -> None:
-        self.plan, self.options, self.console = plan, options, console
+    def __init__(
+        self, plan: Plan, options: dict[str, Any], console: Console, stop: int | None = None
+    ) -> None:
+        self.plan, self.options, self.console, self.stop = plan, options, console, stop
         self.mode, self.detail = options["output_mode"], options["error_detail"]
         self.notation = plan.notation or (None if options["format"] == "auto" else options["format"])
-        self._kept: list[str] = []  # until the end, in buffer mode
+        self._kept: list[Line] = []  # until the end, in buffer mode
         self._operations = [operation for block in plan.blocks for operation in block.operations]
+        self._ended = 0
+        self._work("")
 
     def take(self, event: Event) -> None:
         """Show an event."""
         match event:
             case Output(label=label, line=line):
-                self._say(f"[task-{label}:exec] {line}")
+                self._say(("exec", f"[task-{label}:exec] {line}"))
             case Truncated():
-                self._say(TRUNCATED)
+                self._say(("exec", TRUNCATED))
+            case Started(target=target):
+                self._work(shown(first_line(target)))
             case Ended(task=task):
+                self._ended += 1
                 self._status(task)
+                self._work("")
             case BlockSkipped(label=label) if self.notation != "cml":
-                self._say(block_line(label))
+                self._say(("skip", block_line(label)))
             case Note(text=text):
-                self.console.complain(f"clada: {shown(text)}")
-            case BlockSkipped() | Started():
+                self.console.complain(f"clada: {text}")
+            case BlockSkipped():
                 pass
 
     def finish(self, report: Report) -> None:
         """Show what is left at the end: what was kept, the diff of a dry run, the summary."""
-        if self._kept:
-            self.console.write("".join(self._kept))
-        failure = report.fatal or report.error
-        if failure:
-            self._failure(failure, fatal=report.fatal is not None)
+        self.console.say(self._kept)
+        self._failures(report)
         if report.changes and self.mode != "silent":
             from clada.report.diff import unified
 
-            self.console.write("".join(f"{line}\n" for line in unified(report.changes)))
+            self.console.say(unified(report.changes))
         self.console.write(self._summary(report))
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Put a command to the person at the terminal."""
-        from clada.world.approvals import ask
+        from clada.world.asking import ask
 
-        return ask(command, directory, reason, network)
+        self.console.pause()
+        try:
+            return ask(command, directory, reason, network, self.stop)
+        finally:
+            self._work(shown(first_line(command)))
 
-    def _say(self, line: str) -> None:
+    def _work(self, what: str) -> None:
+        self.console.working(self._ended, len(self._operations), what)
+
+    def _say(self, *lines: Line) -> None:
         if self.mode == "stream":
-            self.console.write(f"{line}\n")
+            self.console.say(lines)
         elif self.mode == "buffer":
-            self._kept.append(f"{line}\n")
+            self._kept.extend(lines)
 
     def _status(self, task: Task) -> None:
-        from clada.report.details import details
-
-        lines = [status_line(task, self.notation)]
-        if self.detail != "minimal":
-            lines += details(task, self._source(task), self.detail)
+        kind = "skip" if task.invalid or task.status == "skipped" else task.status
+        lines = [(kind, status_line(task, self.notation)), *self._details(task)]
         if self.mode != "silent":
-            self._say("\n".join(lines))
+            self._say(*lines)
         elif task.status == "error" and self._kind() == "none":
-            self.console.complain("\n".join(lines))
+            self.console.say_aside(lines)
 
-    def _source(self, task: Task) -> str:
-        start, end = self._operations[task.index].span
-        return self.plan.source[start:end].decode(errors="replace")
+    def _details(self, task: Task) -> Iterator[Line]:
+        if self.detail != "minimal":
+            from clada.report.details import details
 
-    def _failure(self, error: Error, *, fatal: bool) -> None:
-        line = fatal_line(error, self.notation)
-        if self.mode == "silent" and self._kind() == "none":
-            self.console.complain(line)
-        elif self.mode != "silent" and fatal:
-            self.console.write(f"{line}\n")
-        elif self.mode != "silent":
-            self.console.complain(f"clada: {error.type}: {shown(error.message)}; {shown(error.hint or '')}")
+            start, end = self._operations[task.index].span
+            source = self.plan.source[start:end].decode(errors="replace")
+            yield from (("detail", line) for line in details(task, source, self.detail))
+
+    def _failures(self, report: Report) -> None:
+        """Show what went wrong with the run as a whole."""
+        lines: list[Line] = []
+        if report.fatal:
+            lines.append(("fatal", fatal_line(report.fatal, self.notation)))
+            lines.extend(self._surroundings())
+        if report.error:
+            lines.append(("error", trouble_line(report.error, self.notation)))
+        if self.mode != "silent":
+            self.console.say(lines)
+        elif self._kind() == "none":
+            self.console.say_aside(lines)
+
+    def _surroundings(self) -> Iterator[Line]:
+        fatal = self.plan.fatal
+        if fatal and fatal.line and self.detail != "minimal":
+            from clada.report.details import surroundings
+
+            yield from (("detail", line) for line in surroundings(self.plan.source, fatal.line))
 
     def _kind(self) -> str:
-        kind = self.options["summary"]
+        kind: str = self.options["summary"]
         return SUMMARIES.get(self.notation or "", "none") if kind == "auto" else kind
 
     def _summary(self, report: Report) -> str:

@@ -237,6 +237,10 @@ class Scan:
             while self._statement():
                 if self._owner:
                     self._owner.end = self.at
+            if self._fence and self.at >= len(
+                self._data
+            ):  # nothing else tells whether the last task is whole
+                raise self._unexpected("the end of the fence")
         except Malformed as trouble:
             return trouble
         return None

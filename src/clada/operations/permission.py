@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clada.operations import World
-    from clada.world.approvals import Approvals
+
+
+Verdict = Allowed | BuiltIn | NeedsApproval
+BLANKS = " \t\r\n"
 
 
 class Approved(Value):
@@ -40,77 +43,93 @@ class Step(Value):
 
 def permitted(world: World, body: str, directory: str) -> tuple[Step, ...]:
     """Return the steps of a run, or raise the reason why nothing of it may start."""
-    from clada.world.approvals import Approvals
+    return _Review(world, body, directory).steps()
 
-    approvals = Approvals.load(world.files.root)
-    commands = _commands(world, body)
-    _refuse_blocked(approvals, [body, *(command.text for command in commands)])
-    judged = [(command, _judged(command)) for command in commands]
-    reasons = [
-        verdict.reason
-        for command, verdict in judged
-        if isinstance(verdict, NeedsApproval) and not _is_approved(world, approvals, command.text)
-    ]
-    asked = None
-    if reasons and not _is_approved(world, approvals, body):
-        if world.settings.dry_run:
-            asked = Unapproved(reasons[0])
-        else:
-            _ask(world, approvals, body, directory, reasons[0])
-    return tuple(_step(world, approvals, body, command, verdict, asked) for command, verdict in judged)
+
+class _Review:
+    """One look at the body of a run."""
+
+    def __init__(self, world: World, body: str, directory: str) -> None:
+        from clada.world.approvals import Approvals
+
+        self.world, self.body, self.directory = world, body, directory
+        self.approvals = Approvals.load(world.files.root)
+
+    def steps(self) -> tuple[Step, ...]:
+        commands = _commands(self.world, self.body)
+        self._refuse_blocked([self.body, *(command.text for command in commands)])
+        judged = [(command, _judged(command)) for command in commands]
+        lacking = next(filter(None, (self._lacks(*pair) for pair in judged)), None)
+        if lacking and not self.world.settings.dry_run:
+            self._ask(lacking)
+            lacking = None
+        return tuple(self._step(command, verdict, lacking) for command, verdict in judged)
+
+    def _refuse_blocked(self, texts: Sequence[str]) -> None:
+        if any(self.approvals.is_blocked(text) for text in texts):
+            raise Trouble("command_not_allowed", "the command is blocked", "see clada approvals list")
+
+    def _lacks(self, command: words.Command, verdict: Verdict) -> str | None:
+        """Return why a command does not run without asking, if it is not approved."""
+        if not isinstance(verdict, NeedsApproval):
+            return None
+        approved = self._is_approved(command.text) or self._is_approved(self.body)
+        return None if approved else verdict.reason
+
+    def _is_approved(self, text: str) -> bool:
+        settings = self.world.settings
+        given = {command.strip(BLANKS) for command in settings.approve}
+        return settings.approve_all or text.strip(BLANKS) in given or self.approvals.is_approved(text)
+
+    def _ask(self, reason: str) -> None:
+        """Put the whole body to a person; return if it is approved. The clock stands still meanwhile."""
+        world = self.world
+        start = time.monotonic()
+        cut = _cuts_network(world)
+        answer = world.ask(self.body, self.directory, reason, network=cut) if world.ask else None
+        if world.deadline is not None:
+            world.deadline += time.monotonic() - start
+        if answer is None:
+            from clada.world.approvals import remedy
+
+            raise Trouble("command_not_allowed", f"{reason}: {remedy(self.body)}")
+        self._take(*answer.partition("+")[::2])
+
+    def _take(self, decision: str, network: str) -> None:
+        if decision == "always":
+            self.approvals.add(self.body, network=bool(network))
+        elif decision == "never":
+            self.approvals.block(self.body)
+        if decision not in ("once", "always"):
+            raise Trouble("command_not_allowed", "the person at the terminal said no")
+        self.world.approved_now[self.body] = bool(network)
+
+    def _step(self, command: words.Command, verdict: Verdict, lacking: str | None) -> Step:
+        if not isinstance(verdict, NeedsApproval):
+            return Step(command.text, verdict)
+        if lacking:
+            return Step(command.text, Unapproved(lacking))
+        network = self.world.settings.approve_all or self.world.approved_now.get(self.body, False)
+        stored = self.approvals.has_network(self.body) or self.approvals.has_network(command.text)
+        return Step(command.text, Approved(command.words, network or stored))
 
 
 def _commands(world: World, body: str) -> Sequence[words.Command]:
     read = words.read(body)
     if isinstance(read, words.Refusal):
         if world.settings.shell == "approved" and read.shell:
-            return [words.Command(("bash", "-c", body), body.strip())]
+            return [words.Command(("bash", "-c", body), body.strip(BLANKS))]
         raise Trouble("command_not_allowed", read.message)
     if not read:
         raise Trouble("command_not_allowed", "the command is blank")
     return read
 
 
-def _judged(command: words.Command) -> Allowed | BuiltIn | NeedsApproval:
+def _judged(command: words.Command) -> Verdict:
     verdict = policy.judge(command.words)
     if isinstance(verdict, Refused):
         raise Trouble(verdict.type, verdict.message)
     return verdict
-
-
-def _refuse_blocked(approvals: Approvals, texts: Sequence[str]) -> None:
-    for text in texts:
-        if approvals.is_blocked(text):
-            raise Trouble("command_not_allowed", "the command is blocked", "see clada approvals list")
-
-
-def _is_approved(world: World, approvals: Approvals, text: str) -> bool:
-    settings = world.settings
-    given = {command.strip(BLANKS) for command in settings.approve}
-    return settings.approve_all or text.strip(BLANKS) in given or approvals.is_approved(text)
-
-
-BLANKS = " \t\r\n"
-
-
-def _ask(world: World, approvals: Approvals, body: str, directory: str, reason: str) -> None:
-    """Put the whole body to a person; return if it is approved. The clock stands still meanwhile."""
-    from clada.world.approvals import remedy
-
-    start = time.monotonic()
-    answer = world.ask(body, directory, reason, network=_cuts_network(world)) if world.ask else None
-    if world.deadline is not None:
-        world.deadline += time.monotonic() - start
-    if answer is None:
-        raise Trouble("command_not_allowed", f"{reason}: {remedy(body)}")
-    decision, _, network = answer.partition("+")
-    if decision == "always":
-        approvals.add(body, network=bool(network))
-    elif decision == "never":
-        approvals.block(body)
-    if decision not in ("once", "always"):
-        raise Trouble("command_not_allowed", "the person at the terminal said no")
-    world.approved_now[body] = bool(network)
 
 
 def _cuts_network(world: World) -> bool:
@@ -119,27 +138,6 @@ def _cuts_network(world: World) -> bool:
     from clada.world.confinement import available
 
     return available() != "none"
-
-
-def _step(
-    world: World,
-    approvals: Approvals,
-    body: str,
-    command: words.Command,
-    verdict: Allowed | BuiltIn | NeedsApproval,
-    asked: Unapproved | None,
-) -> Step:
-    if not isinstance(verdict, NeedsApproval):
-        return Step(command.text, verdict)
-    if asked:
-        return Step(command.text, asked)
-    network = (
-        world.settings.approve_all
-        or world.approved_now.get(body, False)
-        or approvals.has_network(body)
-        or approvals.has_network(command.text)
-    )
-    return Step(command.text, Approved(command.words, network))
 
 
 def note_once(world: World, text: str) -> None:

@@ -9,6 +9,7 @@ from clada.model import Change, Done, Failed, Outcome, Output, Skipped, Truncate
 from clada.operations.builtins import run as run_builtin
 from clada.operations.permission import Approved, Step, Unapproved, note_once, permitted
 from clada.problems import Error, Trouble
+from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 TAIL = 20  # lines of a failed command's output that `full` shows again
+
+
+class Limits(Value):
+    """How long a program may take, and how many bytes of its output are kept."""
+
+    seconds: float
+    output: int
 
 
 def apply(world: World, fields: Mapping[str, Any]) -> Outcome:
@@ -80,37 +88,25 @@ class _Run:
         argv, environment = _command_line(self.world, how)
         if how.whole_repository:
             self.world.ran = True
-        return self._process(
-            argv,
-            environment,
-            READER_SECONDS,
-            READER_OUTPUT,
-            supervised=False,
-            confinement=_reading(self.world),
-        )
+        limits = Limits(READER_SECONDS, READER_OUTPUT)
+        return self._process(argv, environment, limits, _reading(self.world), supervised=False)
 
     def _run(self, how: Approved) -> Ended:
-        settings = self.world.settings
-        confinement = _confinement(self.world, network=how.network)
-        self.world.confinement = confinement.layer if confinement else "none"
-        return self._process(
-            how.argv,
-            os.environ,
-            settings.timeout,
-            settings.max_output,
-            supervised=True,
-            confinement=confinement,
-        )
+        world, settings = self.world, self.world.settings
+        confinement = _confinement(world, network=how.network)
+        world.confinement = confinement.layer if confinement else "none"
+        world.ran = True
+        limits = Limits(settings.timeout, settings.max_output)
+        return self._process(how.argv, os.environ, limits, confinement, supervised=True)
 
     def _process(
         self,
         argv: Sequence[str],
         environment: Mapping[str, str],
-        seconds: float,
-        most: int,
+        limits: Limits,
+        confinement: Confinement | None,
         *,
         supervised: bool,
-        confinement: Confinement | None,
     ) -> Ended:
         from clada.world.processes import run
 
@@ -118,15 +114,13 @@ class _Run:
         remaining = world.remaining()
         directory = world.files.handle(self.here)
         world.files.forget()
-        if supervised:
-            world.ran = True
         try:
             return run(
                 argv,
                 directory=directory,
                 environment=environment,
-                timeout=seconds if remaining is None else max(0.0, min(seconds, remaining)),
-                max_output=most,
+                timeout=limits.seconds if remaining is None else max(0.0, min(limits.seconds, remaining)),
+                max_output=limits.output,
                 emit=self._emit,
                 truncated=self._truncate,
                 stop=world.stop.handle if world.stop else None,

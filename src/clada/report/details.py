@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from clada.model import Task
 
 MOST = 40  # lines of a source that are shown
+AROUND = 2  # lines before and after the one where a document cannot be read
+WIDEST = 500  # characters of such a line
 MARK = "  | "
 
 
@@ -18,21 +20,38 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
     """Yield the lines that this level of detail adds to the status line of a task."""
     if level == "minimal":
         return
-    if task.error:
+    error = task.error
+    if error:
         yield from _section(f"source, from line {task.line}:", source)
-        if task.error.details:
-            yield from _section("", task.error.details)
+        if error.details:
+            yield from _section(_title(task), error.details)
     if level == "debug":
-        if task.error and task.error.traceback:
-            yield from _section("traceback:", task.error.traceback)
+        if error and error.traceback:
+            yield from _section("traceback:", error.traceback)
         yield f"{MARK}took {task.duration * 1000:.1f} ms"
 
 
+def surroundings(source: bytes, line: int) -> Iterator[str]:
+    """Yield the lines of a document around the one at which it cannot be read."""
+    lines = source.split(b"\n")
+    for number in range(max(1, line - AROUND), min(len(lines), line + AROUND) + 1):
+        text = lines[number - 1].decode(errors="replace")
+        arrow = ">" if number == line else " "
+        yield f"{MARK}{arrow} {number:4} {_cut(shown(text))}".rstrip()
+
+
+def _title(task: Task) -> str:
+    return "the end of its output:" if task.operation == "run" else "what the file has:"
+
+
 def _section(title: str, text: str) -> Iterator[str]:
-    if title:
-        yield f"{MARK}{title}"
+    yield f"{MARK}{title}"
     lines = text.rstrip("\n").split("\n")
     for line in lines[:MOST]:
-        yield f"{MARK}{'  ' if title else ''}{shown(line)}".rstrip()
+        yield f"{MARK}  {_cut(shown(line))}".rstrip()
     if len(lines) > MOST:
         yield f"{MARK}  … {len(lines) - MOST} more lines"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDEST else f"{line[:WIDEST]}…"

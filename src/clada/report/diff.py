@@ -9,36 +9,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     Change = tuple[str, bytes | None, bytes | None]
+    Line = tuple[str, str]  # its kind, and its text
 
 LARGE = 2_000_000  # bytes past which comparing line by line takes too long
 MISSING = "/dev/null"
+HEADER = 2  # lines that difflib starts with, and we write ourselves
+KINDS = {"+": "added", "-": "removed", "@": "hunk"}
 
 
-def unified(changes: Sequence[Change]) -> Iterator[str]:
-    """Yield the lines of a diff of all files that change."""
+def unified(changes: Sequence[Change]) -> Iterator[Line]:
+    """Yield the lines of a diff of all files that change, each with its kind."""
     for path, old, new in changes:
         yield from _file(shown(path), old, new)
 
 
-def _file(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
+def _file(path: str, old: bytes | None, new: bytes | None) -> Iterator[Line]:
     before, after = f"a/{path}" if old is not None else MISSING, f"b/{path}" if new is not None else MISSING
     if len(old or b"") + len(new or b"") > LARGE or b"\0" in (old or b"") + (new or b""):
-        yield f"Files {before} and {after} differ ({len(old or b'')} and {len(new or b'')} bytes)"
+        yield "file", f"Files {before} and {after} differ ({len(old or b'')} and {len(new or b'')} bytes)"
         return
-    yield f"--- {before}"
-    yield f"+++ {after}"
+    yield "file", f"--- {before}"
+    yield "file", f"+++ {after}"
     yield from _hunks(_lines(old), _lines(new))
 
 
-def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+def _hunks(old: list[str], new: list[str]) -> Iterator[Line]:
     from difflib import unified_diff
 
     for number, line in enumerate(unified_diff(old, new, n=3, lineterm="")):
-        if number >= len(("---", "+++")):
+        if number >= HEADER:
             text, newline, _ = line.partition("\n")
-            yield shown(text)
+            yield KINDS.get(line[0], "same"), shown(text)
             if not newline and not line.startswith("@@"):
-                yield "\\ No newline at end of file"
+                yield "same", "\\ No newline at end of file"
 
 
 def _lines(data: bytes | None) -> list[str]:

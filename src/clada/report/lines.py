@@ -36,6 +36,14 @@ def fatal_line(error: Error, notation: str | None) -> str:
     return f"[task-1] FATAL: {STAGES.get(error.type, 'PARSE')} - {message}"
 
 
+def trouble_line(error: Error, notation: str | None) -> str:
+    """Return the line that says what went wrong with the run as a whole, after its tasks."""
+    message = shown(_with_hint(error.message, error))
+    if notation == "cml":
+        return f"[run] Error: {error.type}: {message}"
+    return f"[run] ERROR: {STAGES.get(error.type, 'RUN')} - {error.type}: {message}"
+
+
 def block_line(label: str) -> str:
     """Return the line of a block that is not executed. CML has none: its tasks have lines of their own."""
     return f"[task-{label}] SKIP: TASKS - validation errors within block"

@@ -26,6 +26,7 @@ _KERNEL = ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/a
 
 # Below /run, which is hidden for its sockets, this is only read: some systems keep their programs there,
 # and with the network the names of hosts are looked up there.
+_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (what is there inside is not what is there outside)
 _RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
 _RUN_NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # In the user's home: what gives access to other machines and accounts, or tells of them.
@@ -74,27 +75,23 @@ def start(order: Order, confinement: Confinement) -> Child:
     program = find_program("bwrap")
     status, status_writer = os.pipe()
     handles = [status_writer]
+    options = ["--json-status-fd", "3"]
     try:
-        arguments = ["--json-status-fd", "3"]
         if confinement.network:  # the abstract sockets of the host's desktop are reachable with it
             handles.append(_filter_handle())
-            arguments += ["--seccomp", "4"]
-        arguments += arguments(confinement)
-        words = [program, *arguments, "--", order.program, *order.argv[1:]]
-        pid = spawn(order.but(program=program, argv=words, handles=handles))
+            options += ["--seccomp", "4"]
+        words = [program, *options, *arguments(confinement), "--", order.program, *order.argv[1:]]
+        return Boxed(spawn(order.but(program=program, argv=words, handles=handles)), status)
     except OSError as error:
         os.close(status)
         raise Trouble("command_not_allowed", f"the sandbox could not be started: {error}") from error
     finally:
         for handle in handles:
             os.close(handle)
-    return Boxed(pid, status)
 
 
 def _cannot_execute(order: Order) -> int:
     """Return the error that executing the program would meet: bubblewrap would only say it as output."""
-    import errno
-
     try:
         found = os.stat(order.program, dir_fd=order.directory)
     except OSError as error:
@@ -115,22 +112,22 @@ def _filter_handle() -> int:
 def arguments(confinement: Confinement) -> list[str]:
     """Return the options that build the sandbox. A later mount covers an earlier one."""
     workspace = confinement.workspace
-    options = [*_BUBBLEWRAP, *(["--share-net"] if confinement.network else [])]
+    options = [*_SANDBOX, *(["--share-net"] if confinement.network else [])]
     for path in _KERNEL + _RUN + (_RUN_NETWORK if confinement.network else ()):
-        arguments += ["--ro-bind-try", path, path]
-    arguments += ["--ro-bind" if confinement.read_only else "--bind", workspace, workspace]
+        options += ["--ro-bind-try", path, path]
+    options += ["--ro-bind" if confinement.read_only else "--bind", workspace, workspace]
     for path in _hidden(workspace):
-        arguments += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+        options += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for option, paths in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
-        for path in map(_expanded, paths):
-            arguments += [option, path, path]
-    for name in set(PROTECTED) - set(_not_mountable(workspace)):
+        for path in paths:
+            options += [option, path, path]
+    for name in set(PROTECTED) - set(not_mountable(workspace)):
         path = os.path.join(workspace, name)
-        arguments += ["--ro-bind", path, path]
-    return arguments
+        options += ["--ro-bind", path, path]
+    return options
 
 
-def _not_mountable(workspace: str) -> tuple[str, ...]:
+def not_mountable(workspace: str) -> tuple[str, ...]:
     """Return the protected names that no mount can protect: not there, or a link."""
     paths = {name: os.path.join(workspace, name) for name in PROTECTED}
     return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
@@ -141,8 +138,16 @@ def _hidden(workspace: str) -> list[str]:
     home = os.path.expanduser("~")
     paths = [os.path.join(home, name) for name in CREDENTIALS]
     there = dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path))
-    there |= dict.fromkeys(path for path in _sockets() if not f"{path}/".startswith(f"{workspace}/"))
-    return [path for path in there if not f"{workspace}/".startswith(f"{path}/") and not _is_private(path)]
+    there |= dict.fromkeys(path for path in _sockets() if not _is_in(path, workspace))
+    return [
+        path
+        for path in there
+        if _is_in(path, workspace) or not (_is_in(workspace, path) or path.startswith(_PRIVATE))
+    ]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder}/")
 
 
 def _sockets() -> Iterator[str]:
@@ -150,7 +155,7 @@ def _sockets() -> Iterator[str]:
     with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
             path = line.rstrip("\n").split(" ", 7)[-1].lstrip(" 0123456789")
-            if path.startswith("/") and not _is_private(path) and _is_open_socket(path):
+            if path.startswith("/") and not path.startswith(_PRIVATE) and _is_open_socket(path):
                 yield path
 
 
@@ -159,7 +164,3 @@ def _is_open_socket(path: str) -> bool:
         return stat.S_ISSOCK(os.stat(path).st_mode) and os.access(path, os.W_OK)
     except OSError:
         return False
-
-
-def _is_private(path: str) -> bool:
-    return path.startswith(("/tmp/", "/run/", "/dev/", "/proc/"))  # noqa: S108 (these are private inside)

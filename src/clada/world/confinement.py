@@ -12,7 +12,6 @@ that cannot be set up Trouble("command_not_allowed").
 from __future__ import annotations
 
 import os
-import stat
 import sys
 
 from clada.problems import Trouble
@@ -34,22 +33,32 @@ SECRETS = """
     *_TOKEN *_KEY *_SECRET *_PASSWORD *_PASSWD *_CREDENTIALS *_API_KEY *_APIKEY *_PAT TOKEN SECRET PASSWORD
     AWS_* AZURE_* GOOGLE_APPLICATION_CREDENTIALS DATABASE_URL SSH_AUTH_SOCK
 """.split()
+_ADVICE = "install bubblewrap: apt install bubblewrap, dnf install bubblewrap"
 _LISTED = 3  # changed paths that a message names
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
-_NO_NETWORK = """
-    could not resolve|temporary failure in name resolution|name or service not known|network is unreachable
-    |enotfound|eai_again|enetunreach|getaddrinfo|failed to resolve|connection refused|econnrefused
-    |newconnectionerror|could not connect|failed to connect|no such host|dns error
-""".replace("\n", "").replace("    ", "")
-_NO_WRITE = (
-    "read-only file system",
-    "erofs",
-    "permission denied",
-    "eacces",
-    "operation not permitted",
-    "eperm",
+# By what a program prints, in small letters, when it could not do something; by layer.
+_NO_NETWORK = (
+    "could not resolve",
+    "failure in name resolution",
+    "name or service not known",
+    "network is unreachable",
+    "enotfound",
+    "eai_again",
+    "enetunreach",
+    "getaddrinfo",
+    "failed to resolve",
+    "connection refused",
+    "econnrefused",
+    "could not connect",
+    "failed to connect",
+    "no such host",
+    "dns error",
 )
+_SIGNS = {
+    "bubblewrap": (_NO_NETWORK, ("read-only file system", "erofs")),
+    "landlock": ((*_NO_NETWORK, "operation not permitted", "eperm"), ("permission denied", "eacces")),
+}
 
 
 class Confinement(Value):
@@ -75,11 +84,43 @@ def available() -> Layer:
 
 
 def _probe() -> Layer:
-    if sys.platform != "linux":
-        return "none"
     if has_bubblewrap():
         return "bubblewrap"
     return "landlock" if has_landlock() else "none"
+
+
+def chosen(sandbox: str) -> Layer:
+    """Return the layer that `--sandbox` (auto, off, require) means here; or raise Trouble."""
+    layer: Layer = "none" if sandbox == "off" else available()
+    if sandbox == "require" and layer == "none":
+        raise Trouble("command_not_allowed", "--sandbox=require: this machine has no sandbox", _ADVICE)
+    return layer
+
+
+def offers() -> list[str]:
+    """Return what this machine offers, layer by layer, for a person to read."""
+    if sys.platform != "linux":
+        return ["no confinement: it needs Linux"]
+    from clada.world import bubblewrap, landlock
+
+    trouble = bubblewrap.trouble()
+    version = landlock.version() if has_landlock() else 0
+    signals = (
+        "" if version >= landlock.SCOPED_SINCE else ", without protection from signals (Linux 6.12 has it)"
+    )
+    return [
+        f"bubblewrap: {trouble} ({_ADVICE})" if trouble else "bubblewrap: works",
+        f"Landlock: version {version}{signals}" if version else "Landlock: not in this kernel",
+    ]
+
+
+def has_bubblewrap() -> bool:
+    """Return whether bubblewrap is installed and can do here what we ask of it."""
+    if sys.platform != "linux":
+        return False
+    from clada.world import bubblewrap
+
+    return bubblewrap.trouble() is None
 
 
 def has_landlock() -> bool:
@@ -95,35 +136,40 @@ class Confined:
     """One command's confinement while it lasts: environment, temporary folder, what it must not change."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        self._confinement = confinement
+        self._confinement = _resolved(confinement)
         self._temporary = ""
         self._guard: Guard | None = None
         self.environment = dict(_without(environment, confinement.hide))
-        if confinement.read_only:
-            return
-        if confinement.layer == "bubblewrap":
-            self._guard = Guard(confinement.workspace, _not_mountable(confinement.workspace))
+        if not confinement.read_only:
+            try:
+                self._set_up()
+            except OSError as error:
+                raise Trouble("command_not_allowed", f"the sandbox could not be set up: {error}") from error
+
+    def _set_up(self) -> None:
+        from clada.world.bubblewrap import not_mountable
+
+        workspace = self._confinement.workspace
+        self.environment |= _quiet_git(self.environment)
+        for name in _TEMPORARY:
+            self.environment.pop(name, None)
+        if self._confinement.layer == "bubblewrap":
+            self._guard = Guard(workspace, not_mountable(workspace))
         else:
-            self._guard = Guard(confinement.workspace)
-        if confinement.layer == "landlock":
+            self._guard = Guard(workspace)
             self._temporary = _temporary_folder()
             self.environment |= dict.fromkeys(_TEMPORARY, self._temporary)
-        else:
-            for name in _TEMPORARY:
-                self.environment.pop(name, None)
-        self.environment |= _quiet_git(environment)
 
     def start(self, order: Order, supervised: bool) -> Child:
         """Start the command under its layer."""
+        from clada.world import bubblewrap
         from clada.world.landlock import Rules
         from clada.world.processes import start
 
-        layer = self._confinement.layer
-        if layer == "bubblewrap":
-            return _start_in_bubblewrap(order, self._confinement)
-        if layer == "landlock":
-            return start(order.but(rules=Rules(self._writable(), self._confinement.network)), supervised)
-        raise Trouble("command_not_allowed", "this machine has no sandbox", "--sandbox=off runs without one")
+        if self._confinement.layer == "bubblewrap":
+            return bubblewrap.start(order, self._confinement)
+        rules = Rules(self._writable(), self._confinement.network)
+        return start(order.but(rules=rules), supervised)
 
     def end(self) -> list[str]:
         """Undo what must not have been done, and return the paths that were changed."""
@@ -136,7 +182,18 @@ class Confined:
     def _writable(self) -> tuple[str, ...]:
         if self._confinement.read_only:
             return ()
-        return (self._confinement.workspace, self._temporary, *map(_expanded, self._confinement.write))
+        return (self._confinement.workspace, self._temporary, *self._confinement.write)
+
+
+def _resolved(confinement: Confinement) -> Confinement:
+    """Return the confinement with links and `~` in its paths resolved; refuse one that confines nothing."""
+    if confinement.layer not in {"bubblewrap", "landlock"}:
+        raise Trouble("command_not_allowed", "this machine has no sandbox", "--sandbox=off runs without one")
+    workspace = os.path.realpath(confinement.workspace)
+    if workspace == "/" and not confinement.read_only:
+        raise Trouble("command_not_allowed", "the workspace is the whole file system: no sandbox could help")
+    write, read = (tuple(map(_expanded, paths)) for paths in (confinement.write, confinement.read))
+    return confinement.but(workspace=workspace, write=write, read=read)
 
 
 def was_undone(changed: Sequence[str]) -> Trouble:
@@ -153,16 +210,20 @@ def was_undone(changed: Sequence[str]) -> Trouble:
 
 def lacked(confinement: Confinement, lines: Sequence[str]) -> str | None:
     """Return what a failed command seems to have lacked, by the end of its output."""
-    tail = [line.lower() for line in lines]
-    if not confinement.network and any(sign in line for line in tail for sign in _NO_NETWORK.split("|")):
+    no_network, no_write = _SIGNS[confinement.layer]
+    if not confinement.network and _with_any(no_network, lines):
         return "ran without network: approve it with network"
-    unwritten = [line for line in tail if any(sign in line for sign in _NO_WRITE)]
+    unwritten = _with_any(no_write, lines)
     for name in PROTECTED:
         if any(name in line for line in unwritten):
             return f"`{name}` is read-only"
     if unwritten:
         return "only the workspace and the temporary folder can be written (sandbox_write names more)"
     return None
+
+
+def _with_any(signs: Sequence[str], lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if any(sign in line.lower() for sign in signs)]
 
 
 def _without(environment: Mapping[str, str], hide: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -191,7 +252,10 @@ def _remove_folder(folder: str) -> None:
     except OSError:  # something is in it
         import shutil
 
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except RecursionError:  # folders in folders in folders: left to whoever clears that place
+            return
 
 
 def _quiet_git(environment: Mapping[str, str]) -> dict[str, str]:
@@ -208,5 +272,3 @@ def _quiet_git(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _expanded(path: str) -> str:
     return os.path.realpath(os.path.expanduser(path))
-
-

@@ -90,11 +90,13 @@ class Guard:
             _make_folder(path, self._workspace)
         elif entry.content is None:
             return
-        elif stat.S_ISLNK(entry.mode):
-            os.symlink(entry.content, path, dir_fd=self._workspace)
-            return
         else:
-            _write(path, entry.content, self._workspace)
+            _remove(path, self._workspace)
+        if stat.S_ISLNK(entry.mode):
+            os.symlink(entry.content or b"", path, dir_fd=self._workspace)
+            return
+        if stat.S_ISREG(entry.mode):
+            _write(path, entry.content or b"", self._workspace)
         os.chmod(path, stat.S_IMODE(entry.mode), dir_fd=self._workspace)
         os.utime(path, ns=entry.times, dir_fd=self._workspace)
 
@@ -168,14 +170,21 @@ def _make_folder(path: str, folder: int) -> None:
 
 
 def _remove(path: str, folder: int) -> None:
-    """Remove what is at the path, with all that is in it, following no link."""
+    """Remove what is at the path, following no link; what is made so that it cannot be, is moved aside."""
+    try:
+        _remove_all(path, folder)
+    except (OSError, RecursionError):
+        os.rename(path, f"undone-{os.urandom(4).hex()}", src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _remove_all(path: str, folder: int) -> None:
     handle = _open_folder(path, folder)
     if handle is None:
         _unlink(path, folder)
         return
     try:
         for name in os.listdir(handle):
-            _remove(name, handle)
+            _remove_all(name, handle)
     finally:
         os.close(handle)
     os.rmdir(path, dir_fd=folder)

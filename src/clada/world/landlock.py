@@ -27,7 +27,7 @@ _FOLDER = (
 )
 _HANDLED = _FOLDER | _MAKE_CHAR | _MAKE_BLOCK
 _NEW_IN = ((2, _REFER), (3, _TRUNCATE))  # the version that brought a right
-_SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
+SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -70,7 +70,7 @@ def _restrict_files(known: int, write: tuple[str, ...]) -> None:
     for since, right in _NEW_IN:
         if known < since:
             handled &= ~right
-    scoped = _ABSTRACT_SOCKETS | _SIGNALS if known >= _SCOPED_SINCE else 0
+    scoped = _ABSTRACT_SOCKETS | _SIGNALS if known >= SCOPED_SINCE else 0
     attributes = struct.pack("=QQQ", handled, 0, scoped) if scoped else struct.pack("=Q", handled)
     ruleset = _must(LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:

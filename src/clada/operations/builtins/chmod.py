@@ -6,13 +6,14 @@ import stat
 
 from clada.commands.modes import read_mode
 from clada.operations.builtins.faults import Fault, quoted
-from clada.operations.builtins.job import refuse_special, refuse_special_mode
-from clada.operations.builtins.umask import umask
+from clada.operations.builtins.permissions import refuse_special_mode, umask
+from clada.operations.builtins.places import refuse_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.commands.modes import Mode
-    from clada.operations.builtins.job import Job, Place
+    from clada.operations.builtins.job import Job
+    from clada.operations.builtins.places import Place
     from clada.world.entries import Entry
 
 SPECIAL, SET_ID = 0o7000, 0o6000

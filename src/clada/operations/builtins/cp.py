@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
-from clada.operations.builtins.job import Job, Place, refuse_special
+from clada.operations.builtins.job import Job
 from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
-from clada.operations.builtins.umask import ALL, umask
+from clada.operations.builtins.permissions import ALL, umask
+from clada.operations.builtins.places import Place, refuse_special
 from clada.values import Value
 
 TYPE_CHECKING = False

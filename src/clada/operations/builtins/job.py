@@ -10,12 +10,11 @@ from clada.operations.builtins.faults import (
     Missing,
     is_rule,
     named,
-    quoted,
     reason,
 )
+from clada.operations.builtins.places import Place, refusal, refuse_link, written
 from clada.problems import Trouble
 from clada.text.shown import shown
-from clada.values import Value
 from clada.world.paths import OUTSIDE, is_protected
 from clada.world.tree import walk
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from clada.commands.judgements import BuiltIn
-    from clada.commands.modes import Mode
     from clada.world.entries import Entry
     from clada.world.paths import Parts
     from clada.world.tree import Files
@@ -33,33 +31,6 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Checked = TypeVar("Checked")
     Result = TypeVar("Result")
-
-
-class Place(Value):
-    """A place in the tree, and how the command names it."""
-
-    text: str
-    parts: Parts
-
-    def __str__(self) -> str:
-        return quoted(self.text)
-
-    @property
-    def slash(self) -> bool:
-        """Whether it is named as a directory."""
-        return self.text.endswith(("/", "\\"))
-
-    @property
-    def name(self) -> str:
-        """Return its last component as it is written: it may be `.` or `..`."""
-        return self.text.replace("\\", "/").rstrip("/").rpartition("/")[2]
-
-    def below(self, *names: str) -> Place:
-        """Return a place below this one."""
-        if not names:
-            return self
-        between = "" if self.slash else "/"
-        return Place(self.text + between + "/".join(names), (*self.parts, *names))
 
 
 class Job:
@@ -195,32 +166,3 @@ class Job:
         home = (OUTSIDE, *filter(None, self.files.root.split("/")))
         if not place.parts or place.parts == home[: len(place.parts)]:
             raise refusal(place, "permission_denied", "is the workspace itself")
-
-
-def refusal(place: Place, type_: str, message: str) -> Trouble:
-    """Return the trouble of a place that a rule keeps commands from."""
-    return named(Trouble(type_, message), place.text)
-
-
-def refuse_link(place: Place, entry: Entry | None) -> None:
-    """Refuse to read, write or go through a link."""
-    if entry and entry.kind == "link":
-        raise refusal(place, "symlink_not_allowed", "is a symbolic link")
-
-
-def refuse_special(place: Place, entry: Entry | None) -> None:
-    """Refuse all but files and directories."""
-    refuse_link(place, entry)
-    if entry and entry.kind == "other":
-        raise refusal(place, "permission_denied", "is not a regular file")
-
-
-def refuse_special_mode(mode: Mode) -> None:
-    """Refuse setuid, setgid and sticky: a person has to approve of these."""
-    if mode.special:
-        raise Trouble("command_not_allowed", "setuid, setgid and sticky bits need approval")
-
-
-def written(parts: Parts) -> str:
-    """Return a path as reports write it."""
-    return "/" + "/".join(parts[1:]) if parts[:1] == (OUTSIDE,) else "/".join(parts) or "."

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from clada.commands.modes import read_mode
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
-from clada.operations.builtins.job import refuse_link, refuse_special_mode
-from clada.operations.builtins.umask import ALL, umask
+from clada.operations.builtins.permissions import ALL, refuse_special_mode, umask
+from clada.operations.builtins.places import refuse_link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Place
+    from clada.operations.builtins.job import Job
+    from clada.operations.builtins.places import Place
     from clada.world.entries import Entry
 
     Way = list[Place]  # to a directory, which is the last of them

@@ -7,8 +7,9 @@ from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Place
+    from clada.operations.builtins.job import Job
     from clada.operations.builtins.pairs import Pair
+    from clada.operations.builtins.places import Place
     from clada.world.entries import Entry
     from clada.world.paths import Parts
 

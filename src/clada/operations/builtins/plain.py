@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.job import Job, Place, refuse_link, written
+from clada.operations.builtins.job import Job
+from clada.operations.builtins.places import Place, refuse_link, written
 from clada.world.paths import OUTSIDE
 
 GO_BACK = "-"

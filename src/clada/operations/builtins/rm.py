@@ -6,7 +6,8 @@ from clada.operations.builtins.faults import Fault, Missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Place
+    from clada.operations.builtins.job import Job
+    from clada.operations.builtins.places import Place
     from clada.world.entries import Entry
     from clada.world.paths import Parts
 

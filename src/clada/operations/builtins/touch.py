@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from clada.operations.builtins.faults import NO_SUCH, Fault, Missing
-from clada.operations.builtins.job import refuse_special
+from clada.operations.builtins.places import refuse_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Place
+    from clada.operations.builtins.job import Job
+    from clada.operations.builtins.places import Place
     from clada.world.entries import Entry
 
 

@@ -1,14 +1,20 @@
-"""The umask of this process, found out without changing it: os.umask would, for all threads."""
+"""Permission bits: which ones the umask takes away, and which ones commands may not set."""
 
 from __future__ import annotations
 
 import os
 
+from clada.problems import Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.commands.modes import Mode
+
 ALL = 0o777
 
 
 def umask() -> int:
-    """Return the bits that new files do not get."""
+    """Return the bits that new files do not get; os.umask would change them, for all threads."""
     try:
         with open("/proc/self/status", "rb") as status:
             for line in status:
@@ -27,3 +33,9 @@ def _tried() -> int:
         path = os.path.join(directory, "all")
         os.mkdir(path, ALL)  # less the umask
         return ALL & ~os.stat(path).st_mode
+
+
+def refuse_special_mode(mode: Mode) -> None:
+    """Refuse setuid, setgid and sticky: a person has to approve of these."""
+    if mode.special:
+        raise Trouble("command_not_allowed", "setuid, setgid and sticky bits need approval")

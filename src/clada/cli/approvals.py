@@ -1,0 +1,67 @@
+"""`clada approvals`: the commands of this workspace that may run, and those that must not."""
+
+from __future__ import annotations
+
+from clada.cli.flags import UsageError
+from clada.text.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+    from clada.world.approvals import Approvals
+
+NOTHING = "no command is approved or blocked here; add one with: clada approvals add CMD"
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """List the commands, or change one; say what was done."""
+    from clada.world.approvals import Approvals
+
+    action, *commands = arguments or ("list",)
+    network = bool(options.get("network"))
+    _check(action, commands, network=network)
+    known = Approvals.load(options["workspace"])
+    if action == "list":
+        return _list(known, console)
+    done = _change(known, action, commands[0], network=network)
+    if done is None:
+        console.complain(f"clada: neither approved nor blocked: {commands[0]}")
+        return 1
+    console.write(f"{shown(f'{done}: {commands[0].strip()}')}\n")
+    return 0
+
+
+def _check(action: str, commands: Sequence[str], *, network: bool) -> None:
+    if action not in ("list", "add", "remove", "block"):
+        raise UsageError(f"approvals {action}: unknown; use list, add, remove or block")
+    if network and action != "add":
+        raise UsageError(f"--network goes with approvals add, not with {action}")
+    if action == "list" and commands:
+        raise UsageError("approvals list takes no command")
+    if action != "list" and not commands:
+        raise UsageError(f'approvals {action} needs a command; such as clada approvals {action} "npm test"')
+    if len(commands) > 1:
+        whole = " ".join(commands)
+        raise UsageError(f'approvals {action} takes one command: quote it, as in "{whole}"')
+
+
+def _list(known: Approvals, console: Console) -> int:
+    lines = known.listed()
+    if not lines:
+        console.complain(f"clada: {NOTHING}")
+    console.write("".join(f"{shown(line)}\n" for line in lines))
+    return 0
+
+
+def _change(known: Approvals, action: str, command: str, *, network: bool) -> str | None:
+    """Change one command, and return what it is now; None where there was nothing to change."""
+    if action == "add":
+        known.add(command, network=network)
+        return "approved with network" if network else "approved"
+    if action == "block":
+        known.block(command)
+        return "blocked"
+    return "removed" if known.remove(command) else None

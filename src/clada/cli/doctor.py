@@ -1,0 +1,163 @@
+"""`clada doctor`: what this machine and this workspace offer, and how to get what is missing."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from clada.cli import config
+from clada.cli.flags import UsageError
+from clada.problems import Trouble
+from clada.text.shown import shown
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+
+OK, NOTE, BROKEN = "ok", "note", "broken"
+
+
+class Finding(Value):
+    """One thing that was looked at: how it is, and what can be done about it."""
+
+    state: str
+    text: str
+    remedy: str | None = None
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Look at everything that a run needs; exit 1 if one would not work."""
+    if arguments:
+        raise UsageError(f"doctor takes no argument, and got {arguments[0]!r}")
+    settings, configuration = _configured(options)
+    findings = {"clada": _clada(), "workspace": _workspace(settings)}
+    if findings["workspace"].state == OK:
+        for name, look in LOOKS.items():
+            findings[name] = _examined(look, settings)
+    findings |= {"configuration": configuration, "terminal": _terminal()}
+    for name, finding in findings.items():
+        console.write(_lines(name, finding))
+    return int(any(finding.state == BROKEN for finding in findings.values()))
+
+
+def _lines(name: str, finding: Finding) -> str:
+    line = f"{finding.state:<6}  {name:<13}  {shown(finding.text)}\n"
+    return line + (f"{'':<23}→ {shown(finding.remedy)}\n" if finding.remedy else "")
+
+
+def _examined(look: Callable[[dict[str, Any]], Finding], settings: dict[str, Any]) -> Finding:
+    try:
+        return look(settings)
+    except Trouble as trouble:
+        return Finding(BROKEN, trouble.error.message, trouble.error.hint)
+
+
+def _configured(options: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
+    """Return the options with what the configuration files add, and how these are."""
+    from clada.cli.flags import FLAGS
+
+    given = {flag.key: options[flag.key] for flag in FLAGS if options[flag.key] != flag.default}
+    try:
+        own = config.read_own()
+        workspace = given.get("workspace") or own.get("workspace", ".")
+        shared = config.read_shared(workspace)
+    except UsageError as error:
+        return options, Finding(BROKEN, str(error))
+    counts = f"{len(own)} set in {config.user_file()}, {len(shared)} in {config.FOLDER}/{config.FILE}"
+    return {**options, **own, **shared, **given}, Finding(OK, counts)
+
+
+def _clada() -> Finding:
+    from clada.version import VERSION
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Finding(OK, f"{VERSION}, with Python {python} on {sys.platform}")
+
+
+def _workspace(settings: dict[str, Any]) -> Finding:
+    path = os.path.realpath(settings["workspace"])
+    if not os.path.isdir(path):
+        return Finding(BROKEN, f"{path} is not a directory", "name another one with --workspace")
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return Finding(BROKEN, f"{path} cannot be written", "give yourself that permission")
+    return Finding(OK, path)
+
+
+def _git(settings: dict[str, Any]) -> Finding:
+    from clada.world import git
+
+    root = os.path.realpath(settings["workspace"])
+    for folder in git.folders(os.environ, root):
+        program = os.path.join(folder, "git")
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            answer = git.run([program, "--version"], git.environment(os.environ, root))
+            return Finding(OK, f"{answer.output.decode(errors='replace').strip()}, {program}")
+    state = NOTE if settings["no_git"] else BROKEN
+    return Finding(state, "not installed, or not on the PATH", "install git, or use --no-git")
+
+
+def _repository(settings: dict[str, Any]) -> Finding:
+    from clada.world import repository
+
+    if settings["no_git"]:
+        return Finding(NOTE, "runs are not recorded: no_git is set", "without it, clada undo works")
+    found = repository.find(settings["workspace"])
+    repository.check(found)
+    below = f", for {found.prefix} in it" if found.prefix else ""
+    return Finding(OK, f"runs are recorded in {found.root}{below}")
+
+
+def _sandbox(settings: dict[str, Any]) -> Finding:
+    from clada.world.confinement import available
+
+    if settings["sandbox"] == "off":
+        return Finding(NOTE, "off: approved commands run with all your rights", "set sandbox to auto")
+    layer = available()
+    if layer == "bubblewrap":
+        return Finding(OK, "bubblewrap: approved commands write only the workspace, without the network")
+    if layer == "landlock":
+        return Finding(
+            NOTE, "Landlock: approved commands write only the workspace and temporary files", _better()
+        )
+    state = BROKEN if settings["sandbox"] == "require" else NOTE
+    return Finding(state, "none: approved commands run unsandboxed", _better())
+
+
+def _better() -> str:
+    """Return how to get the best layer."""
+    if sys.platform != "linux":
+        return "run clada in a container or on Linux to have commands confined"
+    from shutil import which
+
+    if which("bwrap"):
+        return "bwrap is installed and does not work here: it needs user namespaces, which may be turned off"
+    return "install bubblewrap (the package bubblewrap): it also hides credentials"
+
+
+def _approvals(settings: dict[str, Any]) -> Finding:
+    from clada.world.approvals import Approvals
+
+    lines = Approvals.load(settings["workspace"]).listed()
+    blocked = sum(line.startswith("blocked") for line in lines)
+    return Finding(OK, f"{len(lines) - blocked} approved, {blocked} blocked; clada approvals list")
+
+
+def _terminal() -> Finding:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return Finding(NOTE, "none: nobody can be asked", "approve commands with clada approvals add")
+    color = "without colour: NO_COLOR is set" if os.environ.get("NO_COLOR") else "in colour"
+    return Finding(OK, f"commands can be asked about; shown {color}")
+
+
+LOOKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
+    "git": _git,
+    "repository": _repository,
+    "sandbox": _sandbox,
+    "approvals": _approvals,
+}

@@ -1,0 +1,45 @@
+"""`clada history`: the recorded runs of this workspace, newest first."""
+
+from __future__ import annotations
+
+from clada.cli.flags import UsageError
+from clada.text.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+    from clada.world.history import Run
+
+SHORT = 9  # characters of a commit's name
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print a line for each run: number, when, how it ended, commits, what."""
+    if arguments:
+        raise UsageError(f"history takes no argument, and got {arguments[0]!r}")
+    from clada.world.undo import past_runs
+
+    runs = past_runs(options["workspace"])
+    if not runs:
+        console.complain("clada: no run is recorded for this workspace yet")
+    console.write("".join(f"{line}\n" for line in _table(runs)))
+    return 0
+
+
+def _table(runs: Sequence[Run]) -> list[str]:
+    """Return the lines, with columns as wide as they have to be; what has no end comes last."""
+    rows = [(str(each.number), each.when, each.ended, _commits(each), shown(each.what)) for each in runs]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    return [
+        "  ".join([row[0].rjust(widths[0]), *(row[n].ljust(widths[n]) for n in (1, 2, 3)), row[4]]).rstrip()
+        for row in rows
+    ]
+
+
+def _commits(each: Run) -> str:
+    """Return the commits made before and after a run; a dash where none was needed."""
+    pre, post = each.commits
+    return "..".join(commit[:SHORT] if commit else "-" for commit in (pre, post))

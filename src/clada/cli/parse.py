@@ -1,0 +1,24 @@
+"""`clada parse`: the plan of a document, as JSON."""
+
+from __future__ import annotations
+
+from clada.cli import document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print the plan; the exit code says whether all of it could be executed."""
+    import json
+
+    text = document.read(arguments, console)
+    if text is None:
+        return 2
+    plan = document.parsed(options, text)
+    console.write(json.dumps(plan.to_dict(), indent=2) + "\n")
+    return 0 if plan.ok else 1

@@ -1,0 +1,51 @@
+"""`clada undo`: the files that a run changed are put back, in a new commit."""
+
+from __future__ import annotations
+
+from clada.cli.flags import UsageError
+from clada.text.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+    from clada.world.undo import Undone
+
+SHORT = 9  # characters of a commit's name
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Undo the last run, or the one that is named, and say what came of it."""
+    number = _number(arguments)
+    from clada.world.undo import undo
+
+    undone = undo(
+        options["workspace"],
+        number,
+        options["git_author"],
+        lock_timeout=options["lock_timeout"],
+        waiting=lambda: console.complain("clada: waiting for another run in this repository"),
+    )
+    console.write("".join(f"{line}\n" for line in _lines(undone)))
+    for note in undone.notes:
+        console.complain(f"clada: {note}")
+    return 0
+
+
+def _number(arguments: Sequence[str]) -> int | None:
+    if len(arguments) > 1:
+        raise UsageError(f"undo takes one run at a time: {arguments[1]!r} is too many")
+    if not arguments:
+        return None
+    if not (arguments[0].isascii() and arguments[0].isdecimal() and int(arguments[0]) > 0):
+        raise UsageError(f"undo takes the number of a run, not {arguments[0]!r}; clada history lists them")
+    return int(arguments[0])
+
+
+def _lines(undone: Undone) -> Iterator[str]:
+    yield f"undone: run {undone.run.number} ({shown(undone.run.what)})"
+    yield from (f"  restored {shown(path)}" for path in undone.restored)
+    yield from (f"  removed {shown(path)}" for path in undone.removed)
+    yield f"recorded as run {undone.number}, commit {undone.commit[:SHORT]}; clada undo takes it back"

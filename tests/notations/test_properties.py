@@ -1,0 +1,286 @@
+"""What holds for every text and every plan, in all notations."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clada
+
+sys.path.insert(0, str(Path(__file__).parent))
+import render
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+CSL_DOCUMENTS = sorted((CORPUS / "csl").glob("*.in"))
+ALL_DOCUMENTS = sorted(CORPUS.rglob("*.in"))
+
+# Pieces that notations are made of, so that random texts come close to being documents.
+PIECES = st.sampled_from(
+    """
+    <---WRITE file="a"---> <---END---> <---TASKS---> <---SEARCH file='b' count="2"---> <---TO--->
+    <---REPLACE---> <---RUN---> <--- ---> \\ " ' = <tasks> </tasks> <write path="x"> </write> <![CDATA[ ]]>
+    ]]&gt; <!-- --> <edit <search> </search> <replace/> </edit> & &amp; &lt; <?x ?> <!DOCTYPE version="1.0"
+    {"tasks":[ {"action":"write", ]} ```json ``` [[task]] [[tasks]] action="run" \"\"\" ''' # \ufeff \0
+    \ud800 \U0001f600 \x85 \u2028
+    """.split()
+)
+NOISE = st.lists(
+    st.one_of(PIECES, st.text(max_size=3), st.sampled_from(["\n", "\r\n", "\r", " "])), max_size=40
+)
+
+
+@given(pieces=NOISE, notation=st.sampled_from(["auto", "csl", "cml", "json", "toml"]))
+@settings(max_examples=400, deadline=None)
+def test_parsing_never_raises_for_any_text(pieces: list[str], notation: str) -> None:
+    """Whatever the text, there is a plan, which can be printed."""
+    clada.parse("".join(pieces), notation).to_dict()
+
+
+@given(data=st.binary(max_size=200), notation=st.sampled_from(["auto", "csl", "cml", "json", "toml"]))
+@settings(max_examples=200, deadline=None)
+def test_parsing_never_raises_for_any_bytes(data: bytes, notation: str) -> None:
+    """Bytes that are no UTF-8 are a fatal error, not an exception."""
+    plan = clada.parse(data, notation)
+    bad = _first_bad_byte(data)
+    if bad is not None:
+        assert plan.fatal is not None
+        assert plan.fatal.type == "invalid_utf8"
+        assert str(bad) in plan.fatal.message
+
+
+def _first_bad_byte(data: bytes) -> int | None:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+@pytest.mark.parametrize("path", CSL_DOCUMENTS, ids=lambda path: path.stem)
+def test_csl_in_two_pieces_is_the_same_at_every_cut(path: Path) -> None:
+    """The streaming reader gives the plan of the whole, however the text is cut."""
+    text, options = _text(path), _options(path)
+    expected = clada.parse(text, "csl", **options).to_dict()
+    for cut in range(len(text) + 1):
+        reader = clada.Reader(**options)
+        reader.feed(text[:cut])
+        reader.feed(text[cut:])
+        assert reader.close().to_dict() == expected, cut
+
+
+@pytest.mark.parametrize("path", CSL_DOCUMENTS, ids=lambda path: path.stem)
+def test_csl_one_character_at_a_time_yields_each_operation_when_it_is_closed(path: Path) -> None:
+    """What `feed` returns is what the plan has, in order; only the very last line may wait for the end."""
+    text, options = _text(path), _options(path)
+    reader = clada.Reader(**options)
+    fed = [operation for character in text for operation in reader.feed(character)]
+    plan = reader.close()
+    operations = [operation for block in plan.blocks for operation in block.operations]
+    assert fed == operations[: len(fed)]
+    assert len(fed) >= len(operations) - 1
+
+
+def test_an_operation_is_yielded_as_soon_as_its_end_marker_is_complete() -> None:
+    """The line break after END is the moment."""
+    reader = clada.Reader()
+    assert reader.feed('<---WRITE file="a"--->\nx\n<---EN') == []
+    assert reader.feed("D--->") == []
+    (operation,) = reader.feed("\n")
+    assert operation.fields == {"path": "a", "content": "x", "append": False}
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    return data.decode()
+
+
+def _options(path: Path) -> dict[str, Any]:
+    file = path.with_suffix(".args")
+    words = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return {name[2:].replace("-", "_"): value for name, value in pairs if name.endswith("delimiter")}
+
+
+@pytest.mark.parametrize("notation", ["csl", "cml", "json", "toml"])
+def test_a_document_that_is_cut_off_never_asks_for_more_than_the_whole(notation: str) -> None:
+    """Every operation of a beginning is one of the whole, unless the beginning is refused."""
+    document = {
+        "csl": render.csl(SAMPLE[:1]),
+        "cml": render.cml(SAMPLE),
+        "json": render.json_blocks(SAMPLE),
+        "toml": render.toml(SAMPLE),
+    }[notation]
+    whole = _shape(clada.parse(document))
+    assert whole
+    for cut in range(len(document)):
+        plan = clada.parse(document[:cut], notation)
+        if (
+            plan.fatal is None and plan.ok and notation != "toml"
+        ):  # TOML has no end: every prefix may be whole
+            assert all(operations in whole for operations in _shape(plan)), cut
+
+
+SAMPLE: list[render.Block] = [
+    (False, [
+        {"action": "write", "path": "a", "content": "one\ntwo", "append": False},
+        {"action": "edit", "path": "a", "count": 1, "search": "one", "replace": "1"},
+        {"action": "run", "command": "true"},
+    ]),
+    (False, [{"action": "move", "from": "a", "to": "b"}, {"action": "remove", "path": "b"}]),
+]  # fmt: skip
+
+
+# Characters that every notation can hold: XML has no control characters, and CR is a line ending.
+CHARACTERS = st.characters(
+    exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff\ufeff"
+) | st.sampled_from("\n\t")
+TEXTS = st.text(CHARACTERS, max_size=30) | st.sampled_from(
+    [
+        "]]>",
+        "]]&gt;",
+        "a]]>b]]&gt;c",
+        "<---WRITE--->\nx",
+        "```\n[[task]]",
+        '"',
+        "\\",
+        "'''",
+        '"""',
+        "&amp;",
+        "</write>",
+    ]
+)
+CONTENTS = TEXTS.filter(lambda text: not any(line.startswith("<---END") for line in text.split("\n")))
+PATTERNS = CONTENTS.filter(
+    lambda text: text and not any(line.startswith(("<---TO", "<---REPLACE")) for line in text.split("\n"))
+)
+COMMANDS = CONTENTS.map(lambda text: text.strip(" \t\r\n")).filter(bool)
+PATHS = st.text(CHARACTERS, min_size=1, max_size=12).filter(
+    lambda text: "\n" not in text and "\t" not in text
+)
+COUNTS = st.integers(1, 10**6) | st.just("all")
+
+WRITES = st.fixed_dictionaries(
+    {"action": st.just("write"), "path": PATHS, "content": CONTENTS, "append": st.booleans()}
+)
+EDITS = st.fixed_dictionaries(
+    {
+        "action": st.just("edit"),
+        "path": PATHS,
+        "count": COUNTS,
+        "search": PATTERNS,
+        "replace": CONTENTS.filter(bool),
+    }
+)
+RANGES = st.fixed_dictionaries(
+    {
+        "action": st.just("edit"), "path": PATHS, "count": COUNTS,
+        "search_start": PATTERNS, "search_end": PATTERNS, "replace": CONTENTS.filter(bool),
+    }
+)  # fmt: skip
+RUNS = st.fixed_dictionaries({"action": st.just("run"), "command": COMMANDS}, optional={"dir": PATHS})
+MOVES = st.fixed_dictionaries({"action": st.just("move"), "from": PATHS, "to": PATHS})
+REMOVES = st.fixed_dictionaries({"action": st.just("remove"), "path": PATHS})
+IN_CSL = st.one_of(WRITES, EDITS, RANGES, RUNS)
+IN_ALL = st.one_of(WRITES, EDITS, RANGES, RUNS, MOVES, REMOVES)
+STANDALONE = st.tuples(st.just(True), st.lists(IN_CSL, min_size=1, max_size=1))
+
+
+def _blocks(operations: Any) -> Any:
+    return st.lists(
+        st.tuples(st.just(False), st.lists(operations, min_size=1, max_size=4)), min_size=1, max_size=3
+    )
+
+
+@given(
+    blocks=st.lists(
+        st.one_of(STANDALONE, _blocks(IN_CSL).map(lambda blocks: blocks[0])), min_size=1, max_size=4
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_what_is_written_as_csl_is_read_as_it_was(blocks: list[render.Block]) -> None:
+    """Rendering and reading is the identity."""
+    _check(render.csl(blocks), blocks)
+
+
+@given(blocks=_blocks(IN_ALL))
+@settings(max_examples=150, deadline=None)
+def test_what_is_written_as_cml_is_read_as_it_was(blocks: list[render.Block]) -> None:
+    """Rendering and reading is the identity, `]]>` and `]]&gt;` in content included."""
+    _check(render.cml(blocks), blocks)
+
+
+@given(blocks=_blocks(IN_ALL))
+@settings(max_examples=150, deadline=None)
+def test_what_is_written_as_json_is_read_as_it_was(blocks: list[render.Block]) -> None:
+    """Rendering and reading is the identity."""
+    _check(render.json_blocks(blocks), blocks)
+
+
+@given(blocks=_blocks(IN_ALL))
+@settings(max_examples=100, deadline=None)
+def test_what_is_written_as_toml_is_read_as_it_was(blocks: list[render.Block]) -> None:
+    """Rendering and reading is the identity."""
+    _check(render.toml(blocks), blocks)
+
+
+def _check(document: str, blocks: list[render.Block]) -> None:
+    plan = clada.parse(document)
+    assert plan.ok, (plan.fatal, plan.problems)
+    assert _shape(plan) == [operations for _, operations in blocks]
+    assert [block.implicit for block in plan.blocks] == [implicit for implicit, _ in blocks]
+
+
+def _shape(plan: clada.Plan) -> list[list[dict[str, Any]]]:
+    return [
+        [{"action": operation.name, **operation.fields} for operation in block.operations]
+        for block in plan.blocks
+    ]
+
+
+# Each of these is linear: seconds even where a careless reader would take hours, or end in a recursion error.
+HUGE = {
+    "300,000 markers": b'<---WRITE file="a"--->\nx\n<---END--->\n' * 150_000,
+    "300,000 markers in content": b'<---WRITE file="a"--->\n' + b"<---TO--->\n" * 300_000 + b"<---END--->\n",
+    "5 million <": b'<write path="a">' + b"<" * 5_000_000,
+    "5 million < in prose": b"<" * 5_000_000 + b'\n<write path="a"/>\n',
+    "300,000 comment openings": b"<!--\n" * 300_000 + b'<write path="a"/>\n',
+    "one line of 40 MB": b"x" * 40_000_000,
+    "one line of 40 MB in an operation": b'<---WRITE file="a"--->\n' + b"x" * 40_000_000 + b"\n<---END--->\n",
+    "two million backslashes": b'<---WRITE file="' + b"\\" * 2_000_000 + b'"--->\nx\n<---END--->\n',
+    "a million quotes": b"<---WRITE file=" + b"'\\\"" * 1_000_000 + b"--->\nx\n<---END--->\n",
+    "100,000-deep XML": b"<tasks>" + b"<a>" * 100_000,
+    "100,000-deep JSON": b'{"tasks":' + b"[" * 100_000,
+    "unclosed CDATA sections": b'<write path="a">' + b"<![CDATA[" * 300_000,
+    "100,000 self-closing elements": b'<remove path="a"/>\n' * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_and_hostile_documents_are_read(name: str) -> None:
+    """None raises, and none keeps the suite waiting: a reader that goes back would take hours."""
+    clada.parse(HUGE[name]).to_dict()
+
+
+def test_csl_in_tiny_pieces_is_linear() -> None:
+    """A long marker line that arrives bit by bit is not looked at again for every bit."""
+    reader = clada.Reader()
+    reader.feed('<---WRITE file="')
+    for _ in range(100_000):
+        reader.feed("\\\\")
+    reader.feed('"--->\nx\n<---END--->\n')
+    plan = reader.close()
+    assert plan.ok
+    assert len(plan.blocks[0].operations[0].fields["path"]) == 100_000
+
+
+def test_more_than_50_mb_is_refused() -> None:
+    """One byte too many is too many."""
+    plan = clada.parse(b" " * (52_428_800 + 1))
+    assert plan.fatal is not None
+    assert plan.fatal.type == "input_too_large"
+    assert clada.parse(b" " * 52_428_800).fatal is None

@@ -1,0 +1,250 @@
+"""Whole or not at all: on full disks, without permission, where files have no namelessness, after a kill."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clada.model import Done, Failed
+from clada.world import atomic
+from clada.world.atomic import LEFTOVER
+from clada.world.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from tests.conftest import Attempt, Place
+
+    OrdinaryUser = Callable[[], AbstractContextManager[None]]
+
+BIG = "x" * 200_000
+WAYS = pytest.mark.parametrize("nameless", [True, False], indirect=True)
+
+
+@pytest.fixture
+def nameless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Write by files without a name, as on most file systems; or by files with one, as on the others."""
+    if not request.param:
+        monkeypatch.setattr(atomic, "NAMELESS", 0)
+    elif not atomic.NAMELESS:
+        pytest.skip("this system has no files without a name")
+    return bool(request.param)
+
+
+@pytest.fixture
+def workspace(place: Place) -> Iterator[Workspace]:
+    """Return access to the workspace on disk."""
+    with Workspace(str(place.inside)) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def small_disk(place: Place) -> Iterator[Place]:
+    """Mount a file system of 64 KB and some 12 files as the workspace."""
+    options = "size=64k,nr_inodes=12,mode=755"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place.inside)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("no small file system can be mounted here: " + mounted.stderr.decode().strip())
+    yield place
+    subprocess.run(["umount", str(place.inside)], check=True)
+
+
+# The ways of putting content in place.
+
+
+@WAYS
+def test_content_is_put_in_place(place: Place, workspace: Workspace, nameless: bool) -> None:
+    """Of a new file and of one that is there, whose mode stays; and nothing else is there then."""
+    assert isinstance(nameless, bool)
+    place.write("old", "old").chmod(0o640)
+    workspace.store(("old",), b"new")
+    workspace.store(("new",), b"new")
+    workspace.store(("run",), b"new", 0o700)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in place.inside.iterdir()}
+    before = os.umask(0)
+    os.umask(before)
+    assert modes == {"old": 0o640, "new": 0o666 & ~before, "run": 0o700}
+    assert {path.read_bytes() for path in place.inside.iterdir()} == {b"new"}
+
+
+@pytest.mark.skipif(not atomic.NAMELESS, reason="this system has no files without a name")
+def test_what_only_its_owner_may_read_is_never_open_to_others(
+    place: Place, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scratch file with a name is private from its first moment, if the file that it replaces is."""
+    monkeypatch.setattr(atomic, "NAMELESS", 0)
+    place.write("secret", "old").chmod(0o600)
+    seen = []
+    write = os.write
+
+    def watched(fd: int, data: Any) -> int:
+        seen.append(stat.S_IMODE(os.fstat(fd).st_mode))
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", watched)
+    workspace.store(("secret",), b"new")
+    assert seen == [0o600]
+
+
+@WAYS
+def test_a_file_that_appears_meanwhile_is_replaced(
+    place: Place, workspace: Workspace, nameless: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else makes the file while we write ours: ours is the last, and neither is mixed."""
+    assert isinstance(nameless, bool)
+    write = os.write
+
+    def meanwhile(fd: int, data: Any) -> int:
+        place.write("file", "somebody else's, and longer")
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", meanwhile)
+    workspace.store(("file",), b"ours")
+    assert {path.name: path.read_bytes() for path in place.inside.iterdir()} == {"file": b"ours"}
+
+
+# A full disk.
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("write", {"path": "file", "content": BIG}),
+        ("write", {"path": "file", "content": BIG, "append": True}),
+        ("write", {"path": "new", "content": BIG}),
+        ("write", {"path": "new/deep/file", "content": BIG}),
+        ("edit", {"path": "file", "search": "old", "replace": BIG}),
+    ],
+)
+def test_a_full_disk_leaves_everything_as_it_was(
+    small_disk: Place, nameless: bool, attempt: Attempt, operation: str, fields: dict[str, Any]
+) -> None:
+    """The error says so; the original is whole, and no scratch file or new directory is left."""
+    assert isinstance(nameless, bool)
+    small_disk.write("file", "old\n")
+    before = small_disk.picture()
+    with Workspace(str(small_disk.inside)) as files:
+        outcome = attempt(files, operation, **fields)
+        assert isinstance(outcome, Failed)
+        assert outcome.error.type == "io_error"
+        assert "no space left" in outcome.error.message
+        assert small_disk.picture() == before
+        assert isinstance(attempt(files, "write", path="fits", content="x"), Done)
+
+
+@WAYS
+def test_a_disk_without_room_for_another_file_leaves_everything_as_it_was(
+    small_disk: Place, nameless: bool, attempt: Attempt
+) -> None:
+    """Not the content is too much, but the number of files: the last directory of several, or the file."""
+    assert isinstance(nameless, bool)
+    small_disk.write("file", "old\n")
+    before = small_disk.picture()
+    with Workspace(str(small_disk.inside)) as files:
+        ended = set()
+        for depth in range(1, 20):
+            path = "/".join(["new"] * depth) + "/file"
+            outcome = attempt(files, "write", path=path, content="x")
+            ended.add(type(outcome))
+            if isinstance(outcome, Failed):
+                assert outcome.error.type == "io_error"
+            else:
+                attempt(files, "remove", path="new")
+            assert small_disk.picture() == before
+    assert ended == {Done, Failed}
+
+
+# No permission.
+
+
+def _denied(place: Place) -> None:
+    place.write("closed/file", "old\n")
+    place.write("closed/deep/file", "old\n")
+    place.write("open/file", "old\n")
+    place.write("unreadable", "old\n").chmod(0o000)
+    (place.inside / "open").chmod(0o777)
+    (place.inside / "closed/deep").chmod(0o555)
+    (place.inside / "closed").chmod(0o555)
+    place.inside.chmod(0o555)
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("write", {"path": "closed/file", "content": "new"}),
+        ("write", {"path": "closed/file", "content": "new", "append": True}),
+        ("write", {"path": "closed/new", "content": "new"}),
+        ("write", {"path": "closed/new/deep/file", "content": "new"}),
+        ("edit", {"path": "closed/file", "search": "old", "replace": "new"}),
+        ("edit", {"path": "unreadable", "search": "old", "replace": "new"}),
+        ("write", {"path": "unreadable", "content": "new\n"}),
+        ("move", {"source": "closed/file", "to": "open/new"}),
+        ("move", {"source": "open/file", "to": "closed/new"}),
+        ("move", {"source": "open/file", "to": "closed/new/deep"}),
+        ("move", {"source": "closed/deep", "to": "open/new/deep"}),
+        ("remove", {"path": "closed/file"}),
+        ("remove", {"path": "closed/deep"}),
+        ("remove", {"path": "closed"}),
+    ],
+)
+def test_without_permission_everything_stays_as_it_was(
+    place: Place, attempt: Attempt, ordinary_user: OrdinaryUser, operation: str, fields: dict[str, Any]
+) -> None:
+    """It is permission_denied, whether reading or writing is not allowed."""
+    _denied(place)
+    before = place.picture()
+    with Workspace(str(place.inside)) as files, ordinary_user():
+        assert attempt.refusal(files, operation, **fields) == "permission_denied"
+    assert place.picture() == before
+
+
+# What a kill leaves behind.
+
+
+def _dead() -> int:
+    """Return the number of a process that is no more."""
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    return done.pid
+
+
+def test_a_later_run_clears_what_a_killed_one_left(place: Place, workspace: Workspace) -> None:
+    """In the directories that it writes into; but neither what is in use nor what is not ours."""
+    dead = f"{LEFTOVER}{_dead()}-0123456789abcdef"
+    live = f"{LEFTOVER}{os.getpid()}-0123456789abcdef"
+    others = [f"{LEFTOVER}notes", f"{LEFTOVER}1-x", f"{LEFTOVER}99999999999-0123456789abcdef", LEFTOVER]
+    for name in (dead, live, *others):
+        place.write(f"folder/{name}")
+        place.write(f"other/{name}")
+    workspace.store(("folder", "file"), b"x")
+    assert {path.name for path in (place.inside / "folder").iterdir()} == {live, *others, "file"}
+    assert (place.inside / "other" / dead).exists()
+
+
+def test_another_users_process_is_not_gone(place: Place, workspace: Workspace) -> None:
+    """The first process always lives, and is root's."""
+    place.write(f"{LEFTOVER}1-0123456789abcdef")
+    workspace.store(("file",), b"x")
+    assert len(list(place.inside.iterdir())) == 2
+
+
+def test_a_leftover_that_is_no_file_stays(place: Place, workspace: Workspace) -> None:
+    """A directory of such a name is nobody's leftover; a link is removed, not what it points to."""
+    dead = f"{LEFTOVER}{_dead()}-0123456789abcdef"
+    (place.inside / dead).mkdir()
+    place.write("../outside/secret")
+    (place.inside / "folder").mkdir()
+    (place.inside / "folder" / dead).symlink_to(place.outside / "secret")
+    workspace.store(("file",), b"x")
+    workspace.store(("folder", "file"), b"x")
+    assert (place.inside / dead).is_dir()
+    assert (place.outside / "secret").exists()
