@@ -186,11 +186,8 @@ ARGV = [
     ("find . -name '*.py'", ("find", ".", "-name", "*.py")),
     ("git --no-pager log -5", ("git", "log", "-n", "5")),
     ("git diff HEAD -- a", ("git", "diff", "HEAD", "--", "a")),
-    ("git stash", ("git", "stash", "push", "--", ":/", ":(top,exclude,icase,glob)**/.clada/**")),
-    (
-        "git stash -m x -- a",
-        ("git", "stash", "push", "-m", "x", "--", "a", ":(top,exclude,icase,glob)**/.clada/**"),
-    ),
+    ("git stash", ("git", "stash", "push")),
+    ("git stash -m x", ("git", "stash", "push", "-m", "x")),
     ("git stash list", ("git", "stash", "list")),
 ]
 
@@ -233,7 +230,6 @@ PATHS = [
     ("git log -L :main:../x", ("../x",)),
     ("git status ../x", ("../x",)),
     ("git ls-files -- ../x", ("../x",)),
-    ("git stash push -- ../x", ("../x",)),
     ("git diff -- ':!a'", ()),
     ("git branch --contains HEAD", ()),
 ]

@@ -334,7 +334,7 @@ def runnable(body: str) -> bool:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(BODIES, min_size=60, max_size=60))
 def test_accepted_bodies_have_the_words_that_bash_gives_them(
     directories: tuple[Path, Path], bodies: list[str]

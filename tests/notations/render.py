@@ -25,7 +25,7 @@ def _csl_operation(fields: dict[str, Any]) -> str:
     if action == "run":
         folder = f" dir={_quoted(fields['dir'])}" if "dir" in fields else ""
         return f"<---RUN{folder}--->\n{_lines(fields['command'])}<---END--->"
-    search = fields.get("search", fields.get("search_start"))
+    search = fields["search" if "search" in fields else "search_start"]
     to = f"<---TO--->\n{_lines(fields['search_end'])}" if "search_end" in fields else ""
     return (
         f'<---SEARCH file={_quoted(fields["path"])} count = "{fields["count"]}"--->\n{_lines(search)}{to}'

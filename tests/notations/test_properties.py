@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.notations import render
 
 import clada
-
-sys.path.insert(0, str(Path(__file__).parent))
-import render
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 CSL_DOCUMENTS = sorted((CORPUS / "csl").glob("*.in"))

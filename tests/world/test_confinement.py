@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -484,23 +485,27 @@ def test_a_sandbox_that_cannot_be_set_up_runs_nothing(
     assert not os.path.exists(place.path("workspace/made"))
 
 
-def test_what_the_machine_offers() -> None:
-    """What is said of the machine agrees with what was found by trying."""
-    offered = confinement.offers()
-    if sys.platform == "linux":
-        assert ("bubblewrap: works" in offered) is confinement.has_bubblewrap()
-        assert offered[1].startswith("Landlock: version") is confinement.has_landlock()
-    assert confinement.chosen("off") == "none"
-    assert confinement.chosen("auto") == confinement.available()
+def test_the_best_layer_that_works() -> None:
+    """Bubblewrap is preferred to Landlock, and Landlock to nothing."""
+    there = {"bubblewrap": confinement.has_bubblewrap(), "landlock": confinement.has_landlock(), "none": True}
+    assert confinement.available() == next(layer for layer, works in there.items() if works)
 
 
-def test_a_sandbox_that_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a sandbox is required and there is none, nothing runs; `auto` goes on without."""
-    monkeypatch.setattr(confinement, "_found", ["none"])
-    assert confinement.chosen("auto") == "none"
-    with pytest.raises(Trouble, match="require") as caught:
-        confinement.chosen("require")
-    assert caught.value.error.type == "command_not_allowed"
+def test_why_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps bubblewrap from working is known, for a person to be told."""
+    monkeypatch.setattr(bubblewrap, "_SANDBOX", ["--no-such-option"])
+    assert bubblewrap.trouble() in {"not installed", "Unknown option --no-such-option"}
+
+
+@layers
+def test_a_host_with_threads(layer: str, place: Place) -> None:
+    """Confinement is the same in a host with threads, which is not forked."""
+    results: list[Result] = []
+    script = "echo x > made; echo x > ../outside/file; cat made ../outside/file"
+    work = threading.Thread(target=lambda: results.append(place.run("sh", "-c", script, layer=layer)))
+    work.start()
+    work.join()
+    assert results[0].lines[-2:] == ["x", "original"]
 
 
 @layers

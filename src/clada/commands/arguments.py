@@ -256,7 +256,6 @@ def _any(_name: str, _row: Program, words: list[str]) -> Iterator[Part]:
 _SYNTAX: dict[str, Callable[[str, Program, list[str]], Iterator[Part]]] = {
     "getopt": _getopt,
     "git": _git,
-    "stash": _git,
     "find": _find,
     "tree": _tree,
     "xxd": _xxd,

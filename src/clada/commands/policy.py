@@ -10,7 +10,7 @@ from clada.commands.programs import ALLOWED, BUILT_IN, Program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from clada.commands.judgements import Judgement
 
@@ -72,7 +72,7 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
         return lacking
     if name in BUILT_IN:
         return BuiltIn(name, _normalised(row, given), operands)
-    argv = _ARGV.get(row.syntax, _in_order)(name, row, given)
+    argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, row, given)
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
 
 
@@ -136,15 +136,3 @@ def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ..
 
 def _in_order(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
     return (*name.split(), *row.always, *(word for part in given for word in part.words))
-
-
-def _stash_argv(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
-    """Name what is put away, so that clada's own directory never is."""
-    options = [word for part in given if part.option for word in part.words]
-    return (*name.split(), *options, "--", *(_operands(given) or (":/",)), *row.closing)
-
-
-_ARGV: dict[str, Callable[[str, Program, list[Given]], tuple[str, ...]]] = {
-    "getopt": _options_first,
-    "stash": _stash_argv,
-}

@@ -39,7 +39,6 @@ class Program(Value):
     refuses: str
     syntax: str = "getopt"
     always: tuple[str, ...] = ()  # options that are passed in front of all others
-    closing: tuple[str, ...] = ()  # operands that are passed behind all others
     operands_need: str = ""  # operands are allowed only beside one of these options
     last_wins: str = ""  # of these options, only the last one given counts
     exit_meanings: Mapping[int, str] = _NO_MEANINGS
@@ -701,6 +700,8 @@ _READERS: dict[str, Program] = {
         """,
         refuses="""
             xxd a b
+            xxd -r
+            xxd -revert
             xxd -r a
             xxd -re a
             xxd -revert a
@@ -923,15 +924,14 @@ _GIT: dict[str, Program] = {
     ),
     "git stash push": Program(
         options="-m --message TEXT; -u --include-untracked; -k --keep-index; -q --quiet",
-        operands="PATHSPEC*",
-        syntax="stash",
-        closing=(":(top,exclude,icase,glob)**/.clada/**",),
+        operands="",
+        syntax="git",
         whole_repository=True,
         passes="""
             git stash
             git stash -u
             git stash push
-            git stash push -u -m 'half done' -- src
+            git stash push -u -m 'half done'
         """,
         refuses="""
             git stash -p
@@ -939,6 +939,8 @@ _GIT: dict[str, Program] = {
             git stash push -up
             git stash push --patch
             git stash push --pat
+            git stash push src
+            git stash push -- src
             git stash push -a
             git stash push --all
             git stash push -S

@@ -62,9 +62,12 @@ class _Run:
 
     def through(self, steps: Sequence[Step]) -> Outcome:
         for step in steps:
-            failed = self._step(step)
-            if failed:
-                return failed
+            try:
+                ended = self._step(step)
+            except Trouble as trouble:
+                return Failed(trouble.error, changes=tuple(self.changes))
+            if ended:
+                return ended
         return Done("ran", self.body, exit_code=0, changes=tuple(self.changes))
 
     def _step(self, step: Step) -> Outcome | None:

@@ -33,7 +33,6 @@ SECRETS = """
     *_TOKEN *_KEY *_SECRET *_PASSWORD *_PASSWD *_CREDENTIALS *_API_KEY *_APIKEY *_PAT TOKEN SECRET PASSWORD
     AWS_* AZURE_* GOOGLE_APPLICATION_CREDENTIALS DATABASE_URL SSH_AUTH_SOCK
 """.split()
-_ADVICE = "install bubblewrap: apt install bubblewrap, dnf install bubblewrap"
 _LISTED = 3  # changed paths that a message names
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
@@ -87,31 +86,6 @@ def _probe() -> Layer:
     if has_bubblewrap():
         return "bubblewrap"
     return "landlock" if has_landlock() else "none"
-
-
-def chosen(sandbox: str) -> Layer:
-    """Return the layer that `--sandbox` (auto, off, require) means here; or raise Trouble."""
-    layer: Layer = "none" if sandbox == "off" else available()
-    if sandbox == "require" and layer == "none":
-        raise Trouble("command_not_allowed", "--sandbox=require: this machine has no sandbox", _ADVICE)
-    return layer
-
-
-def offers() -> list[str]:
-    """Return what this machine offers, layer by layer, for a person to read."""
-    if sys.platform != "linux":
-        return ["no confinement: it needs Linux"]
-    from clada.world import bubblewrap, landlock
-
-    trouble = bubblewrap.trouble()
-    version = landlock.version() if has_landlock() else 0
-    signals = (
-        "" if version >= landlock.SCOPED_SINCE else ", without protection from signals (Linux 6.12 has it)"
-    )
-    return [
-        f"bubblewrap: {trouble} ({_ADVICE})" if trouble else "bubblewrap: works",
-        f"Landlock: version {version}{signals}" if version else "Landlock: not in this kernel",
-    ]
 
 
 def has_bubblewrap() -> bool:

@@ -1,0 +1,188 @@
+"""`clada completion`: scripts that let bash, zsh and fish complete commands, flags and their values."""
+
+from __future__ import annotations
+
+from clada.cli.flags import BY_NAME, COMMANDS, MAIN, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+    from clada.cli.flags import Command, Flag
+
+PLAIN = ("help", "version")
+FILES, FOLDERS = ("FILE",), ("DIR",)  # values that are paths
+
+
+def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print the script of a shell."""
+    if len(arguments) != 1 or arguments[0] not in SCRIPTS:
+        got = f", not {' '.join(arguments)!r}" if arguments else ""
+        raise UsageError(f"completion takes one of {', '.join(SCRIPTS)}{got}")
+    console.write("\n".join(SCRIPTS[arguments[0]]()) + "\n")
+    return 0
+
+
+def _flags(command: Command) -> list[Flag]:
+    return [BY_NAME[name] for name in command.flags]
+
+
+def _words(command: Command) -> str:
+    """Return the flags of a command; those that take a value end in an equals sign."""
+    own = [f"--{flag.name}" + ("" if flag.kind == "switch" else "=") for flag in _flags(command)]
+    return " ".join([*own, *(f"--{name}" for name in PLAIN)])
+
+
+# bash
+
+
+def _bash() -> Iterator[str]:
+    yield "# bash completion for clada: eval \"$(clada completion bash)\""
+    yield from BASH_START
+    for flag in BY_NAME.values():
+        if flag.kind != "switch":
+            yield f"        --{flag.name}) {_bash_value(flag)}; return;;"
+    yield from BASH_MIDDLE
+    for name, command in COMMANDS.items():
+        yield f"        {name}) flags='{_words(command)}' words='{' '.join(command.words)}'"
+        yield f"            files={'1' if command.takes_file else ''};;"
+    yield f"        *) flags='{_words(MAIN)}' words='{' '.join(COMMANDS)}' files=1;;"
+    yield from BASH_END
+
+
+def _bash_value(flag: Flag) -> str:
+    if flag.choices:
+        return f"COMPREPLY=($(compgen -W '{' '.join(flag.choices)}' -- \"$word\"))"
+    if flag.value in FOLDERS:
+        return 'COMPREPLY=($(compgen -d -- "$word"))'
+    if flag.value in FILES:
+        return 'COMPREPLY=($(compgen -f -- "$word"))'
+    return "COMPREPLY=()"
+
+
+BASH_START = """\
+_clada() {
+    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command='' flags words files each
+    # bash takes --flag=value apart at the equals sign
+    if [[ $word == '=' ]]; then
+        word=''
+    elif [[ $before == '=' ]]; then
+        before="${COMP_WORDS[COMP_CWORD-2]}"
+    fi
+    COMPREPLY=()
+    case "$before" in""".split("\n")
+BASH_MIDDLE = """\
+    esac
+    for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if [[ $each != -* ]]; then command="$each"; break; fi
+    done
+    case "$command" in""".split("\n")
+BASH_END = """\
+    esac
+    if [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "$flags" -- "$word"))
+        if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace; fi
+        return
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    if [[ $files ]]; then
+        compopt -o filenames
+        COMPREPLY+=($(compgen -f -- "$word"))
+    fi
+}
+complete -F _clada clada""".split("\n")
+
+
+# zsh
+
+
+def _zsh() -> Iterator[str]:
+    yield "#compdef clada"
+    yield "# zsh completion for clada: eval \"$(clada completion zsh)\", after compinit"
+    yield "_clada() {"
+    yield "    local command=${words[(r)(" + "|".join(COMMANDS) + ")]}"
+    yield "    case $command in"
+    for name, command in COMMANDS.items():
+        yield f"    {name})"
+        yield from _zsh_arguments(command, f"'1:command:({name})'", _zsh_operand(command))
+    yield "    *)"
+    commands = " ".join(f"{name}\\:{_zsh_quoted(command.meaning)}" for name, command in COMMANDS.items())
+    both = f"'1: :{{_alternative \"commands:command:(({commands}))\" \"files:document:_files\"}}'"
+    yield from _zsh_arguments(MAIN, both, None)
+    yield "    esac"
+    yield "}"
+    yield "compdef _clada clada"
+
+
+def _zsh_arguments(command: Command, first: str, second: str | None) -> Iterator[str]:
+    yield "        _arguments \\"
+    for flag in _flags(command):
+        yield f"            {_zsh_flag(flag)} \\"
+    yield "            '--help[show help]' '--version[show the version]' \\"
+    yield f"            {first}" + (f" {second}" if second else "")
+    yield "        ;;"
+
+
+def _zsh_flag(flag: Flag) -> str:
+    meaning = flag.meaning.replace("'", "'\\''").replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+    repeated = "*" if flag.kind == "list" else ""
+    if flag.kind == "switch":
+        return f"'--{flag.name}[{meaning}]'"
+    action = f"({' '.join(flag.choices)})" if flag.choices else ""
+    action = {"DIR": "_files -/", "FILE": "_files"}.get(flag.value, action)
+    return f"'{repeated}--{flag.name}=[{meaning}]:{flag.value or 'which'}:{action}'"
+
+
+def _zsh_operand(command: Command) -> str | None:
+    if command.takes_file:
+        return "'2:document:_files'"
+    return f"'2:which:({' '.join(command.words)})'" if command.words else None
+
+
+def _zsh_quoted(text: str) -> str:
+    """Return a text for a list of descriptions, inside two levels of quotes."""
+    kept = text.replace("'", "").replace('"', "").replace(":", "\\:")
+    return "".join(f"\\{char}" if char in " ();" else char for char in kept)
+
+
+# fish
+
+
+def _fish() -> Iterator[str]:
+    yield "# fish completion for clada: clada completion fish | source"
+    yield "complete -c clada -e"
+    none = f"not __fish_seen_subcommand_from {' '.join(COMMANDS)}"
+    for name, command in COMMANDS.items():
+        yield f"complete -c clada -n '{none}' -a {name} -d {_fish_quoted(command.meaning)}"
+    yield from _fish_flags(MAIN, none)
+    for name, command in COMMANDS.items():
+        seen = f"__fish_seen_subcommand_from {name}"
+        if not command.takes_file:
+            yield f"complete -c clada -n '{seen}' -f"
+        if command.words:
+            yield f"complete -c clada -n '{seen}' -f -a '{' '.join(command.words)}'"
+        yield from _fish_flags(command, seen)
+    yield "complete -c clada -s h -l help -d 'show help'"
+    yield "complete -c clada -s V -l version -d 'show the version'"
+
+
+def _fish_flags(command: Command, condition: str) -> Iterator[str]:
+    for flag in _flags(command):
+        start = f"complete -c clada -n '{condition}' -l {flag.name} -d {_fish_quoted(flag.meaning)}"
+        if flag.kind == "switch":
+            yield start
+        elif flag.choices:
+            yield f"{start} -x -a '{' '.join(flag.choices)}'"
+        elif flag.value in FOLDERS:
+            yield f"{start} -x -a '(__fish_complete_directories)'"
+        else:
+            yield f"{start} -{'r' if flag.value in FILES else 'x'}"
+
+
+def _fish_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+SCRIPTS = {"bash": _bash, "zsh": _zsh, "fish": _fish}

@@ -1,0 +1,82 @@
+"""Golden cases, through the real command line: a folder a behaviour, compared byte by byte.
+
+tests/cases/<behaviour>/ holds
+  document   what comes in on standard input
+  args       arguments, one a line; --no-git always comes before them (may be missing)
+  before/    the workspace before (may be missing: it is empty then)
+  after/     the workspace after (may be missing: nothing has changed then); files and links, with their modes
+  stdout     what is printed; durations count as 0
+  stderr     the same (may be missing: nothing is then)
+  exit       the exit code
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).parent / "cases"
+NAMES = sorted(folder.name for folder in CASES.iterdir() if folder.is_dir())
+DURATION = re.compile(rb'("duration": )[0-9.e-]+')
+
+
+def test_there_are_cases() -> None:
+    """A runner that finds nothing would be content with anything."""
+    assert len(NAMES) >= 40
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case(name: str, tmp_path: Path) -> None:
+    """The command line does what the folder says, no more and no less."""
+    case, workspace = CASES / name, tmp_path / "workspace"
+    if (case / "before").exists():
+        shutil.copytree(case / "before", workspace, symlinks=True)
+    else:
+        workspace.mkdir()
+    done = _run(case, workspace, tmp_path)
+    assert _text(done.stdout) == _text(_read(case / "stdout"))
+    assert _text(done.stderr) == _text(_read(case / "stderr"))
+    assert done.returncode == int(_read(case / "exit"))
+    after = case / "after" if (case / "after").exists() else case / "before"
+    assert _tree(workspace) == _tree(after)
+
+
+def _run(case: Path, workspace: Path, home: Path) -> subprocess.CompletedProcess[bytes]:
+    arguments = _read(case / "args").decode().splitlines()
+    return subprocess.run(
+        [sys.executable, "-m", "clada", "--no-git", *arguments],
+        input=_read(case / "document"),
+        cwd=workspace,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home)},
+    )
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _text(data: bytes) -> str:
+    """Return output so that a difference shows well and no byte gets lost."""
+    return DURATION.sub(rb"\g<1>0", data).decode(errors="surrogateescape")
+
+
+def _tree(top: Path) -> dict[str, tuple[bytes | str, bool]]:
+    """Return files with content, links with target, and whether a file can be executed: what git keeps."""
+    return {
+        str(path.relative_to(top)): (_content(path), bool(path.lstat().st_mode & stat.S_IXUSR))
+        for path in top.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
+
+
+def _content(path: Path) -> bytes | str:
+    return str(path.readlink()) if path.is_symlink() else path.read_bytes()
