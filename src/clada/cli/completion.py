@@ -39,7 +39,7 @@ def _words(command: Command) -> str:
 
 
 def _bash() -> Iterator[str]:
-    yield "# bash completion for clada: eval \"$(clada completion bash)\""
+    yield '# bash completion for clada: eval "$(clada completion bash)"'
     yield from BASH_START
     for flag in BY_NAME.values():
         if flag.kind != "switch":
@@ -100,7 +100,7 @@ complete -F _clada clada""".split("\n")
 
 def _zsh() -> Iterator[str]:
     yield "#compdef clada"
-    yield "# zsh completion for clada: eval \"$(clada completion zsh)\", after compinit"
+    yield '# zsh completion for clada: eval "$(clada completion zsh)", after compinit'
     yield "_clada() {"
     yield "    local command=${words[(r)(" + "|".join(COMMANDS) + ")]}"
     yield "    case $command in"
@@ -109,7 +109,7 @@ def _zsh() -> Iterator[str]:
         yield from _zsh_arguments(command, f"'1:command:({name})'", _zsh_operand(command))
     yield "    *)"
     commands = " ".join(f"{name}\\:{_zsh_quoted(command.meaning)}" for name, command in COMMANDS.items())
-    both = f"'1: :{{_alternative \"commands:command:(({commands}))\" \"files:document:_files\"}}'"
+    both = f'\'1: :{{_alternative "commands:command:(({commands}))" "files:document:_files"}}\''
     yield from _zsh_arguments(MAIN, both, None)
     yield "    esac"
     yield "}"

@@ -52,9 +52,7 @@ def parsed(options: dict[str, Any], text: bytes) -> Plan:
     )
 
 
-def perform(
-    plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Stop | None = None
-) -> Report:
+def perform(plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Stop | None = None) -> Report:
     """Execute a plan with the options of a command line."""
     from clada.pipeline import execute
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import COMMANDS, FLAGS
+from clada.cli.flags import BY_NAME, COMMANDS, FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,48 +16,76 @@ usage: clada [FILE] [flags]      carry out what the answer of an LLM asks for
        clada plan FILE           look first: touches nothing
 Try clada --help."""
 
-EXAMPLES = """\
-Examples:
-  llm "add a test" | clada             carry out an answer
-  clada plan answer.md                 look at the diff first
-  clada --confirm answer.md            look at it, then say yes or no
-  clada prompt csl                     what to tell the LLM
-  clada approvals add "npm test"       let it run the tests
-  clada undo                           take back what the last run changed
+ABOUT = """\
+Reads the text an LLM wrote, from FILE or standard input, finds the operations
+in it and carries them out in the workspace: writes, edits, moves and removes
+files, runs allowed commands, and records the work in git."""
 
+EXAMPLES = (
+    ('llm "add a test" | clada', "carry out an answer"),
+    ("clada plan answer.md", "look at the diff first"),
+    ("clada --confirm answer.md", "look at it, then say yes or no"),
+    ("clada prompt csl", "what to tell the LLM"),
+    ('clada approvals add "npm test"', "let it run the tests"),
+    ("clada undo", "take back what the last run changed"),
+)
+
+EXIT_CODES = """\
 Exit code: 0 all succeeded, or nothing to do; 1 something failed; 2 the command
-line is wrong; 130 or 143 interrupted."""
+line is wrong; 130 or 143 interrupted.
+Defaults can be set in ~/.config/clada/config.toml and, as far as they are
+harmless, in .clada/config.toml of the workspace: timeout = "1m"."""
 
+WIDTH = 80
 FLAG_WIDTH = 26
+EXAMPLE_WIDTH = 34
 
 
 def command_help(command: str | None) -> str:
     """Return the help of a command, or of all."""
-    if command is None:
-        return "\n".join(_all()) + "\n"
-    arguments, meaning = COMMANDS[command]
-    return f"usage: clada {command} {arguments}".rstrip() + f"\n\n{meaning[0].upper()}{meaning[1:]}.\n"
+    return "\n".join(_all() if command is None else _one(command)) + "\n"
 
 
 def _all() -> Iterator[str]:
     yield "usage: clada [FILE] [flags]"
     yield "       clada COMMAND …"
-    yield ""
-    yield "Reads the text an LLM wrote, from FILE or standard input, finds the operations in"
-    yield "it and carries them out in the workspace: writes, edits, moves and removes files,"
-    yield "runs allowed commands, and records the work in git."
-    yield ""
-    yield "Commands:"
-    for name, (arguments, meaning) in COMMANDS.items():
-        yield from _row(f"{name} {arguments}".rstrip(), meaning)
+    yield f"\n{ABOUT}"
+    yield "\nCommands (each has its own --help):"
+    for name, command in COMMANDS.items():
+        yield from _row(f"{name} {command.arguments}".rstrip(), command.meaning)
     for group in dict.fromkeys(flag.group for flag in FLAGS):
-        yield ""
-        yield f"{group}:"
+        yield f"\n{group}:"
         for flag in FLAGS:
             if flag.group == group:
                 yield from _row(synopsis(flag), explained(flag))
-    yield ""
-    yield EXAMPLES
+    yield "\nDurations: 500ms, 30s, 5m, 1h. Sizes: B, KB, MB, GB."
+    yield "\nExamples:"
+    yield from _examples(EXAMPLES)
+    yield f"\n{EXIT_CODES}"
+
+
+def _one(name: str) -> Iterator[str]:
+    command = COMMANDS[name]
+    flags = " [flags]" if command.flags else ""
+    yield f"usage: clada {name} {command.arguments}".rstrip() + flags
+    yield f"\n{command.meaning[0].upper()}{command.meaning[1:]}."
+    if command.flags:
+        yield "\nFlags:"
+        for flag in map(BY_NAME.__getitem__, command.flags):
+            yield from _row(synopsis(flag), explained(flag))
+    if command.examples:
+        yield "\nExamples:"
+        yield from _examples(command.examples)
+
+
+def _examples(examples: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    width = max(EXAMPLE_WIDTH, *(len(line) + 2 for line, _ in examples))
+    for line, meaning in examples:
+        if len(line) + 2 > width or 2 + width + len(meaning) > WIDTH:
+            yield f"  {line}"
+            yield f"      {meaning}"
+        else:
+            yield f"  {line.ljust(width)}{meaning}"
 
 
 def synopsis(flag: Flag) -> str:
@@ -89,7 +117,7 @@ def shown_default(flag: Flag) -> str:
 def _row(name: str, meaning: str) -> Iterator[str]:
     from textwrap import wrap
 
-    lines = wrap(meaning, 79 - FLAG_WIDTH - 2)
+    lines = wrap(meaning, WIDTH - 1 - FLAG_WIDTH, break_on_hyphens=False)
     if len(name) + 4 > FLAG_WIDTH:
         yield f"  {name}"
         name = ""

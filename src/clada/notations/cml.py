@@ -107,7 +107,7 @@ class _Reading:
     def _read_element(self, start: int) -> int:
         node = self._parse(start, _element_end(self.data, start))
         self._add(node)
-        beside = _SAME_LINE.match(self.data, node.end)
+        beside = self.data[node.end : node.end + 1] != b"\n" and _SAME_LINE.match(self.data, node.end)
         if beside:
             line, name = self.lines.line(node.end), beside.group(1).decode()
             self.notes.append(f"Line {line}: <{name}> is not at the start of a line: ignored")
@@ -196,9 +196,8 @@ def _element_end(data: bytes, at: int) -> int | None:
         tag = _TAG.match(data, at)
         if not tag:
             return None
-        is_closing = data[at + 1] == SLASH
-        at = tag.end()
-        if is_closing:
+        start, at = at, tag.end()
+        if data[start + 1] == SLASH:
             depth -= 1
         elif data[at - 2] != SLASH:
             depth += 1
@@ -218,6 +217,8 @@ def _opaque_end(data: bytes, at: int) -> int | None:
 
 class _Node:
     """An element: its text outside of CDATA, and its CDATA sections, if it has any."""
+
+    __slots__ = ("attributes", "children", "end", "markup", "name", "plain", "sections", "start")
 
     def __init__(self, name: str, attributes: dict[str, str], start: int) -> None:
         self.name, self.attributes, self.start = name, attributes, start
@@ -440,10 +441,8 @@ def _take_content(
     if complaint:
         complaints.append((name, f"{complaint}: put the content into <![CDATA[…]]>"))
         return
-    if node.sections:
-        text = "".join("".join(section).replace("]]&gt;", "]]>") for section in node.sections)
-    else:
-        text = node.text
+    sections = ["".join(section).replace("]]&gt;", "]]>") for section in node.sections]
+    text = "".join(sections) if sections else node.text
     fields[name] = text.strip(BLANKS) if strip else text
 
 
@@ -453,7 +452,7 @@ def _content_complaint(node: _Node, *, strip: bool) -> str | None:
     if node.markup:
         return f"There is {node.markup} in the content of <{node.name}>"
     if node.sections:
-        beside = node.text.strip(BLANKS)
+        beside = node.plain and node.text.strip(BLANKS)
         return f"Text beside CDATA in <{node.name}>" if beside else None
     text = node.text.strip(BLANKS) if strip else node.text
     return f"Multi-line content in <{node.name}>" if "\n" in text else None

@@ -381,13 +381,9 @@ def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list
 def read_attributes(text: str, end_delimiter: str = END) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
     head, _, tail = text.partition('"')
-    if (
-        head[1:-1].isalnum()
-        and head[0] + head[-1] == " ="
-        and tail.find('"') == len(tail) - 1
-        and "\\" not in tail
-    ):
-        return {head[1:-1]: tail[:-1]}  # one plain attribute: the usual case
+    key, value = head[1:-1], tail[:-1]
+    if key.isalnum() and head[0] + head[-1] + tail[-1:] == ' ="' and '"' not in value and "\\" not in value:
+        return {key: value}  # one plain attribute: the usual case
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:

@@ -14,6 +14,7 @@ def lookalike(data: bytes, start_delimiter: str) -> Problem | None:
         rb"^[ \t>*`\-]+" + mark + rb"(?:WRITE|RUN|SEARCH|TASKS)\b": "a marker must start at the first column",
         rb"^[ \t>*`\-]*+&lt;(?:tasks|edit|write|move|remove|run)\b": "an element is written with < and >",
         rb"^[ \t]*+```[ \t]*\n\s*+[\[{][^`]{0,200}\"tasks\"\s*:": "a block of JSON must be tagged ```json",
+        rb"^[ \t]*+[\[{][ \t\[{]*+\"tasks\"[ \t]*:": "JSON in prose must be in a block tagged ```json",
     }
     found = [
         (match.start(), advice)

@@ -1,0 +1,6 @@
+let a = 1;
+let b = 3;
+
+function add() {
+  return a + b;
+}

@@ -1,0 +1,6 @@
+const a = 100;
+const b = a;
+
+function add() {
+  return b;
+}
