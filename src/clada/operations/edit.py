@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.problems import Error, Trouble
+from clada.world.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
         changes: tuple[Change, ...] = ()
     else:
         world.files.hold(parts, edited)
-        changes = (Change(path, "edited"),)
+        changes = (Change(written(parts), "edited"),)
     return Done("edited", path, count=found.count, lines=_lines(text, found), changes=changes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.world import tree
+from clada.world.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
     """Move or rename."""
     source, target = fields["from"], fields["to"]
     files = world.files
-    tree.move(files, files.locate(source), files.locate(target), into=target.endswith(("/", "\\")))
-    arrow = f"{source} -> {target}"
-    return Done("moved", arrow, changes=(Change(source, "removed"), Change(target, "moved")))
+    old = files.locate(source)
+    new = tree.move(files, old, files.locate(target), into=target.endswith(("/", "\\")))
+    changes = (Change(written(old), "removed"), Change(written(new), "moved"))
+    return Done("moved", f"{source} -> {target}", changes=changes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.world import tree
+from clada.world.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,5 +17,6 @@ if TYPE_CHECKING:
 def apply(world: World, fields: Mapping[str, Any]) -> Done:
     """Remove, never following a link."""
     path = fields["path"]
-    tree.remove(world.files, world.files.locate(path))
-    return Done("removed", path, changes=(Change(path, "removed"),))
+    parts = world.files.locate(path)
+    tree.remove(world.files, parts)
+    return Done("removed", path, changes=(Change(written(parts), "removed"),))

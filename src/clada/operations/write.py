@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.problems import Trouble
+from clada.world.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
     parts = world.files.locate(path)
     data = _content(fields["content"], final_newline=world.settings.final_newline)
     how = _append(world.files, parts, data) if fields["append"] else _overwrite(world.files, parts, data)
-    changes = () if how == "unchanged" else (Change(path, how),)
+    changes = () if how == "unchanged" else (Change(written(parts), how),)
     return Done(how, path, bytes=len(data), changes=changes)
 
 

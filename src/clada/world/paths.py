@@ -36,6 +36,11 @@ def locate_inside(path: str, root: str) -> Parts | None:
     return None if parts[:1] == (OUTSIDE,) else parts
 
 
+def written(parts: Parts) -> str:
+    """Return the path of these parts, as reports write it."""
+    return "/" + "/".join(parts[1:]) if parts[:1] == (OUTSIDE,) else "/".join(parts) or "."
+
+
 def protect(parts: Parts) -> None:
     """Refuse git's and clada's own directories, at any depth and in any letter case."""
     for part in parts:

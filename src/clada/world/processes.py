@@ -77,16 +77,17 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     deadline = None if timeout is None else time.monotonic() + timeout
     program = find_program(argv[0], _path(environment) if supervised else SYSTEM_PATH)
     frame = _confined(confinement, environment) if confinement else Unconfined(environment)
-    source, sink = os.pipe()
-    output = Output(source, max_output, emit, truncated)
     try:
-        order = Order(
-            program, argv, frame.environment, directory, sink, seconds=None if supervised else timeout
-        )
-        child = _launch(order, frame, supervised)
-        cut = _follow_to_the_end(child, output, deadline, stop)
+        source, sink = os.pipe()
+        output = Output(source, max_output, emit, truncated)
+        seconds = None if supervised else timeout
+        order = Order(program, argv, frame.environment, directory, sink, seconds=seconds)
+        try:
+            child = _launch(order, frame, supervised)
+            cut = _follow_to_the_end(child, output, deadline, stop)
+        finally:
+            output.close()
     finally:
-        output.close()
         changed = frame.end()
     ended = Ended(child.exit_code(output.tail), cut == "timed out", cut == "cancelled", output.truncated)
     return _judged(ended, confinement, changed, output.tail) if confinement else ended
