@@ -8,6 +8,8 @@ tests/cases/<behaviour>/ holds
   stdout     what is printed; durations count as 0
   stderr     the same (may be missing: nothing is then)
   exit       the exit code
+
+After a change that is meant, `python tests/test_cases.py` writes down what happens now; `git diff` shows it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,11 +39,7 @@ def test_there_are_cases() -> None:
 def test_case(name: str, tmp_path: Path) -> None:
     """The command line does what the folder says, no more and no less."""
     case, workspace = CASES / name, tmp_path / "workspace"
-    if (case / "before").exists():
-        shutil.copytree(case / "before", workspace, symlinks=True)
-    else:
-        workspace.mkdir()
-    done = _run(case, workspace, tmp_path)
+    done = _run(case, workspace)
     assert _text(done.stdout) == _text(_read(case / "stdout"))
     assert _text(done.stderr) == _text(_read(case / "stderr"))
     assert done.returncode == int(_read(case / "exit"))
@@ -48,7 +47,12 @@ def test_case(name: str, tmp_path: Path) -> None:
     assert _tree(workspace) == _tree(after)
 
 
-def _run(case: Path, workspace: Path, home: Path) -> subprocess.CompletedProcess[bytes]:
+def _run(case: Path, workspace: Path) -> subprocess.CompletedProcess[bytes]:
+    if (case / "before").exists():
+        shutil.copytree(case / "before", workspace, symlinks=True)
+    else:
+        workspace.mkdir()
+    home = str(workspace.parent)
     arguments = _read(case / "args").decode().splitlines()
     return subprocess.run(
         [sys.executable, "-m", "clada", "--no-git", *arguments],
@@ -56,7 +60,7 @@ def _run(case: Path, workspace: Path, home: Path) -> subprocess.CompletedProcess
         cwd=workspace,
         capture_output=True,
         check=False,
-        env={**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home)},
+        env={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home},
     )
 
 
@@ -80,3 +84,21 @@ def _tree(top: Path) -> dict[str, tuple[bytes | str, bool]]:
 
 def _content(path: Path) -> bytes | str:
     return str(path.readlink()) if path.is_symlink() else path.read_bytes()
+
+
+def _accept(case: Path, workspace: Path) -> None:
+    done = _run(case, workspace)
+    (case / "stdout").write_bytes(DURATION.sub(rb"\g<1>0", done.stdout))
+    (case / "stderr").write_bytes(done.stderr)
+    (case / "exit").write_text(f"{done.returncode}\n")
+    if not done.stderr:
+        (case / "stderr").unlink()
+    shutil.rmtree(case / "after", ignore_errors=True)
+    if _tree(workspace) != _tree(case / "before"):
+        shutil.copytree(workspace, case / "after", symlinks=True)
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or NAMES:
+        with tempfile.TemporaryDirectory() as temporary:
+            _accept(CASES / chosen, Path(temporary) / "workspace")

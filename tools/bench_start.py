@@ -38,7 +38,7 @@ def installed() -> tuple[str, str]:
 
 
 def _pip(python: Path, *arguments: str) -> None:
-    command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
+    command = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
 

@@ -64,7 +64,8 @@ def _bash_value(flag: Flag) -> str:
 
 BASH_START = """\
 _clada() {
-    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command='' flags words files each
+    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
+    local command='' flags words files each
     # bash takes --flag=value apart at the equals sign
     if [[ $word == '=' ]]; then
         word=''

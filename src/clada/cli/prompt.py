@@ -1,4 +1,4 @@
-"""`clada prompt`: the instructions by which an LLM can write a notation, made from the parser's own tables."""
+"""`clada prompt`: instructions by which an LLM can write a notation, made from the parser's own tables."""
 
 from __future__ import annotations
 

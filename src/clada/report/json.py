@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from clada.problems import Error
 
 SCHEMA = "clada.report/1"
+PATHS = ("write", "edit", "remove")  # operations whose target is one path
 
 
 def summary(report: Report) -> str:
@@ -30,19 +31,21 @@ def to_dict(report: Report) -> dict[str, Any]:
         "interrupted": report.interrupted,
         "fatal": _error(report.fatal),
         "error": _error(report.error),
+        "tasks": len(tasks),
         "succeeded": sum(task.status == "success" for task in tasks),
         "failed": sum(task.status == "error" for task in tasks) + bool(report.fatal),
         "skipped": sum(task.status == "skipped" for task in tasks),
-        "blocks": [_block(block) for block in report.blocks],
-        "commits": dict(report.commits),
+        "blocks": [_block(block, report) for block in report.blocks],
+        "commits": {"pre": report.commits.get("pre"), "post": report.commits.get("post")},
         "notes": list(report.notes),
     }
 
 
-def _block(block: BlockReport) -> dict[str, Any]:
+def _block(block: BlockReport, report: Report) -> dict[str, Any]:
     return {
         "index": block.index,
-        "status": block.status,
+        "label": block.label,
+        "status": "success" if all(map(report.fine, block.tasks)) else "failed",
         "implicit": block.implicit,
         "tasks": [_task(task) for task in block.tasks],
     }
@@ -55,7 +58,8 @@ def _task(task: Task) -> dict[str, Any]:
         "label": task.label,
         "operation": task.operation,
         "line": task.line,
-        "path": task.target,
+        "target": task.target,
+        "path": task.target if task.operation in PATHS and task.target else None,
         "status": task.status,
         "result": outcome.get("how"),
         "reason": outcome.get("reason"),

@@ -34,15 +34,16 @@ def _result(report: Report) -> Iterator[str]:
         f'failed="{number["error"]}"{skipped}>'
     )
     for block in report.blocks:
-        yield from _block(block)
+        yield from _block(block, report)
     if report.error:
         yield from _error(report.error, "  ")
     yield "</result>"
 
 
-def _block(block: BlockReport) -> Iterator[str]:
+def _block(block: BlockReport, report: Report) -> Iterator[str]:
     failed = [task for task in block.tasks if task.status == "error"]
-    opening = f'  <block index="{block.index}" status="{block.status}" tasks="{len(block.tasks)}"'
+    status = "success" if all(map(report.fine, block.tasks)) else "failed"
+    opening = f'  <block index="{block.index}" status="{status}" tasks="{len(block.tasks)}"'
     if not failed:
         yield f"{opening}/>"
         return

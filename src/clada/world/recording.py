@@ -13,7 +13,7 @@ from clada.world.repository import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Self
 
     from clada.world.git import Git
@@ -90,7 +90,7 @@ class Recording:
             if found.overlaid:
                 commits.keep_staged(git, self._author)
                 self._note([f"What was staged and then changed again is kept at {commits.KEPT_STAGED}"])
-            before, pre = self._commit(git, [*found.changed, *found.untracked], "pre")
+            before, pre = self._commit(git, (*found.changed, *found.untracked), "pre")
         self._note_nested(found)
         self.commits = (pre or None, None)
         begun = self._run.but(when=commits.timestamp(), before=before, pre=pre)
@@ -114,34 +114,39 @@ class Recording:
 
     def _recorded(self, run: history.Run) -> history.Run:
         """Make the commit after the run, and return the run as it goes into the history."""
-        touched = None if self.touched is None else [os.fsdecode(name) for name in self.touched]
-        outside = [name for name in touched or () if name.startswith("/")]  # by --allow-escape
-        names = (
-            None
-            if touched is None
-            else [self._repository.prefix + name for name in touched if name not in outside]
-        )
-        if names is not None and not names:
-            return run.but(after=run.before, unrecorded=tuple(outside))
+        names, outside = self._names()
+        if names == []:
+            return run.but(after=run.before, unrecorded=outside)
         check(self._repository)
         git = hardened_git(self._repository)
-        paths, unrecorded = self._changed(git, names)
-        after, post = self._commit(git, paths, "post")
+        known = None if names is None else staging.touched(git, names)
+        if known is None:
+            (after, post), unrecorded = self._scanned(git, names or [])
+        else:
+            after, post = self._commit(git, known.paths, "post") if known.paths else (run.before, "")
+            unrecorded = known.ignored
         self.commits = (self.commits[0], post or None)
         return run.but(after=after, post=post, unrecorded=(*unrecorded, *outside))
 
-    def _changed(self, git: Git, names: list[str] | None) -> tuple[list[str], tuple[str, ...]]:
-        """Return what there is to stage, and what was touched and cannot be recorded."""
-        known = staging.touched(git, names) if names is not None else None
-        if known is not None:
-            return list(known.paths), known.ignored
+    def _names(self) -> tuple[list[str] | None, tuple[str, ...]]:
+        """Return what was touched, below the repository's root; and what lies elsewhere, by --allow-escape."""
+        if self.touched is None:
+            return None, ()
+        names = [os.fsdecode(name) for name in self.touched]
+        inside = [self._repository.prefix + name for name in names if not name.startswith("/")]
+        return inside, tuple(name for name in names if name.startswith("/"))
+
+    def _scanned(self, git: Git, names: list[str]) -> tuple[tuple[str, str], tuple[str, ...]]:
+        """Commit what a look at the whole tree finds; return also what was touched in other repositories."""
         found = staging.scan(git, self._repository.prefix)
         staging.refuse_unmerged(git, found, self._repository.prefix)
         self._note_nested(found)
-        paths = [*found.changed, *found.untracked]
-        return paths, tuple(name for name in names or () if name.startswith(found.nested))
+        nested = tuple(name for name in names if name.startswith(found.nested))
+        if found.clean:
+            return (found.head, ""), nested
+        return self._commit(git, (*found.changed, *found.untracked), "post"), nested
 
-    def _commit(self, git: Git, paths: list[str], kind: str) -> tuple[str, str]:
+    def _commit(self, git: Git, paths: Sequence[str], kind: str) -> tuple[str, str]:
         staging.stage(git, paths)
         subject = f"[clada:{kind}] {commits.timestamp()}"
         return commits.commit_index(git, self._repository.prefix, subject, self._author)

@@ -1,0 +1,189 @@
+"""How git is started: nothing can block it, it leaves nothing behind, and it costs little."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.world import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.world.repository.conftest import Repo
+
+SHELL = "/bin/sh"
+
+
+def sh(script: str, given: bytes = b"") -> git.Answer:
+    """Run a script the way git is run."""
+    return git.run([SHELL, "-c", script], {"PATH": os.defpath}, given)
+
+
+def test_input_output_errors_and_exit_code() -> None:
+    """Each is its own."""
+    assert sh("cat; echo wrong >&2; exit 3", b"given\0bytes\xff") == git.Answer(
+        3, b"given\0bytes\xff", b"wrong\n"
+    )
+
+
+@pytest.mark.parametrize("script", ["cat; cat /dev/zero | head -c 3000000 >&2", "exit 0", "head -c 10"])
+def test_megabytes_in_any_direction_do_not_block(script: str) -> None:
+    """Also where the program does not read its input, or writes to both outputs at once."""
+    answer = sh(script, b"x" * 3_000_000)
+    assert (answer.code, len(answer.output)) in {(0, 3_000_000), (0, 0), (0, 10)}
+
+
+def test_a_grandchild_that_holds_the_output_is_not_waited_for() -> None:
+    """The call ends when the program does."""
+    start = time.monotonic()
+    answer = sh("sleep 5 & echo $!")
+    os.kill(int(answer.output), signal.SIGKILL)
+    assert time.monotonic() - start < 5
+
+
+def test_a_signal_is_told_by_the_exit_code() -> None:
+    """As subprocess has it."""
+    assert sh("kill -9 $$").code == -9
+
+
+def test_programs_get_sigpipe_back() -> None:
+    """Python ignores it, and a child would inherit that."""
+    ignored = int(sh("grep SigIgn /proc/self/status").output.split()[1], 16)
+    assert not ignored & (1 << (signal.SIGPIPE - 1))
+
+
+def test_no_handle_of_the_host_is_passed_on() -> None:
+    """And none of ours is left open."""
+    before = os.listdir("/proc/self/fd")
+    with open("/dev/null") as mine:
+        listed = sh("ls /proc/self/fd").output.split()
+        assert str(mine.fileno()).encode() not in listed or mine.fileno() == 3  # 3 is what ls itself opens
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_no_child_is_left() -> None:
+    """It is waited for, and only it."""
+    with subprocess.Popen(["sleep", "30"]) as other:
+        sh("true")
+        assert other.poll() is None
+        other.kill()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+INTERRUPTED = """
+import os, signal, subprocess, sys, threading, time
+from clada.world import git
+from clada.world.repository import find
+root, moment = sys.argv[1], sys.argv[2]
+whole = git.run
+def slow(argv, variables, given=b""):
+    global moment
+    if moment in argv:
+        moment = None
+        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        whole(["/bin/sleep", "0.2"], variables)
+    return whole(argv, variables, given)
+try:
+    with find(root).recorded() as record:
+        open(os.path.join(root, "by-clada.txt"), "w").close()
+        record.touched = {"by-clada.txt"}
+        git.run = slow
+except KeyboardInterrupt:
+    print("interrupted", record.commits, record.error)
+"""
+
+
+@pytest.mark.parametrize("moment", ["update-index", "write-tree", "commit-tree", "update-ref"])
+def test_an_interrupt_during_the_last_commit_does_not_cost_it(repo: Repo, moment: str) -> None:
+    """The first one: the commit is made, then the interrupt goes on its way."""
+    repo.commit(a="1")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, repo.root, moment], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("interrupted"), done.stderr
+    assert repo.names() == ["by-clada.txt"]
+    assert repo.status() == []
+    assert not list((repo.root / ".git").glob("*.lock"))
+
+
+def test_ctrl_c_on_a_terminal_does_not_reach_git() -> None:
+    """It is in a process group of its own."""
+    group = int(git.run([SHELL, "-c", "ps -o pgid= -p $$"], {"PATH": os.defpath}).output)
+    assert group != os.getpgrp()
+
+
+def test_what_recording_loads_is_light(repo: Repo) -> None:
+    """Start-up is a feature: none of the heavy modules is needed to record a run."""
+    repo.write("a")
+    script = """
+import sys
+before = set(sys.modules)
+from clada.world.repository import find
+with find(sys.argv[1]).recorded() as record:
+    open(sys.argv[1] + "/b", "w").close()
+    record.touched = {"b"}
+heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json tempfile shutil"
+print(sorted((set(sys.modules) - before) & set(heavy.split() + ["filelock"])), record.error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script, repo.root],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "src"},
+        cwd=os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))),
+    )  # fmt: skip
+    assert done.stdout == "[] None\n", done.stderr
+
+
+def test_a_run_takes_few_processes(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One to see that nothing is to be done; five for a commit; and one that asks what is ignored."""
+    calls: list[str] = []
+    whole = git.run
+
+    def counted(argv: list[str], variables: dict[str, str], given: bytes = b"") -> git.Answer:
+        calls.append(argv[argv.index("-C") + 2])
+        return whole(argv, variables, given)
+
+    repo.commit(a="1")
+    monkeypatch.setattr(git, "run", counted)
+    repo.write("a", "2")
+    with repo.found().recorded():
+        pass
+    assert calls == "status update-index cat-file write-tree commit-tree update-ref status".split()
+    calls.clear()
+    with repo.found().recorded() as record:
+        record.touched = set()
+    assert calls == ["status"]
+    calls.clear()
+    with repo.found().recorded() as record:
+        repo.write("b")
+        record.touched = {"b"}
+    assert calls[1:] == [
+        "check-ignore",
+        "update-index",
+        "cat-file",
+        "write-tree",
+        "commit-tree",
+        "update-ref",
+    ]
+
+
+def test_names_are_shown_without_what_a_terminal_would_act_on() -> None:
+    """Control characters, C1, bidi marks, lone surrogates, line separators."""
+    assert git.shown("a b\x1b[2J\x9b\u202e\udcff\u2028é\n") == r"a b\x1b[2J\x9b\u202e\udcff\u2028é\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [("/usr/bin", True), ("", False), (".", False), ("bin", False), ("{root}", False), ("{root}/bin", False)],
+)
+def test_path_entries_that_programs_may_be_found_in(tmp_path: Path, path: str, kept: bool) -> None:
+    """Absolute ones, outside the work tree."""
+    entry = path.format(root=tmp_path)
+    assert (git.environment({"PATH": entry}, str(tmp_path))["PATH"] == entry) == (kept or entry == "")
