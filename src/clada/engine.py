@@ -23,8 +23,6 @@ from clada.problems import Error, Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from clada.operations import World
 
 EARLIER = "earlier task failed"
@@ -34,60 +32,69 @@ SEARCH_NOT_FOUND = ("1.0", "1.0.0")
 
 
 class Engine:
-    """One run through a plan. Outcomes of edits wait until what they changed is on disk."""
+    """One run through a plan.
+
+    Edits of one file in a row are held in memory. Their tasks wait, and end when the file is written: before
+    anything else could look at it. So no edit is called a success that did not reach the disk.
+    """
 
     def __init__(self, plan: Plan, world: World) -> None:
         self.plan, self.world, self.emit = plan, world, world.emit
         self._index = 0  # of the next task, through the document
-        self._waiting: list[Task] = []
-        self._settled: list[Task] = []
+        self._waiting: list[tuple[int, Task]] = []
+        self._ended: list[list[Task]] = [[] for _ in plan.blocks]
+        self._failed: set[int] = set()  # blocks
 
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
-        return tuple(self._block(number, block) for number, block in enumerate(self.plan.blocks))
-
-    def _block(self, number: int, block: Block) -> BlockReport:
-        label = str(number + 1)
-        if block.valid:
-            self._execute(number, block)
-        else:
-            self._refuse(number, block)
+        for number, block in enumerate(self.plan.blocks):
+            if block.valid:
+                self._execute(number, block)
+            else:
+                self._refuse(number, block)
         self._settle()
-        tasks, self._settled = tuple(self._settled), []
-        return BlockReport(number, label, block.implicit, block.valid, tasks)
+        return tuple(
+            BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks))
+            for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
+        )
 
     def _execute(self, number: int, block: Block) -> None:
-        failed = False
-        for task in self._tasks(number, block):
-            operation = block.operations[len(self._settled) + len(self._waiting)]
-            reason = EARLIER if failed else self.world.halted()
+        for position, operation in enumerate(block.operations):
+            task = self._task(number, block, position)
+            if not self._joins(operation):
+                self._settle()
+            reason = EARLIER if number in self._failed else self.world.halted()
             if reason:
-                self._end(task.but(outcome=Skipped(reason)))
-                continue
-            ended = self._attempt(task, operation, block.version)
-            failed = ended.status == "error"
-            self._end(ended)
+                self._end(number, task.but(outcome=Skipped(reason)))
+            else:
+                self._end(number, self._attempt(task, operation, block.version))
 
     def _refuse(self, number: int, block: Block) -> None:
+        self._settle()
         if not block.implicit:
             self.emit(BlockSkipped(str(number + 1)))
-        for task, operation in zip(self._tasks(number, block), block.operations, strict=True):
-            self._end(task.but(outcome=_invalid(operation), invalid=bool(operation.problems)))
-
-    def _tasks(self, number: int, block: Block) -> Iterator[Task]:
-        """Yield the tasks of a block, with their labels: in CML numbered through the document."""
         for position, operation in enumerate(block.operations):
-            if self.plan.notation == "cml":
-                label = str(self._index + 1)
-            else:
-                label = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
-            named = target(operation.name, operation.fields)
-            yield Task(label, self._index, operation.name, operation.line, named, Skipped(""))
-            self._index += 1
+            task = self._task(number, block, position)
+            self._end(number, task.but(outcome=_invalid(operation), invalid=bool(operation.problems)))
+
+    def _task(self, number: int, block: Block, position: int) -> Task:
+        """Return the next task, with its label: in CML numbered through the document."""
+        operation, index = block.operations[position], self._index
+        self._index += 1
+        if self.plan.notation == "cml":
+            label = str(index + 1)
+        else:
+            label = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
+        named = target(operation.name, operation.fields)
+        return Task(label, index, operation.name, operation.line, named, Skipped(""))
+
+    def _joins(self, operation: Operation) -> bool:
+        """Whether the operation is one more edit of the file whose edits wait."""
+        if not self._waiting or operation.name != "edit":
+            return False
+        return bool(self._waiting[-1][1].target == operation.fields["path"])
 
     def _attempt(self, task: Task, operation: Operation, version: str | None) -> Task:
-        if operation.name != "edit":
-            self._settle()
         self.emit(Started(task.label, task.operation, task.target))
         self.world.begin(task.label)
         start = time.perf_counter()
@@ -110,28 +117,36 @@ class Engine:
         except Exception as bug:  # noqa: BLE001 (the one place where a bug ends)
             return Failed(_internal(bug))
 
-    def _end(self, task: Task) -> None:
-        """Report a task, after the edits that wait; an edit waits itself."""
+    def _end(self, number: int, task: Task) -> None:
+        """Report a task, after those that wait; an edit that was made waits itself."""
         if isinstance(task.outcome, Done) and task.operation == "edit":
-            self._waiting.append(task)
+            self._waiting.append((number, task))
             return
         self._settle()
-        self._report(task)
+        self._report(number, task)
 
     def _settle(self) -> None:
         """Write what edits hold; where that fails, they have failed."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
+        failed = self._flush()
+        for number, task in waiting:
+            self._report(number, task.but(outcome=Failed(failed)) if failed else task)
+
+    def _flush(self) -> Error | None:
         try:
             self.world.files.flush()
         except Trouble as trouble:
-            waiting = [task.but(outcome=Failed(trouble.error)) for task in waiting]
-        for task in waiting:
-            self._report(task)
+            return trouble.error
+        except Exception as bug:  # noqa: BLE001 (as above)
+            return _internal(bug)
+        return None
 
-    def _report(self, task: Task) -> None:
-        self._settled.append(task)
+    def _report(self, number: int, task: Task) -> None:
+        if task.status == "error":
+            self._failed.add(number)
+        self._ended[number].append(task)
         self.emit(Ended(task))
 
 

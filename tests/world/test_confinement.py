@@ -444,7 +444,8 @@ run(["sh", "-c", "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}
     directory=os.open({place.workspace!r}, 0), environment=os.environ, timeout=None, max_output=99,
     emit=lambda line: print(line, flush=True), confinement=Confinement({layer!r}, {place.workspace!r}))
 """
-    clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    outside = os.environ | {"TMPDIR": place.path("outside")}  # a killed clada cannot remove its folder there
+    clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=outside)
     assert clada.stdout
     assert clada.stdout.readline() == b"started\n"
     clada.kill()

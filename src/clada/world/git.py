@@ -9,7 +9,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clada.world.repository import Repository
 
@@ -98,6 +98,7 @@ GUARDS = {
     "stash show": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
 }
 
+PATIENCE = 3000  # milliseconds after which a git call counts as long
 SIGPIPE, SIGTERM, SIGXFSZ = 13, 15, 25  # importing signal costs more than a git call
 
 
@@ -126,7 +127,12 @@ class Git(Value):
     def call(self, *arguments: str, given: bytes = b"", **variables: str) -> Answer:
         """Run git in the root of the work tree and return what it said."""
         argv = (*self.start, "-C", self.root, *arguments)
-        return run(argv, {**self.variables, **OWN_VARIABLES, **variables}, given)
+        return run(argv, {**self.variables, **OWN_VARIABLES, **variables}, given, self._stuck)
+
+    def _stuck(self) -> None:
+        from clada.world.stuck import refuse_pipes
+
+        refuse_pipes(self.root, self.variables["GIT_DIR"])
 
     def ask(self, *arguments: str, given: bytes = b"", **variables: str) -> bytes:
         """Run git, which must succeed, and return its output."""
@@ -158,9 +164,9 @@ def hardened(arguments: Sequence[str], repository: Repository) -> tuple[list[str
     """Return the argv and the environment of an allowed git command, given what follows the word `git`."""
     git = hardened_git(repository)
     words = [word for word in arguments if word != "--no-pager"]
-    name = " ".join(words[:2]) if words[0] == "stash" else words[0]
-    if name in {"stash", "stash push"}:
+    if words[0] == "stash" and words[1:2] in ([], ["push"]):
         return _stash_push(git, words[2:])
+    name = " ".join(words[:2]) if words[0] == "stash" else words[0]
     if name in {"stash pop", "stash apply"}:
         _refuse_approvals(git, words[2:])
     taken = len(name.split())
@@ -212,12 +218,20 @@ def configuration(repository: Repository) -> list[tuple[str, str, str]]:
     ]
 
 
-def run(argv: Sequence[str], variables: Mapping[str, str], given: bytes = b"") -> Answer:
-    """Run a program to its end, with files as its input and outputs: nothing can block, or outlive it."""
+def run(
+    argv: Sequence[str],
+    variables: Mapping[str, str],
+    given: bytes = b"",
+    stuck: Callable[[], None] | None = None,
+) -> Answer:
+    """Run a program to its end, with files as its input and outputs: no channel can block.
+
+    Where it takes long, `stuck` is called once, and may raise to end it.
+    """
     channels: list[int] = []
     try:
         channels += [_scratch(given), _scratch(), _scratch()]
-        code = _wait(_start(argv, variables, channels))
+        code = _wait(_start(argv, variables, channels), stuck)
         return Answer(code, _content(channels[1]), _content(channels[2]))
     finally:
         for channel in channels:
@@ -246,10 +260,11 @@ def _git(repository: Repository, settings: Sequence[tuple[str, str]]) -> Git:
 
 def _telling(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
-            text = file.read().lower().replace(b"bare = false", b"")
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
+    with open(handle, "rb") as file:
+        text = file.read().lower().replace(b"bare = false", b"")
     return any(word in text for word in TELLING)
 
 
@@ -302,9 +317,11 @@ def _start(argv: Sequence[str], variables: Mapping[str, str], channels: Sequence
     )
 
 
-def _wait(pid: int) -> int:
+def _wait(pid: int, stuck: Callable[[], None] | None) -> int:
     """Wait for the process; on an interrupt end it first: git then takes its lock files away."""
     try:
+        if stuck is not None and not _ends_soon(pid):
+            stuck()
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # the host of this library has its children reaped for it
         return 0
@@ -312,3 +329,21 @@ def _wait(pid: int) -> int:
         os.kill(pid, SIGTERM)
         os.waitpid(pid, 0)
         raise
+
+
+def _ends_soon(pid: int) -> bool:
+    """Wait a little; true also where the system has no way to wait for a process with a limit."""
+    if not hasattr(os, "pidfd_open"):
+        return True
+    import select
+
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(PATIENCE))
+    finally:
+        os.close(handle)

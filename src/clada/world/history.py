@@ -84,7 +84,8 @@ def _path(repository: Repository) -> str:
 
 def _lines(repository: Repository, limit: int) -> list[list[str]]:
     try:
-        with open(_path(repository), "rb") as file:
+        handle = os.open(_path(repository), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with open(handle, "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - limit))
             text = os.fsdecode(file.read(limit))
@@ -99,7 +100,7 @@ def _append(repository: Repository, fields: tuple[str, ...]) -> None:
     path = _path(repository)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     line = os.fsencode("\t".join(_written(field) for field in fields) + "\n")
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with open(handle, "r+b", buffering=0) as file:
         torn = file.seek(0, os.SEEK_END) > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
         file.write(b"\n" + line if torn else line)

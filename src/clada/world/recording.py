@@ -129,7 +129,7 @@ class Recording:
         return run.but(after=after, post=post, unrecorded=(*unrecorded, *outside))
 
     def _names(self) -> tuple[list[str] | None, tuple[str, ...]]:
-        """Return what was touched, below the repository's root; and what lies elsewhere, by --allow-escape."""
+        """Return what was touched, below the repository's root; and what is elsewhere, by --allow-escape."""
         if self.touched is None:
             return None, ()
         names = [os.fsdecode(name) for name in self.touched]

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -84,13 +84,13 @@ from clada.world import git
 from clada.world.repository import find
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
-def slow(argv, variables, given=b""):
+def slow(argv, variables, given=b"", stuck=None):
     global moment
     if moment in argv:
         moment = None
         threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         whole(["/bin/sleep", "0.2"], variables)
-    return whole(argv, variables, given)
+    return whole(argv, variables, given, stuck)
 try:
     with find(root).recorded() as record:
         open(os.path.join(root, "by-clada.txt"), "w").close()
@@ -130,8 +130,9 @@ from clada.world.repository import find
 with find(sys.argv[1]).recorded() as record:
     open(sys.argv[1] + "/b", "w").close()
     record.touched = {"b"}
-heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json tempfile shutil"
-print(sorted((set(sys.modules) - before) & set(heavy.split() + ["filelock"])), record.error)
+heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json".split()
+heavy += "tempfile shutil filelock".split()
+print(sorted((set(sys.modules) - before) & set(heavy)), record.error)
 """
     done = subprocess.run(
         [sys.executable, "-S", "-c", script, repo.root],
@@ -146,9 +147,9 @@ def test_a_run_takes_few_processes(repo: Repo, monkeypatch: pytest.MonkeyPatch) 
     calls: list[str] = []
     whole = git.run
 
-    def counted(argv: list[str], variables: dict[str, str], given: bytes = b"") -> git.Answer:
+    def counted(argv: list[str], *rest: Any) -> git.Answer:
         calls.append(argv[argv.index("-C") + 2])
-        return whole(argv, variables, given)
+        return whole(argv, *rest)
 
     repo.commit(a="1")
     monkeypatch.setattr(git, "run", counted)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Error, Trouble
+from clada.world import git
 from clada.world.repository import find
 
 if TYPE_CHECKING:
@@ -288,3 +289,25 @@ def test_core_worktree_does_not_lead_outside(repo: Repo, tmp_path: Path) -> None
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert listed.stdout == "own.txt\n"
+
+
+@pytest.mark.parametrize(
+    "path", [".gitignore", "deep/er/.gitignore", ".gitattributes", ".git/config", ".git/index", ".git/HEAD"]
+)
+def test_a_pipe_where_git_expects_a_file(repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """Git would wait for it without end."""
+    repo.commit(a="1")
+    repo.write("a", "2")
+    (repo.root / path).unlink(missing_ok=True)
+    (repo.root / path).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(repo.root / path)
+    monkeypatch.setattr(git, "PATIENCE", 100)
+    assert "pipe" in refused(repo.root).message
+
+
+def test_a_call_that_only_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked into once, and then it has all the time that it needs."""
+    looked: list[int] = []
+    monkeypatch.setattr(git, "PATIENCE", 50)
+    answer = git.run(["/bin/sleep", "0.2"], {}, stuck=lambda: looked.append(1))
+    assert (answer.code, looked) == (0, [1])

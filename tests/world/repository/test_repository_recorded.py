@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Trouble
+from clada.world.history import runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -600,3 +601,24 @@ def test_an_index_lock_that_goes_away_is_waited_for(repo: Repo) -> None:
     with subprocess.Popen(["sh", "-c", f"sleep 0.2; rm '{lock}'"]), repo.found().recorded():
         pass
     assert repo.files() == ["a"]
+
+
+def test_what_was_touched_outside_the_workspace_is_not_committed(inner: Repo) -> None:
+    """By --allow-escape; the history names it, because no undo restores it."""
+    with inner.found().recorded() as record:
+        outside = inner.write("outside.txt", "changed")
+        inner.write("work/space/new.txt")
+        record.touched = {f"/{outside}", "new.txt"}
+    assert record.error is None
+    assert inner.names() == ["work/space/new.txt"]
+    assert runs(inner.found())[0].unrecorded == (f"/{outside}",)
+
+
+def test_a_run_that_touched_ignored_files_only_makes_no_commit(repo: Repo) -> None:
+    """And is in the history all the same."""
+    before = repo.commit(**{".gitignore": "*.log\n"})
+    with repo.found().recorded() as record:
+        repo.write("x.log")
+        record.touched = {"x.log"}
+    assert (record.error, record.commits, repo.head()) == (None, (None, None), before)
+    assert runs(repo.found())[0].unrecorded == ("x.log",)

@@ -1,0 +1,41 @@
+"""Why git does not come to an end: a pipe where it expects a file makes it wait for ever."""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISFIFO
+
+from clada.problems import Trouble
+from clada.world.git import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READ_BY_GIT = frozenset((".gitignore", ".gitattributes", ".gitmodules", ".mailmap"))
+
+
+def refuse_pipes(root: str, git_dir: str) -> None:
+    """Raise, naming it, where there is a pipe that git would read."""
+    for path in (*_pipes(root, READ_BY_GIT), *_pipes(git_dir, None)):
+        raise Trouble(
+            "git_operation_failed",
+            f"{shown(path)} is a pipe, and git waits for it without end",
+            "Remove it, or use --no-git to work without commits",
+        )
+
+
+def _pipes(top: str, names: frozenset[str] | None) -> Iterator[str]:
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if name not in {".git", "objects"}]
+        for name in files:
+            path = os.path.join(folder, name)
+            if (names is None or name in names) and _is_pipe(path):
+                yield path
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return S_ISFIFO(os.lstat(path).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,179 @@
+"""The real command line, in a workspace and an environment of its own; plainly, or on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+CLADA = (sys.executable, "-m", "clada")
+LONG = 20.0  # seconds after which a test gives up
+
+
+class Shell:
+    """Runs clada in a workspace, with a home of its own, so that no configuration gets in."""
+
+    def __init__(self, top: Path) -> None:
+        self.workspace, self.home = top / "workspace", top / "home"
+        self.workspace.mkdir()
+        self.home.mkdir()
+        hidden = ("GIT_", "NO_COLOR", "COLUMNS", "XDG_", "FORCE_COLOR", "CLICOLOR")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+        self.environment = {**kept, "HOME": str(self.home), "TERM": "xterm-256color"}
+
+    def __call__(
+        self, *arguments: str, document: str | bytes = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run clada on a document, without a terminal."""
+        done = subprocess.run(
+            [*CLADA, *arguments],
+            input=document.encode() if isinstance(document, str) else document,
+            cwd=self.workspace,
+            env={**self.environment, **environment},
+            capture_output=True,
+            check=False,
+            timeout=LONG,
+            start_new_session=True,  # so that /dev/tty is not that of whoever runs the tests
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    def git(self, *words: str) -> str:
+        """Run git in the workspace, and return what it prints."""
+        identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+        done = subprocess.run(
+            ["git", *identity, *words],
+            cwd=self.workspace,
+            env=self.environment,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        return done.stdout
+
+    def write(self, path: str, content: str) -> Path:
+        """Put a file into the workspace."""
+        file = self.workspace / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return file
+
+    def configure(self, content: str) -> Path:
+        """Write the user's own configuration."""
+        file = self.home / ".config" / "clada" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return file
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Return clada in a new, empty workspace without a repository."""
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def repository(shell: Shell) -> Shell:
+    """Return clada in a new repository without commits."""
+    shell.git("init", "-q")
+    return shell
+
+
+class Screen:
+    """A terminal with a program on it: what it prints, and a keyboard."""
+
+    def __init__(self, argv: Sequence[str], shell: Shell, stdin: int | None = None, **extra: str) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            argv,
+            stdin=slave if stdin is None else stdin,
+            stdout=slave,
+            stderr=slave,
+            cwd=shell.workspace,
+            env={**shell.environment, **extra},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0),
+        )
+        os.close(slave)
+        self.seen = b""
+
+    def until(self, text: str) -> str:
+        """Read until a text has been printed, and return everything printed so far."""
+        end = time.monotonic() + LONG
+        while text.encode() not in self.seen:
+            if not self._read(end - time.monotonic()):
+                raise AssertionError(f"{text!r} was not printed: {self.seen!r}")
+        return self.seen.decode(errors="replace")
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        os.write(self.master, text.encode())
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the program to end; return its exit code and everything that was printed."""
+        end = time.monotonic() + LONG
+        while self._read(end - time.monotonic()):
+            pass
+        return self.process.wait(LONG), self.seen.decode(errors="replace")
+
+    def close(self) -> None:
+        """End the program, if it has not ended."""
+        if self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        os.close(self.master)
+
+    def _read(self, seconds: float) -> bytes:
+        if seconds <= 0 or not select.select([self.master], [], [], seconds)[0]:
+            return b""
+        try:
+            piece = os.read(self.master, 65536)
+        except OSError:  # the program has ended
+            piece = b""
+        self.seen += piece
+        return piece
+
+
+class Terminals:
+    """Opens terminals with clada on them."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell, self.opened = shell, list[Screen]()
+
+    def __call__(self, *arguments: str, document: str | None = None, **environment: str) -> Screen:
+        """Run clada on a terminal; standard input is the terminal too, unless there is a document."""
+        stdin = None
+        if document is not None:
+            stdin, sink = os.pipe()
+            os.write(sink, document.encode())
+            os.close(sink)
+        screen = Screen([*CLADA, *arguments], self.shell, stdin, **environment)
+        if stdin is not None:
+            os.close(stdin)
+        self.opened.append(screen)
+        return screen
+
+
+@pytest.fixture
+def terminal(shell: Shell) -> Iterator[Terminals]:
+    """Return what opens terminals, and closes them at the end."""
+    terminals = Terminals(shell)
+    yield terminals
+    for screen in terminals.opened:
+        screen.close()
