@@ -164,11 +164,14 @@ class _Reading:
     def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation:
         complaints: list[tuple[str | None, str]] = []
         fields = _READERS.get(node.name, _unknown)(node, complaints)
-        problems = tuple(
-            Problem("malformed_xml", message, line, None, node.name, field, block_line)
-            for field, message in complaints
-        )
-        return Operation(node.name, line, fields, node.attributes, problems, (node.start, node.end))
+        problems: tuple[Problem, ...] = ()
+        if complaints:
+            problems = tuple(
+                Problem("malformed_xml", message, line, None, node.name, field, block_line)
+                for field, message in complaints
+            )
+        attributes = node.attributes or NO_ATTRIBUTES
+        return Operation(node.name, line, fields, attributes, problems, (node.start, node.end))
 
 
 class _FatalError(Exception):
@@ -188,10 +191,9 @@ def _element_end(data: bytes, at: int) -> int | None:
     depth = 0
     while (at := data.find(b"<", at)) >= 0:
         if data[at + 1 : at + 2] in (b"!", b"?"):
-            after = _opaque_end(data, at)
-            if not after:
+            at = _opaque_end(data, at)
+            if at < 0:
                 return None
-            at = after
             continue
         tag = _TAG.match(data, at)
         if not tag:
@@ -206,13 +208,19 @@ def _element_end(data: bytes, at: int) -> int | None:
     return None
 
 
-def _opaque_end(data: bytes, at: int) -> int | None:
-    """Return where a section ends in which tags do not count; None where it does not."""
+def _opaque_end(data: bytes, at: int) -> int:
+    """Return where a section ends in which tags do not count; -1 where it does not."""
     for opening, closing in _OPAQUE.items():
         if data.startswith(opening, at):
             end = data.find(closing, at + len(opening))
-            return end + len(closing) if end >= 0 else None
-    return None
+            return end + len(closing) if end >= 0 else -1
+    return -1
+
+
+# One for all that have none: a document has many elements, and most lists in them would be empty.
+NO_ATTRIBUTES: dict[str, str] = {}
+NO_CHILDREN: list[_Node] = []
+NO_SECTIONS: list[list[str]] = []
 
 
 class _Node:
@@ -223,9 +231,9 @@ class _Node:
     def __init__(self, name: str, attributes: dict[str, str], start: int) -> None:
         self.name, self.attributes, self.start = name, attributes, start
         self.end = 0  # until it is closed
-        self.children: list[_Node] = []
+        self.children: list[_Node] = NO_CHILDREN
         self.plain: list[str] = []
-        self.sections: list[list[str]] = []
+        self.sections: list[list[str]] = NO_SECTIONS
         self.markup = ""  # a comment or processing instruction inside, which content must not lose
 
     @property
@@ -269,8 +277,9 @@ class _Builder:
             self._feed(view[start:end])
         if end is None:
             self.parser.Parse(b"", True)
-        if self.stack or not self.top:
+        if end is None or self.stack or not self.top:
             raise _RefusedError("the element is not closed")
+        self.top.end = end
         return self.top
 
     def innermost(self, start: int) -> int:
@@ -290,7 +299,10 @@ class _Builder:
             raise _RefusedError(f"elements are nested more than {MAX_DEPTH} deep")
         node = _Node(name, attributes, self.offset())
         if self.stack:
-            self.stack[-1].children.append(node)
+            parent = self.stack[-1]
+            if parent.children is NO_CHILDREN:
+                parent.children = []
+            parent.children.append(node)
         else:
             self.top = node
         self.stack.append(node)
@@ -298,9 +310,9 @@ class _Builder:
 
     def _end(self, _name: str) -> None:
         node = self.stack.pop()
-        at = self.offset()  # at the closing tag, or behind a tag that closes itself
-        node.end = self.data.find(b">", at) + 1 if self.data.startswith(b"</", at) else at
-        if self.stack:
+        if self.stack:  # else `read` knows where it ends
+            at = self.offset()  # at the closing tag, or behind a tag that closes itself
+            node.end = self.data.find(b">", at) + 1 if self.data.startswith(b"</", at) else at
             self.into = self.stack[-1].plain
 
     def _text(self, text: str) -> None:
@@ -308,7 +320,10 @@ class _Builder:
 
     def _open_section(self) -> None:
         self.into = []
-        self.stack[-1].sections.append(self.into)
+        node = self.stack[-1]
+        if node.sections is NO_SECTIONS:
+            node.sections = []
+        node.sections.append(self.into)
 
     def _close_section(self) -> None:
         self.into = self.stack[-1].plain
@@ -328,7 +343,7 @@ Complaints = list[tuple[str | None, str]]
 def _write(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     _take_path(node, "path", fields, complaints)
-    append = read_flag(node.attributes.pop("append", "false"))
+    append = read_flag(node.attributes.pop("append")) if "append" in node.attributes else False
     if append is None:
         complaints.append(("append", WRONG_FLAG))
     _take_content(node, "content", fields, complaints)
@@ -424,7 +439,7 @@ _READERS: dict[str, Callable[[_Node, Complaints], dict[str, Any]]] = {
 
 def _take_path(node: _Node, key: str, fields: dict[str, Any], complaints: Complaints) -> None:
     path = node.attributes.pop(key, "")
-    complaint = path_complaint(path)
+    complaint = None if path.isprintable() else path_complaint(path)
     if complaint:
         complaints.append((key, f"Invalid value for '{key}': {complaint}"))
     elif path or key == "dir":

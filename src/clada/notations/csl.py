@@ -47,6 +47,9 @@ COUNTING = {
     "TO": ("REPLACE",),
     "REPLACE": ("END",),
 }
+# Markers as they are usually written, up to the value: settled without a closer look.
+USUAL = {"WRITE file=": ("WRITE", "file"), "SEARCH file=": ("SEARCH", "file"), "RUN dir=": ("RUN", "dir")}
+NO_ATTRIBUTES: dict[str, str] = {}  # one for all operations that have none left
 CONTENT_AFTER = "Content not allowed on marker line"
 NO_END = ("SEARCH", "TO")  # where END does not end an operation
 
@@ -99,7 +102,6 @@ class Reader:
         self._block: _OpenBlock | None = None
         self._blocks: list[Block] = []
         self._complete: list[Operation] = []  # since the last feed
-        self._count = 0
         self._fatal: Problem | None = None
 
     def feed(self, chunk: str) -> list[Operation]:
@@ -177,7 +179,7 @@ class Reader:
             return
         for name in COUNTING[state or ""]:
             if self._counts(name, at, end):
-                if self._parse_marker(at, end) != (name, ""):
+                if self._named(self._body(at, end), at) != (name, ""):
                     self._fail(at, f"{name} marker cannot have attributes")
                 self._end_content(name, at, end)
                 return
@@ -191,9 +193,22 @@ class Reader:
         )
 
     def _handle_outside(self, at: int, end: int) -> None:
-        name, rest = self._parse_marker(at, end)
+        body = self._body(at, end)
+        head, _, tail = body.partition('"')
+        usual, value = USUAL.get(head), tail[:-1]
+        if usual and tail[-1:] == '"' and '"' not in value and "\\" not in value:
+            self._open(usual[0], {usual[1]: value}, at, end)
+        else:
+            self._handle_marker(*self._named(body, at), at, end)
+
+    def _handle_marker(self, name: str, rest: str, at: int, end: int) -> None:
+        if name == "TASKS" and self._block:
+            self._fail(at, "TASKS cannot be nested")
         if name in OPENING:
-            self._open(name, rest, at, end)
+            attributes = read_attributes(rest, self._end_text)
+            if isinstance(attributes, str):
+                self._fail(at, attributes)
+            self._open(name, attributes, at, end)
         elif name not in CLOSING:
             self._fail(at, f"Unknown operation: {name}")
         elif rest:
@@ -206,8 +221,8 @@ class Reader:
             self._blocks.append(self._block.closed())
             self._block = self._state = None
 
-    def _parse_marker(self, at: int, end: int) -> tuple[str, str]:
-        """Split a marker line into the name and the text of the attributes."""
+    def _body(self, at: int, end: int) -> str:
+        """Return what stands between the delimiters of a marker line."""
         first = at + len(self._mark)
         last = self._data.rfind(self._end, first, end)
         if last < 0:
@@ -217,17 +232,16 @@ class Reader:
         body = self._data[first:last].decode()
         if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
             self._fail(at, "Malformed marker")
+        return body
+
+    def _named(self, body: str, at: int) -> tuple[str, str]:
+        """Split the body of a marker into the name and the text of the attributes."""
         name = body.partition(" ")[0].partition("\t")[0]
         if self._end_text in name:
             self._fail(at, CONTENT_AFTER)
         return name, body[len(name) :].rstrip(BLANKS)
 
-    def _open(self, name: str, rest: str, at: int, end: int) -> None:
-        if name == "TASKS" and self._block:
-            self._fail(at, "TASKS cannot be nested")
-        attributes = read_attributes(rest, self._end_text)
-        if isinstance(attributes, str):
-            self._fail(at, attributes)
+    def _open(self, name: str, attributes: dict[str, str], at: int, end: int) -> None:
         line = self._lines.line(at)
         if name == "TASKS":
             version = attributes.get("version")
@@ -246,7 +260,6 @@ class Reader:
         if self._state == "SEARCH":
             self._fail(at, "SEARCH requires a REPLACE marker before END")
         operation = self._operation(end)
-        self._count += 1
         self._complete.append(operation)
         if self._block:
             self._block.operations.append(operation)
@@ -271,13 +284,15 @@ class Reader:
                 Problem("invalid_operation", message, line, None, name, field, block_line)
                 for field, message in complaints
             )
-        return Operation(name, line, fields, attributes, problems, (start, end))
+        return Operation(name, line, fields, attributes or NO_ATTRIBUTES, problems, (start, end))
 
     def _unterminated(self) -> None:
         name, _, line, _ = self._opened
         if self._block and self._state == "TASKS":
             name, line = "TASKS", self._block.line
-        message = f"Line {line}: Unterminated {name} operation{cut_off(self._count)}"
+        complete = sum(len(block.operations) for block in self._blocks)
+        complete += len(self._block.operations) if self._block else 0
+        message = f"Line {line}: Unterminated {name} operation{cut_off(complete)}"
         self._fatal = Problem("malformed_csl", message, line)
 
     def _fail(self, at: int, message: str) -> NoReturn:
@@ -310,7 +325,7 @@ def _write(attributes: dict[str, str], contents: dict[str, str]) -> Built:
     fields: dict[str, Any] = {}
     complaints: list[tuple[str, str]] = []
     _take_file(attributes, fields, complaints)
-    append = read_flag(attributes.pop("append", "false"))
+    append = read_flag(attributes.pop("append")) if "append" in attributes else False
     fields["content"] = contents["WRITE"]
     if append is None:
         complaints.append(("append", WRONG_FLAG))
@@ -344,7 +359,7 @@ def _run(attributes: dict[str, str], contents: dict[str, str]) -> Built:
     else:
         complaints.append(("content", "Empty content not allowed for RUN operation"))
     if "dir" in attributes:
-        _take_path("dir", "dir", attributes, fields, complaints)
+        _take_path("dir", "dir", attributes.pop("dir"), fields, complaints)
     return "run", fields, complaints
 
 
@@ -352,21 +367,23 @@ BUILDERS = {"WRITE": _write, "SEARCH": _search, "RUN": _run}
 
 
 def _take_file(attributes: dict[str, str], fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
-    if attributes.get("file"):
-        _take_path("file", "path", attributes, fields, complaints)
-    else:
-        attributes.pop("file", None)
+    path = attributes.pop("file", "")
+    if path.isprintable() and path:
+        fields["path"] = path
+    elif not path:
         complaints.append(("file", "Missing required attribute 'file'"))
+    else:
+        _take_path("file", "path", path, fields, complaints)
 
 
 def _take_path(
-    key: str, name: str, attributes: dict[str, str], fields: dict[str, Any], complaints: list[tuple[str, str]]
+    key: str, name: str, path: str, fields: dict[str, Any], complaints: list[tuple[str, str]]
 ) -> None:
-    path = attributes.pop(key)
-    if path.isprintable() or not (complaint := path_complaint(path)):
-        fields[name] = path
-    else:
+    complaint = path_complaint(path)
+    if complaint:
         complaints.append((key, f"Invalid value for '{key}': {complaint}"))
+    else:
+        fields[name] = path
 
 
 def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
@@ -380,10 +397,6 @@ def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list
 
 def read_attributes(text: str, end_delimiter: str = END) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
-    head, _, tail = text.partition('"')
-    key, value = head[1:-1], tail[:-1]
-    if key.isalnum() and head[0] + head[-1] + tail[-1:] == ' ="' and '"' not in value and "\\" not in value:
-        return {key: value}  # one plain attribute: the usual case
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:
