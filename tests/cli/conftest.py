@@ -108,7 +108,7 @@ class Screen:
             cwd=shell.workspace,
             env={**shell.environment, **extra},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0),
+            preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (no threads here)
         )
         os.close(slave)
         self.seen = b""

@@ -1,17 +1,240 @@
-"""How the command line is read: help, versions, wrong flags, values, files and where documents come from."""
+"""How the command line is read: help, version, wrong flags and values, and where documents come from."""
 
+# ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import CLADA, Shell, Terminals
 
-from clada.cli.flags import BY_NAME, COMMANDS, FLAGS
+from clada.cli.flags import COMMANDS, FLAGS, UsageError, read, read_duration, read_size
 from clada.cli.help import command_help
 from clada.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Shell, Terminals
+
+WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
+NOTHING = "clada: no operations found\n"
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_fits_into_80_columns(command: str | None) -> None:
+    lines = command_help(command).splitlines()
+    assert lines[0].startswith("usage: clada")
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_help_names_every_flag_and_every_command() -> None:
+    text = command_help(None)
+    assert [flag.name for flag in FLAGS if f"--{flag.name}" not in text] == []
+    assert [name for name in COMMANDS if f"\n  {name}" not in text] == []
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("plan", "--help"), ("--help", "undo")])
+def test_help_is_printed_to_standard_output(shell: Shell, arguments: tuple[str, ...]) -> None:
+    done = shell(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: clada")
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("-V",), ("plan", "--version")])
+def test_version(shell: Shell, arguments: tuple[str, ...]) -> None:
+    done = shell(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"clada {VERSION}\n", "")
+
+
+USAGE_ERRORS = {
+    ("--tiemout", "3s"): "unknown flag --tiemout; did you mean --timeout?",
+    ("--sumary=xml",): "unknown flag --sumary; did you mean --summary?",
+    ("-x",): "unknown flag -x; see clada --help",
+    ("--timeout",): "--timeout needs a value; see clada --help",
+    ("--timeout=soon",): "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not 'soon'",
+    ("--timeout", "3 s"): "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not '3 s'",
+    ("--timeout=-1s",): "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not '-1s'",
+    ("--max-output=10TB",): "--max-output must be a size such as 512B, 64KB, 10MB or 1GB, not '10TB'",
+    ("--max-output=",): "--max-output must be a size such as 512B, 64KB, 10MB or 1GB, not ''",
+    ("--output-mode=loud",): "--output-mode must be one of stream, buffer, silent, not 'loud'",
+    ("--dry-run=maybe",): "--dry-run takes no value (or true or false), not 'maybe'",
+    ("--start-delimiter=",): "--start-delimiter must not be empty",
+    ("--end-delimiter=a\nb",): "--end-delimiter must not contain a line break or anything else unprintable",
+    ("--git-author", ""): "--git-author must not be empty",
+    ("--network", "x"): "--network is not a flag of `clada`; see clada --help",
+    ("history", "--timeout=1s"): "--timeout is not a flag of `clada history`; see clada history --help",
+    ("a", "b"): "one document at a time: 'b' is too many; see clada --help",
+    ("no-such-file",): "no-such-file: no such file or directory; see clada --help",
+    ("paln",): "paln: no such file or directory; did you mean `clada plan`?",
+    ("help",): "help: no such file or directory; did you mean `clada --help`?",
+    (".",): ".: is a directory",
+    ("prompt", "yaml"): "prompt takes one of csl, cml, json, toml, not 'yaml'",
+    ("completion",): "completion takes one of bash, zsh, fish",
+    ("completion", "tcsh"): "completion takes one of bash, zsh, fish, not 'tcsh'",
+    ("undo", "all"): "undo takes the number of a run, not 'all'; clada history lists them",
+    ("undo", "1", "2"): "undo takes one run at a time: '2' is too many",
+    ("history", "1"): "history takes no argument, and got '1'",
+    ("doctor", "1"): "doctor takes no argument, and got '1'",
+    ("approvals", "allow", "x"): "approvals allow: unknown; use list, add, remove or block",
+    ("approvals", "add"): 'approvals add needs a command; such as clada approvals add "npm test"',
+    ("approvals", "add", "npm", "test"): 'approvals add takes one command: quote it, as in "npm test"',
+    ("approvals", "block", "--network", "x"): "--network goes with approvals add, not with block",
+    ("approvals", "list", "x"): "approvals list takes no command",
+}
+
+
+@pytest.mark.parametrize("arguments", USAGE_ERRORS, ids=" ".join)
+def test_a_usage_error_is_one_line_with_a_hint_and_exit_code_2(
+    shell: Shell, arguments: tuple[str, ...]
+) -> None:
+    done = shell(*arguments, document=WRITE)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {USAGE_ERRORS[arguments]}\n")
+    assert list(shell.workspace.iterdir()) == []
+
+
+def test_an_unreadable_file_is_one_line(shell: Shell) -> None:
+    shell.write("secret.md", WRITE).chmod(0)
+    argv = [sys.executable, "-m", "clada", "secret.md"]
+    if os.geteuid() == 0:  # who may read everything, without this capability as without a right
+        argv = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *argv]
+    done = subprocess.run(argv, cwd=shell.workspace, env=shell.environment, capture_output=True, check=False)
+    if done.returncode == 127:
+        pytest.skip("setpriv is not installed")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"clada: secret.md: permission denied; see clada --help\n"
+
+
+DURATIONS = {"500ms": 0.5, "30s": 30.0, "5m": 300.0, "1h": 3600.0, "7": 7.0, "1.5s": 1.5, "0": 0.0}
+SIZES = {"7": 7, "512B": 512, "64KB": 65536, "10MB": 10485760, "1GB": 1073741824, "1.5KB": 1536}
+
+
+@pytest.mark.parametrize("text", DURATIONS)
+def test_durations(text: str) -> None:
+    assert read_duration(text, "x") == DURATIONS[text]
+
+
+@pytest.mark.parametrize("text", SIZES)
+def test_sizes(text: str) -> None:
+    assert read_size(text, "x") == SIZES[text]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "s", "1d", "1S", "ms", "1 s", "-1", "1e3", "٣s", ".5s", "1.", "nan", "9" * 13]
+)
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_duration(text, "x")
+
+
+@pytest.mark.parametrize("text", ["", "KB", "1kb", "1K", "1TB", "-1B", "1,000", "1 MB"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_size(text, "x")
+
+
+def test_the_defaults_are_those_of_the_specification() -> None:
+    defaults = {flag.name: flag.default for flag in FLAGS}
+    assert defaults == {
+        "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
+        "no-git": False, "git-author": "clada", "allow-escape": False, "lock-file": None,
+        "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".", "format": "auto",
+        "start-delimiter": "<---", "end-delimiter": "--->", "summary": "auto", "dry-run": False,
+        "confirm": False, "final-newline": False, "approve": (), "approve-all": False, "shell": "never",
+        "sandbox": "auto", "color": "auto",
+    }  # fmt: skip
+
+
+def test_flags_may_stand_anywhere_and_the_last_one_counts() -> None:
+    invocation = read(["--timeout", "1s", "plan", "--timeout=2s", "--", "--odd-name"])
+    assert (invocation.command, invocation.arguments) == ("plan", ("--odd-name",))
+    assert invocation.given == {"timeout": 2.0}
+
+
+def test_approve_can_be_repeated() -> None:
+    assert read(["--approve", "a", "--approve=b c"]).given == {"approve": ("a", "b c")}
+
+
+def test_min_is_short_for_minimal() -> None:
+    assert read(["--error-detail=min"]).given == {"error_detail": "minimal"}
+
+
+def test_total_timeout_can_be_taken_back() -> None:
+    assert read(["--total-timeout=none"]).given == {"total_timeout": None}
+
+
+def test_a_document_from_standard_input(shell: Shell) -> None:
+    done = shell("--no-git", document=WRITE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n"
+
+
+@pytest.mark.parametrize("argument", ["answer.md", "-", "./answer.md"])
+def test_a_document_from_a_file_or_by_a_dash(shell: Shell, argument: str) -> None:
+    shell.write("answer.md", WRITE)
+    done = shell("--no-git", argument, document=WRITE)
+    assert (done.returncode, done.stdout) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n")
+
+
+def test_a_document_that_is_named_like_a_command(shell: Shell) -> None:
+    shell.write("plan", WRITE)
+    assert shell("--no-git", "./plan").returncode == 0
+
+
+@pytest.mark.parametrize("document", ["", "just prose\n", "<---TASKS--->\n<---END--->\n"])
+def test_nothing_to_do_is_no_failure_but_is_said(shell: Shell, document: str) -> None:
+    done = shell(document=document)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", NOTHING)
+
+
+def test_nothing_to_do_has_a_summary_where_one_is_asked_for(shell: Shell) -> None:
+    done = shell("--summary=xml", document="prose")
+    assert done.stdout == '<result blocks="0" tasks="0" succeeded="0" failed="0">\n</result>\n'
+    assert done.stderr == NOTHING
+
+
+def test_what_only_looks_like_an_operation_is_a_failure_naming_the_line(shell: Shell) -> None:
+    done = shell(document='Sure:\n\n  <---WRITE file="a"--->\n  x\n  <---END--->\n')
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("[task-1] FATAL: PARSE - Line 3: ")
+
+
+def test_closed_standard_input_is_an_empty_document(shell: Shell) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m clada <&-"],
+        cwd=shell.workspace, env=shell.environment, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.decode()) == (0, NOTHING)
+
+
+def test_a_terminal_without_a_document_gets_usage_at_once(terminal: Terminals) -> None:
+    code, seen = terminal().end()
+    assert code == 2
+    assert seen.startswith("usage: clada [FILE] [flags]")
+
+
+def test_a_document_can_be_typed_after_a_dash(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("-", "--no-git", "--color=never")
+    screen.type(WRITE + "\x04")
+    code, seen = screen.end()
+    assert (code, (shell.workspace / "a.txt").read_text()) == (0, "hi")
+    assert "SUCCESS: WRITE - a.txt" in seen
+
+
+def test_too_large_a_document_is_noticed_without_reading_it_all(shell: Shell) -> None:
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
+        done = subprocess.run(
+            [sys.executable, "-m", "clada"], stdin=endless.stdout, cwd=shell.workspace,
+            env=shell.environment, capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+        endless.kill()
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout == (
+        b"[task-1] FATAL: INPUT - The document is larger than 50 MB (52,428,800 bytes): split it\n"
+    )
+
+
+def test_python_m_clada_and_the_installed_command_are_the_same(shell: Shell) -> None:
+    command = os.path.join(os.path.dirname(sys.executable), "clada")
+    done = subprocess.run([command, "--help"], capture_output=True, check=True, env=shell.environment)
+    assert done.stdout.decode() == shell("--help").stdout

@@ -45,7 +45,6 @@ class World:
         total = settings.total_timeout
         self.deadline = None if total is None else time.monotonic() + total
         self.ran = False  # a program has run: anything in the tree may have changed
-        self.approved_now: dict[str, bool] = {}  # commands approved in this run, and whether with network
         self.noted: set[str] = set()  # what the person was told, once
         self.label = ""
         self.confinement: str | None = None

@@ -25,13 +25,14 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
     found = _find(text, fields)
     if not _as_expected(found.count, fields["count"]):
         raise Trouble.of(_mismatch(text, found, fields))
+    lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
     edited = text.spliced(found, replacement)
     if edited.data == text.data:
         changes: tuple[Change, ...] = ()
     else:
         world.files.hold(parts, edited)
         changes = (Change(written(parts), "edited"),)
-    return Done("edited", path, count=found.count, lines=_lines(text, found), changes=changes)
+    return Done("edited", path, count=found.count, lines=lines, changes=changes)
 
 
 def _find(text: Text, fields: Mapping[str, Any]) -> Found:

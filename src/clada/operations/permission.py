@@ -1,14 +1,15 @@
-"""What a run may do, decided whole before its first command starts: words, options, approvals."""
+"""What a run may do, decided whole before its first command starts: words, options, approvals, sandbox."""
 
 from __future__ import annotations
 
 import time
 
 from clada.commands import policy, words
-from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused
-from clada.model import Note
+from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
+from clada.model import Skipped
 from clada.problems import Trouble
 from clada.values import Value
+from clada.world.approvals import BLANKS, PATH, Approvals, remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
     from clada.operations import World
 
-
-Verdict = Allowed | BuiltIn | NeedsApproval
-BLANKS = " \t\r\n"
+    Verdict = Allowed | BuiltIn | NeedsApproval
+    Judged = list[tuple[words.Command, Verdict]]
 
 
 class Approved(Value):
@@ -34,40 +34,54 @@ class Unapproved(Value):
     reason: str
 
 
-class Step(Value):
-    """One command of a run, and how it is carried out."""
-
-    text: str
-    how: Allowed | BuiltIn | Approved | Unapproved
+How = Allowed | BuiltIn | Approved | Unapproved
 
 
-def permitted(world: World, body: str, directory: str) -> tuple[Step, ...]:
-    """Return the steps of a run, or raise the reason why nothing of it may start."""
-    return _Review(world, body, directory).steps()
+def permitted(world: World, body: str, directory: str) -> tuple[How, ...] | Skipped:
+    """Return how each command of a run is carried out, or raise the reason why nothing of it may start.
+
+    A person may be asked for it; an interrupt meanwhile skips the run.
+    """
+    return _Review(world, body, directory).result()
+
+
+def sandbox(world: World) -> str:
+    """Return the layer that confines approved commands: bubblewrap, landlock or none."""
+    if world.settings.sandbox == "off":
+        return "none"
+    from clada.world.confinement import available
+
+    return available()
 
 
 class _Review:
     """One look at the body of a run."""
 
     def __init__(self, world: World, body: str, directory: str) -> None:
-        from clada.world.approvals import Approvals
-
-        self.world, self.body, self.directory = world, body, directory
+        self.world, self.body, self.directory = world, body.strip(BLANKS), directory
         self.approvals = Approvals.load(world.files.root)
+        self.given = {command.strip(BLANKS) for command in world.settings.approve}
 
-    def steps(self) -> tuple[Step, ...]:
-        commands = _commands(self.world, self.body)
-        self._refuse_blocked([self.body, *(command.text for command in commands)])
-        judged = [(command, _judged(command)) for command in commands]
+    def result(self) -> tuple[How, ...] | Skipped:
+        judged = _judged(self.body, shell=self.world.settings.shell == "approved")
+        self._refuse_blocked([self.body, *(command.text for command, _verdict in judged)])
+        _refuse_wider_stash(self.world, judged)
+        _refuse_without_sandbox(self.world, judged)
         lacking = next(filter(None, (self._lacks(*pair) for pair in judged)), None)
+        network = False
         if lacking and not self.world.settings.dry_run:
-            self._ask(lacking)
+            answer = self._ask(lacking)
+            halted = self.world.halted()
+            if halted:
+                return Skipped(halted)
+            network = self._take(answer, lacking)
             lacking = None
-        return tuple(self._step(command, verdict, lacking) for command, verdict in judged)
+        return tuple(self._how(command, verdict, lacking, network) for command, verdict in judged)
 
     def _refuse_blocked(self, texts: Sequence[str]) -> None:
-        if any(self.approvals.is_blocked(text) for text in texts):
-            raise Trouble("command_not_allowed", "the command is blocked", "see clada approvals list")
+        for text in filter(self.approvals.is_blocked, texts):
+            hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
+            raise Trouble("command_not_allowed", f"`{text}` is blocked", hint)
 
     def _lacks(self, command: words.Command, verdict: Verdict) -> str | None:
         """Return why a command does not run without asking, if it is not approved."""
@@ -77,71 +91,82 @@ class _Review:
         return None if approved else verdict.reason
 
     def _is_approved(self, text: str) -> bool:
-        settings = self.world.settings
-        given = {command.strip(BLANKS) for command in settings.approve}
-        return settings.approve_all or text.strip(BLANKS) in given or self.approvals.is_approved(text)
+        return self.world.settings.approve_all or text in self.given or self.approvals.is_approved(text)
 
-    def _ask(self, reason: str) -> None:
-        """Put the whole body to a person; return if it is approved. The clock stands still meanwhile."""
+    def _ask(self, reason: str) -> str | None:
+        """Put the whole body to a person. The clock of the whole run stands still meanwhile."""
         world = self.world
+        if world.ask is None:
+            return None
         start = time.monotonic()
-        cut = _cuts_network(world)
-        answer = world.ask(self.body, self.directory, reason, network=cut) if world.ask else None
+        answer = world.ask(self.body, self.directory, reason, network=sandbox(world) != "none")
         if world.deadline is not None:
             world.deadline += time.monotonic() - start
+        return answer
+
+    def _take(self, answer: str | None, reason: str) -> bool:
+        """Store what was answered, if that is asked for; return whether the network was granted."""
         if answer is None:
-            from clada.world.approvals import remedy
-
             raise Trouble("command_not_allowed", f"{reason}: {remedy(self.body)}")
-        self._take(*answer.partition("+")[::2])
-
-    def _take(self, decision: str, network: str) -> None:
+        decision, _plus, network = answer.partition("+")
         if decision == "always":
             self.approvals.add(self.body, network=bool(network))
         elif decision == "never":
             self.approvals.block(self.body)
         if decision not in ("once", "always"):
-            raise Trouble("command_not_allowed", "the person at the terminal said no")
-        self.world.approved_now[self.body] = bool(network)
+            hint = "do without it, or ask the person first"
+            raise Trouble("command_not_allowed", "the person at the terminal said no", hint)
+        return bool(network)
 
-    def _step(self, command: words.Command, verdict: Verdict, lacking: str | None) -> Step:
+    def _how(self, command: words.Command, verdict: Verdict, lacking: str | None, network: bool) -> How:
         if not isinstance(verdict, NeedsApproval):
-            return Step(command.text, verdict)
+            return verdict
         if lacking:
-            return Step(command.text, Unapproved(lacking))
-        network = self.world.settings.approve_all or self.world.approved_now.get(self.body, False)
+            return Unapproved(lacking)
         stored = self.approvals.has_network(self.body) or self.approvals.has_network(command.text)
-        return Step(command.text, Approved(command.words, network or stored))
+        return Approved(command.words, network or stored or self.world.settings.approve_all)
 
 
-def _commands(world: World, body: str) -> Sequence[words.Command]:
+def _judged(body: str, *, shell: bool) -> Judged:
+    """Return the commands of a body, each with its verdict; one for bash where a shell may run it."""
     read = words.read(body)
     if isinstance(read, words.Refusal):
-        if world.settings.shell == "approved" and read.shell:
-            return [words.Command(("bash", "-c", body), body.strip(BLANKS))]
-        raise Trouble("command_not_allowed", read.message)
+        return [_for_bash(body, read, shell=shell)]
     if not read:
-        raise Trouble("command_not_allowed", "the command is blank")
-    return read
+        raise Trouble("command_not_allowed", "the command is blank: name a program")
+    return [(command, _verdict(command)) for command in read]
 
 
-def _judged(command: words.Command) -> Verdict:
+def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.Command, NeedsApproval]:
+    if not (shell and refusal.shell):
+        raise Trouble("command_not_allowed", refusal.message, words.SHELL_HINT if refusal.shell else None)
+    reason = needs_approval(f"`{refusal.construct}` needs a shell, so bash would run it")
+    return words.Command(("bash", "-c", body), body), reason
+
+
+def _verdict(command: words.Command) -> Verdict:
     verdict = policy.judge(command.words)
     if isinstance(verdict, Refused):
         raise Trouble(verdict.type, verdict.message)
     return verdict
 
 
-def _cuts_network(world: World) -> bool:
-    if world.settings.sandbox == "off":
-        return False
-    from clada.world.confinement import available
+def _refuse_wider_stash(world: World, judged: Judged) -> None:
+    """Refuse what acts on a whole repository where that is more than the workspace."""
+    for command, verdict in judged:
+        if isinstance(verdict, Allowed) and verdict.whole_repository:
+            from clada.world import repository
 
-    return available() != "none"
+            if repository.find(world.files.root).prefix:
+                message = f"`{command.text}` would change files outside of the workspace"
+                hint = "it can be used where the workspace is the root of the repository"
+                raise Trouble("command_not_allowed", message, hint)
 
 
-def note_once(world: World, text: str) -> None:
-    """Tell the person something that does not get truer by being repeated."""
-    if text not in world.noted:
-        world.noted.add(text)
-        world.emit(Note(text))
+def _refuse_without_sandbox(world: World, judged: Judged) -> None:
+    if world.settings.sandbox != "require" or sandbox(world) != "none":
+        return
+    for command, verdict in judged:
+        if isinstance(verdict, NeedsApproval):
+            message = f"`{command.text}` needs a sandbox (--sandbox=require), and this machine has none"
+            raise Trouble("command_not_allowed", message, "clada doctor says what is missing")

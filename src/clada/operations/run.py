@@ -6,10 +6,10 @@ import os
 
 from clada.commands.judgements import Allowed, BuiltIn
 from clada.model import Change, Done, Failed, Outcome, Output, Skipped, Truncated
+from clada.operations import launch
 from clada.operations.builtins import run as run_builtin
-from clada.operations.permission import Approved, Step, Unapproved, note_once, permitted
+from clada.operations.permission import Unapproved, permitted
 from clada.problems import Error, Trouble
-from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,27 +17,22 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.operations import World
-    from clada.world.confinement import Confinement
+    from clada.operations.launch import Program
+    from clada.operations.permission import Approved, How
     from clada.world.paths import Parts
     from clada.world.processes import Ended
 
-READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 TAIL = 20  # lines of a failed command's output that `full` shows again
-
-
-class Limits(Value):
-    """How long a program may take, and how many bytes of its output are kept."""
-
-    seconds: float
-    output: int
+INTERRUPTED = "interrupted"
 
 
 def apply(world: World, fields: Mapping[str, Any]) -> Outcome:
     """Check all of a run, then carry it out."""
-    body = fields["command"]
     here = _directory(world, fields.get("dir"))
-    steps = permitted(world, body, os.path.join(world.files.root, *here))
-    return _Run(world, body, here).through(steps)
+    commands = permitted(world, fields["command"], os.path.join(world.files.root, *here))
+    if isinstance(commands, Skipped):
+        return commands
+    return _Run(world, fields["command"], here).through(commands)
 
 
 def _directory(world: World, path: str | None) -> Parts:
@@ -59,158 +54,129 @@ class _Run:
         self.world, self.body, self.here = world, body, here
         self.changes: list[Change] = []
         self.tail: list[str] = []
+        self.left = world.settings.max_output  # bytes that approved commands, all together, may still print
+        self.used_up = False
 
-    def through(self, steps: Sequence[Step]) -> Outcome:
-        for step in steps:
+    def through(self, commands: Sequence[How]) -> Outcome:
+        """Carry out the commands until one fails."""
+        for how in commands:
             try:
-                ended = self._step(step)
+                ended = self._halted() or self._carry_out(how)
             except Trouble as trouble:
-                return Failed(trouble.error, changes=tuple(self.changes))
+                ended = self._failed(trouble.error)
             if ended:
                 return ended
         return Done("ran", self.body, exit_code=0, changes=tuple(self.changes))
 
-    def _step(self, step: Step) -> Outcome | None:
-        how = step.how
+    def _halted(self) -> Failed | None:
+        reason = self.world.halted()
+        if not reason:
+            return None
+        return self._failed(Error("exec_failed" if reason == INTERRUPTED else "exec_timeout", reason))
+
+    def _carry_out(self, how: How) -> Outcome | None:
+        """Carry out one command; return how the run ends, if it ends with it."""
         if isinstance(how, BuiltIn):
-            ran = run_builtin(how, self.world.files, self.here, self._emit)
-            self.here = ran.here
-            self.changes += ran.changes
-            return self._exited(ran.exit_code) if ran.exit_code else None
+            return self._build_in(how)
         if isinstance(how, Unapproved):
             return Skipped(f"not run in a dry run: it would need approval ({how.reason})")
+        if isinstance(how, Allowed):
+            launch.check_operands(self.world, how, self.here)
         if self.world.settings.dry_run:
             return Skipped("not run in a dry run: it needs no approval")
-        ended = self._read(how) if isinstance(how, Allowed) else self._run(how)
-        return self._judged(ended, how)
+        return self._read(how) if isinstance(how, Allowed) else self._run(how)
 
-    def _read(self, how: Allowed) -> Ended:
-        """Run an allowed program, which only reads."""
-        for path in how.paths:
-            _check_operand(self.world, path, self.here)
-        argv, environment = _command_line(self.world, how)
-        if how.whole_repository:
-            self.world.ran = True
-        limits = Limits(READER_SECONDS, READER_OUTPUT)
-        return self._process(argv, environment, limits, _reading(self.world), supervised=False)
+    def _build_in(self, how: BuiltIn) -> Failed | None:
+        ran = run_builtin(how, self.world.files, self.here, self._emit)
+        self.here = ran.here
+        self.changes += ran.changes
+        return self._exited(ran.exit_code) if ran.exit_code else None
 
-    def _run(self, how: Approved) -> Ended:
-        world, settings = self.world, self.world.settings
-        confinement = _confinement(world, network=how.network)
-        world.confinement = confinement.layer if confinement else "none"
-        world.ran = True
-        limits = Limits(settings.timeout, settings.max_output)
-        return self._process(how.argv, os.environ, limits, confinement, supervised=True)
+    def _read(self, how: Allowed) -> Failed | None:
+        """Run an allowed program."""
+        program = launch.reader(self.world, how)
+        self.world.ran |= how.whole_repository
+        self.world.confinement = self.world.confinement or _layer(program)
+        return self._start(program)
 
-    def _process(
-        self,
-        argv: Sequence[str],
-        environment: Mapping[str, str],
-        limits: Limits,
-        confinement: Confinement | None,
-        *,
-        supervised: bool,
-    ) -> Ended:
+    def _run(self, how: Approved) -> Failed | None:
+        """Run an approved program."""
+        program = launch.approved(self.world, how)
+        self.world.ran = True
+        self.world.confinement = _layer(program)
+        return self._start(program)
+
+    def _start(self, program: Program) -> Failed | None:
         from clada.world.processes import run
 
-        world = self.world
-        remaining = world.remaining()
-        directory = world.files.handle(self.here)
-        world.files.forget()
+        bounded = program.within(self.world.remaining())
+        directory = self._handle()
         try:
-            return run(
-                argv,
+            ended = run(
+                program.argv,
                 directory=directory,
-                environment=environment,
-                timeout=limits.seconds if remaining is None else max(0.0, min(limits.seconds, remaining)),
-                max_output=limits.output,
-                emit=self._emit,
-                truncated=self._truncate,
-                stop=world.stop.handle if world.stop else None,
-                supervised=supervised,
-                confinement=confinement,
+                environment=program.environment,
+                timeout=bounded.seconds,
+                max_output=launch.READER_OUTPUT if program.reads else max(0, self.left),
+                emit=self._emit if program.reads else self._emit_counted,
+                truncated=self._truncate if program.reads else self._use_up,
+                stop=self.world.stop.handle if self.world.stop else None,
+                supervised=not program.reads,
+                confinement=program.confinement,
             )
         finally:
             os.close(directory)
+        return self._judged(bounded, ended)
+
+    def _handle(self) -> int:
+        """Return a handle of the present directory; it may have been removed on the way."""
+        files = self.world.files
+        try:
+            return files.handle(self.here)
+        except Trouble as trouble:
+            where = "/".join(self.here)
+            raise Trouble(trouble.error.type, f"cannot run in {where}: {trouble.error.message}") from None
+        finally:
+            files.forget()
+
+    # What it prints.
 
     def _emit(self, line: str) -> None:
         self.tail = [*self.tail[1 - TAIL :], line]
         self.world.emit(Output(self.world.label, line))
 
+    def _emit_counted(self, line: str) -> None:
+        self.left -= len(line.encode()) + 1
+        self._emit(line)
+
     def _truncate(self) -> None:
         self.world.truncated = True
         self.world.emit(Truncated(self.world.label))
 
-    def _judged(self, ended: Ended, how: Allowed | Approved) -> Outcome | None:
+    def _use_up(self) -> None:
+        """Say that the limit of approved commands is reached: once, for they share it."""
+        if not self.used_up:
+            self._truncate()
+        self.left = 0
+        self.used_up = True
+
+    # How it ends.
+
+    def _judged(self, program: Program, ended: Ended) -> Failed | None:
+        code = ended.exit_code
         if ended.cancelled:
-            return self._failed("exec_failed", "interrupted", ended.exit_code)
+            return self._failed(Error("exec_failed", INTERRUPTED, ended.lacked), code)
         if ended.timed_out:
-            remaining = self.world.remaining()
-            if remaining is not None and remaining <= 0:
-                return self._failed("exec_timeout", "the total timeout was reached", ended.exit_code)
-            seconds = READER_SECONDS if isinstance(how, Allowed) else self.world.settings.timeout
-            return self._failed("exec_timeout", f"took longer than {seconds:g}s", ended.exit_code)
-        if not ended.exit_code:
-            return None
-        meanings = how.exit_meanings if isinstance(how, Allowed) else {}
-        return self._exited(ended.exit_code, meanings.get(ended.exit_code), ended.lacked)
+            return self._failed(Error("exec_timeout", program.timeout_message, ended.lacked), code)
+        return self._exited(code, program.meanings.get(code), ended.lacked) if code else None
 
     def _exited(self, code: int, meaning: str | None = None, hint: str | None = None) -> Failed:
         message = f"exit code {code}" + (f": {meaning}" if meaning else "")
-        return self._failed("exec_failed", message, code, hint)
+        return self._failed(Error("exec_failed", message, hint), code)
 
-    def _failed(self, type_: str, message: str, code: int, hint: str | None = None) -> Failed:
-        details = "\n".join(self.tail) or None
-        return Failed(Error(type_, message, hint, details=details), code, tuple(self.changes))
-
-
-def _check_operand(world: World, path: str, here: Parts) -> None:
-    """Hold the operand of a program to the rules of file operations."""
-    entry = world.files.entry(world.files.locate(path, here))
-    if entry and entry.kind == "link":
-        raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
-    if entry and entry.kind == "other":
-        raise Trouble("permission_denied", f"{path} is not a regular file")
+    def _failed(self, error: Error, code: int | None = None) -> Failed:
+        return Failed(error.but(details="\n".join(self.tail) or None), code, tuple(self.changes))
 
 
-def _command_line(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Return the words and the environment of an allowed program; git's with all that keeps it harmless."""
-    if how.program != "git":
-        return how.argv, os.environ
-    from clada.world import git, repository
-
-    found = repository.find(world.files.root)
-    if how.whole_repository and found.prefix:
-        raise Trouble("command_not_allowed", "git stash would change files outside of the workspace")
-    return git.hardened(how.argv[1:], found)
-
-
-def _reading(world: World) -> Confinement | None:
-    if world.settings.sandbox == "off" or world.settings.allow_escape:
-        return None
-    from clada.world.confinement import Confinement, has_landlock
-
-    return Confinement("landlock", world.files.root, read_only=True) if has_landlock() else None
-
-
-def _confinement(world: World, *, network: bool) -> Confinement | None:
-    """Return how an approved command is confined, as far as this machine can."""
-    settings = world.settings
-    if settings.sandbox == "off":
-        return None
-    from clada.world.confinement import Confinement, available
-
-    layer = available()
-    if layer == "none":
-        if settings.sandbox == "require":
-            raise Trouble("command_not_allowed", "this machine has no sandbox", "see clada doctor")
-        note_once(world, "commands run unsandboxed: this machine has neither bubblewrap nor Landlock")
-        return None
-    return Confinement(
-        layer,
-        world.files.root,
-        network=network,
-        write=tuple(settings.sandbox_write),
-        read=tuple(settings.sandbox_read),
-        hide=tuple(settings.sandbox_env_hide),
-    )
+def _layer(program: Program) -> str:
+    return program.confinement.layer if program.confinement else "none"

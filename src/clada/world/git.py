@@ -187,17 +187,17 @@ def _refuse_approvals(git: Git, words: Sequence[str]) -> None:
     stash.refuse_approvals(git, words)
 
 
-def environment(base: Mapping[str, str], root: str) -> dict[str, str]:
-    """Return an environment without what git would act on; its PATH leads to nothing below the root."""
+def environment(base: Mapping[str, str], workspace: str) -> dict[str, str]:
+    """Return an environment without what git would act on; its PATH leads to nothing in the workspace."""
     kept = {name: value for name, value in base.items() if not name.startswith("GIT_") or name in KEPT}
-    path = os.pathsep.join(folders(base, root))
+    path = os.pathsep.join(folders(base, workspace))
     return {**kept, "PATH": path, **VARIABLES}
 
 
-def folders(base: Mapping[str, str], root: str) -> list[str]:
+def folders(base: Mapping[str, str], workspace: str) -> list[str]:
     """Return the folders of PATH in which a program may be looked for."""
     listed = base.get("PATH", os.defpath).split(os.pathsep)
-    return [folder for folder in listed if os.path.isabs(folder) and not inside(folder, root)]
+    return [folder for folder in listed if os.path.isabs(folder) and not inside(folder, workspace)]
 
 
 def inside(path: str, folder: str) -> bool:
@@ -245,7 +245,7 @@ def shown(text: str) -> str:
 
 def _git(repository: Repository, settings: Sequence[tuple[str, str]]) -> Git:
     start = [repository.program, "--no-pager"]
-    variables = environment(os.environ, repository.root)
+    variables = environment(os.environ, repository.workspace)
     for number, (key, value) in enumerate(settings):
         if "=" in key:  # -c would split it at the wrong place
             variables[f"CLADA_SETTING_{number}"] = value

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 MAX_READ = 16 * 1024 * 1024  # bytes, from the end: older runs are left out
 MAX_TAIL = 256 * 1024  # bytes in which the last number is looked for
-MAX_PATHS = 1000  # that a line names
+MAX_NAMES = 32 * 1024  # characters of names in a line
+MAX_WHAT = 1000
 UNKNOWN = "?"  # where no commit could be made
 ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"))
 
@@ -50,7 +51,7 @@ def start(repository: Repository, run: Run) -> Run:
     """Record that a run starts, and return it with its number."""
     numbers = [int(fields[1]) for fields in _lines(repository, MAX_TAIL) if fields[1].isdecimal()]
     numbered = run.but(number=max(numbers, default=0) + 1)
-    fields = (str(numbered.number), run.when, run.what, run.prefix, run.before, run.pre)
+    fields = (str(numbered.number), run.when, run.what[:MAX_WHAT], run.prefix, run.before, run.pre)
     _append(repository, ("start", *fields))
     return numbered
 
@@ -58,7 +59,17 @@ def start(repository: Repository, run: Run) -> Run:
 def end(repository: Repository, run: Run) -> None:
     """Record how a run ended."""
     fields = (str(run.number), run.ended, run.after, run.post, "commands" if run.commands else "files")
-    _append(repository, ("end", *fields, *run.unrecorded[:MAX_PATHS]))
+    _append(repository, ("end", *fields, *_first(run.unrecorded)))
+
+
+def _first(names: tuple[str, ...]) -> list[str]:
+    """Return as many names as a line may hold: the end of the file must always show the last number."""
+    total = 0
+    for number, name in enumerate(names):
+        total += len(name)
+        if total > MAX_NAMES:
+            return [*names[:number], f"and {len(names) - number} more"]
+    return list(names)
 
 
 def _take(fields: list[str], found: dict[int, Run]) -> None:
@@ -86,13 +97,13 @@ def _lines(repository: Repository, limit: int) -> list[list[str]]:
     try:
         handle = os.open(_path(repository), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(handle, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - limit))
-            text = os.fsdecode(file.read(limit))
+            cut = file.seek(0, os.SEEK_END) > limit
+            file.seek(-limit if cut else 0, os.SEEK_END if cut else os.SEEK_SET)
+            lines = os.fsdecode(file.read(limit)).split("\n")[cut:]
     except FileNotFoundError:
         return []
-    lines = [line.split("\t") for line in text.split("\n")]
-    return [[_read(field) for field in line] for line in lines if len(line) > 1]
+    split = [line.split("\t") for line in lines if line.startswith(("start\t", "end\t"))]
+    return [[_read(field) for field in fields] for fields in split]
 
 
 def _append(repository: Repository, fields: tuple[str, ...]) -> None:

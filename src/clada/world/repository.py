@@ -40,6 +40,11 @@ class Repository(Value):
     prefix: str  # where the workspace is below the root: "" or "some/folder/"
     identity: tuple[int, int]  # device and inode of git_dir
 
+    @property
+    def workspace(self) -> str:
+        """The workspace itself."""
+        return os.path.join(self.root, self.prefix).rstrip("/") or "/"
+
     def recorded(
         self,
         author: str = "clada",
@@ -57,6 +62,8 @@ class Repository(Value):
 def find(workspace: str) -> Repository:
     """Return the repository that the workspace is in, whatever state it is in."""
     folder = os.path.realpath(workspace)
+    if not os.path.isdir(folder):
+        raise Trouble("file_not_found", f"There is no folder {git.shown(folder)}")
     root = _root(folder)
     if root is None:
         raise _trouble(*_outside(folder))
@@ -64,7 +71,7 @@ def find(workspace: str) -> Repository:
     common_dir = _common_dir(git_dir)
     for place in {git_dir, common_dir}:
         _check_shape(place)
-    program = _program(root)
+    program = _program(folder)
     prefix = folder[len(root.rstrip("/")) + 1 :]
     found = Repository(program, root, git_dir, common_dir, f"{prefix}/" if prefix else "", _identity(git_dir))
     _check_owner(found)
@@ -154,10 +161,12 @@ def _pointer(path: str) -> str:
 def _check_shape(place: str) -> None:
     if not os.path.isdir(os.path.join(place, "")):
         raise _trouble(f"The git directory {git.shown(place)} is missing", "repair the .git file")
+    if os.path.islink(os.path.join(place, "clada")):
+        raise _trouble(f"{git.shown(place)}/clada is a symbolic link", "remove it")
 
 
-def _program(root: str) -> str:
-    for folder in git.folders(os.environ, root):
+def _program(workspace: str) -> str:
+    for folder in git.folders(os.environ, workspace):
         path = os.path.join(folder, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
@@ -178,7 +187,7 @@ def _check_owner(repository: Repository) -> None:
     if owners <= _own_users():
         return
     asking = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
-    variables = git.environment(os.environ, repository.root)
+    variables = git.environment(os.environ, repository.workspace)
     answer = git.run([*asking, "-C", repository.root, "rev-parse", "--git-dir"], variables)
     if answer.code != 0:
         remedy = f"if you trust it, run git config --global --add safe.directory {git.shown(repository.root)}"

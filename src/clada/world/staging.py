@@ -19,6 +19,7 @@ STATUS = tuple(
     "status --porcelain=v2 --branch -z --untracked-files=all --no-renames --ignore-submodules=all".split()
 )
 KINDS = tuple("changed untracked staged unmerged nested overlaid".split())
+PROTECTED = frozenset((".clada", ".git", "..", ".", ""))
 FEW = 50  # paths that git matches against its index faster than it can list the whole of it
 PATIENCE = 40  # tries to get at an index that another git process holds, with a pause after each
 PAUSE = 0.05
@@ -93,8 +94,8 @@ def refuse_unmerged(git: Git, found: Scan, prefix: str) -> None:
 
 
 def protected(path: str) -> bool:
-    """Tell whether the path is of the approvals and settings, which neither undo nor a stash touches."""
-    return any(name.lower() == ".clada" for name in path.split("/"))
+    """Tell whether neither undo nor a stash may touch the path: approvals, git's own, and what leads out."""
+    return not PROTECTED.isdisjoint(path.lower().split("/"))
 
 
 def stage(git: Git, paths: Collection[str]) -> None:

@@ -65,7 +65,11 @@ def undo(
         run = _chosen(history.runs(repository), number)
         differences, left = _differences(git, run)
         _refuse_if_changed(git, run, differences)
-        return _undone(git, repository, run, differences, who).but(notes=_notes(run, left))
+        try:
+            return _undone(git, repository, run, differences, who).but(notes=_notes(run, left))
+        except OSError as error:
+            message = f"Undoing stopped half way: {error.strerror}: {shown(str(error.filename))}"
+            raise Trouble("io_error", message, "Every content is in a commit: git log shows them") from None
 
 
 def _chosen(runs: list[history.Run], number: int | None) -> history.Run:

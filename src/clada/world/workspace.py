@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
 PIN = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | NO_FOLLOW
+LARGE = 1 << 17  # bytes
 MAX_HANDLES = 32  # directories kept open, for the next operation is often a neighbour
 
 
@@ -110,12 +111,18 @@ class Workspace:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
         if self._held and self._held[0] == parts:
             return self._held[1]
-        return Text(checked_utf8(self.load(parts)))
+        data = self.load(parts)
+        if len(data) > LARGE:
+            _make_room(len(data))
+        return Text(checked_utf8(data))
 
     def handle(self, parts: Parts) -> int:
         """Return a new handle of a directory, for a process to run in; the caller closes it."""
         self.flush()
-        return os.dup(self._directory(parts))
+        try:
+            return os.dup(self._directory(parts))
+        except OSError as error:
+            raise trouble(error) from None
 
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return what differs from the disk, as the overlay does: here nothing."""
@@ -158,7 +165,7 @@ class Workspace:
         self.flush()
         self._refuse_root(source)
         self._refuse_root(target)
-        old = os.dup(self._directory(source[:-1]))
+        old = self.handle(source[:-1])
         try:
             self._act_in(
                 target[:-1],
@@ -271,15 +278,17 @@ class Workspace:
         known = self._handles.get(parts)
         if known is not None:
             return known
-        handle = (
-            self._walk_outside(parts, create=create) if parts[0] == OUTSIDE else self._walk(parts, create)
-        )
+        walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
+        try:
+            handle = walk(parts, create=create)
+        except OSError as error:
+            raise trouble(error) from None  # too many open files
         if len(self._handles) >= MAX_HANDLES:
             self.forget()
         self._handles[parts] = handle
         return handle
 
-    def _walk(self, parts: Parts, create: bool) -> int:
+    def _walk(self, parts: Parts, *, create: bool) -> int:
         known = parts[:-1] if parts[:-1] in self._handles else ()
         handle = os.dup(self._handles[known] if known else self._root)
         for at in range(len(known), len(parts)):
@@ -327,6 +336,15 @@ class Workspace:
             if not os.path.isdir(path):
                 os.mkdir(path)
                 self._made.append(parts[:size])
+
+
+def _make_room(size: int) -> None:
+    """Let the allocator know that blocks of this size, and more, will come and go.
+
+    It hands back to the system what is larger than the largest block that was freed so far, and a text that
+    grows by each edit always is: to be given fresh pages each time takes longer than to copy the text.
+    """
+    bytes(2 * size)  # made and freed, and never touched
 
 
 def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> Trouble:

@@ -360,6 +360,20 @@ def _resolve(hostile: Hostile) -> None:
     subprocess.run([*start, "read-tree", "HEAD"], env=environment, cwd=hostile.repo.root, check=True)
 
 
+def test_what_a_command_of_the_run_arms_is_not_executed_either(repo: Repo, tmp_path: Path) -> None:
+    """The configuration is looked at again before the last commit."""
+    repo.commit(**{"a.txt": "1\n"})
+    hostile = Hostile(repo, tmp_path)
+    with repo.found().recorded() as record:
+        _filter("clean")(hostile)
+        _tracked_hooks(hostile)
+        hostile.set("core.fsmonitor")
+        repo.write("a.txt", "2\n")
+    assert record.error is None
+    assert not hostile.marker.exists()
+    assert repo.git("-c", "core.fsmonitor=false", "show", "HEAD:a.txt") == "2"
+
+
 VARIABLES = {
     "GIT_TRACE": "{marker}",
     "GIT_TRACE2": "{marker}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Error, Trouble
-from clada.world import history
+from clada.world import history, restoring
 from clada.world.undo import Undone, past_runs, undo
 
 if TYPE_CHECKING:
@@ -433,3 +433,33 @@ def test_undo_waits_for_a_run(repo: Repo) -> None:
     with repo.found().recorded(), pytest.raises(Trouble) as caught:
         undo(str(repo.root), lock_timeout=0.1)
     assert caught.value.error.type == "lock_timeout"
+
+
+def test_numbers_go_on_after_a_run_that_left_many_files_unrecorded(repo: Repo) -> None:
+    """However many names there are, the end of the file shows the last number."""
+    repo.write(".gitignore", "*.log\n")
+    names = [f"{'long' * 50}{number}.log" for number in range(2000)]
+    run(repo, lambda: [repo.write(name) for name in names], *names)
+    run(repo, lambda: repo.write("a"), "a")
+    second, first = past_runs(str(repo.root))
+    assert (first.number, second.number) == (1, 2)
+    assert first.unrecorded[-1].endswith(" more")
+    assert (repo.root / ".git/clada/history").stat().st_size < history.MAX_TAIL
+
+
+def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error like any other, not a crash, and the next undo is possible."""
+    repo.commit(a="1")
+    run(repo, lambda: repo.write("a", "2"), "a")
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device", "a")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restoring, "bring_back", full)
+        with pytest.raises(Trouble, match="half way: No space left on device: a") as caught:
+            undone(repo)
+    assert caught.value.error.type == "io_error"
+    assert not list((repo.root / ".git/clada").glob("undo.*"))
+    undone(repo, 1)
+    assert (repo.root / "a").read_text() == "1"

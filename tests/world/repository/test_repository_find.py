@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +17,7 @@ from clada.world import git
 from clada.world.repository import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from tests.world.repository.conftest import Repo
 
@@ -36,6 +38,13 @@ def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
     error = refused(tmp_path)
     assert error.message == f"Not a git repository: {tmp_path}"
     assert error.hint == "Run git init, or use --no-git to work without commits"
+
+
+def test_a_workspace_that_does_not_exist(tmp_path: Path) -> None:
+    """It is said plainly."""
+    with pytest.raises(Trouble, match="There is no folder") as caught:
+        find(str(tmp_path / "missing"))
+    assert caught.value.error.type == "file_not_found"
 
 
 def test_a_bare_repository(tmp_path: Path) -> None:
@@ -177,15 +186,24 @@ finally:
 """
 
 
+@pytest.fixture
+def open_repo(repo: Repo) -> Iterator[Repo]:
+    """Make a repository that other users can reach, which those below pytest's own folders cannot."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="clada-test-"))
+    folder.chmod(0o755)
+    try:
+        repo.root.rename(folder / "repo")
+        yield type(repo)(folder / "repo")
+    finally:
+        shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("folder", [".", "objects"])
-def test_no_permission_to_write(repo: Repo, folder: str) -> None:
+def test_no_permission_to_write(open_repo: Repo, folder: str) -> None:
     """Noticed before anything runs, even where there is nothing to commit yet."""
-    repo.commit(a="1")
-    for above in [repo.root, *repo.root.parents][:4]:
-        if os.access(above, os.W_OK):
-            above.chmod(above.stat().st_mode | 0o055)
+    subprocess.run(["git", "-C", open_repo.root, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, repo.root, folder], capture_output=True, text=True, check=False
+        [sys.executable, "-c", AS_NOBODY, open_repo.root, folder], capture_output=True, text=True, check=False
     )
     assert done.stdout.startswith("git_operation_failed "), done.stderr
     assert "git directory" in done.stdout or "No permission" in done.stdout
@@ -247,6 +265,12 @@ def test_a_git_that_is_a_link(repo: Repo) -> None:
     """Links are followed nowhere."""
     (repo.root / ".git").rename(repo.root / "elsewhere")
     (repo.root / ".git").symlink_to("elsewhere")
+    assert "symbolic link" in refused(repo.root).message
+
+
+def test_a_record_that_is_a_link(repo: Repo, tmp_path: Path) -> None:
+    """Nothing is written where someone else would have it."""
+    (repo.root / ".git/clada").symlink_to(tmp_path)
     assert "symbolic link" in refused(repo.root).message
 
 

@@ -1,0 +1,127 @@
+"""The programs that a run starts: what each is given, how long it may take, and what confines it."""
+
+from __future__ import annotations
+
+import os
+
+from clada.model import Note
+from clada.operations.builtins.faults import named
+from clada.operations.permission import sandbox
+from clada.problems import Trouble
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clada.commands.judgements import Allowed
+    from clada.operations import World
+    from clada.operations.permission import Approved
+    from clada.world.confinement import Confinement
+    from clada.world.paths import Parts
+
+READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
+UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
+NO_MEANINGS: Mapping[int, str] = {}
+
+
+class Program(Value):
+    """A program to start, and its bounds."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    confinement: Confinement | None
+    seconds: float
+    reads: bool  # it is an allowed program, which starts no others that would outlive it
+    meanings: Mapping[int, str] = NO_MEANINGS  # of exit codes
+    late: str = ""  # what to say when its time is up, if it is not its own limit
+
+    def within(self, remaining: float | None) -> Program:
+        """Return the program with no more time than is left of the whole run."""
+        if remaining is None or remaining >= self.seconds:
+            return self
+        return self.but(seconds=max(0.0, remaining), late="total timeout reached")
+
+    @property
+    def timeout_message(self) -> str:
+        """What to say when its time is up."""
+        return self.late or f"took longer than {self.seconds:g}s"
+
+
+def reader(world: World, how: Allowed) -> Program:
+    """Return an allowed program; git with all that keeps it harmless."""
+    argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how)
+    confinement = None if how.whole_repository else _reading(world)  # a stash writes
+    return Program(argv, environment, confinement, READER_SECONDS, True, how.exit_meanings)
+
+
+def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
+    from clada.world import git, repository
+
+    return git.hardened(how.argv[1:], repository.find(world.files.root))
+
+
+def _reading(world: World) -> Confinement | None:
+    if world.settings.sandbox == "off":
+        return None
+    from clada.world.confinement import Confinement, has_landlock
+
+    return Confinement("landlock", world.files.root, read_only=True) if has_landlock() else None
+
+
+def approved(world: World, how: Approved) -> Program:
+    """Return an approved program, confined as far as this machine can."""
+    return Program(how.argv, os.environ, _confinement(world, how.network), world.settings.timeout, False)
+
+
+def _confinement(world: World, network: bool) -> Confinement | None:
+    layer, settings = sandbox(world), world.settings
+    if layer == "none":
+        if settings.sandbox != "off":
+            _note_once(world, UNSANDBOXED)
+        return None
+    from clada.world.confinement import Confinement
+
+    return Confinement(
+        layer,
+        world.files.root,
+        network=network,
+        write=tuple(settings.sandbox_write),
+        read=tuple(settings.sandbox_read),
+        hide=tuple(settings.sandbox_env_hide),
+    )
+
+
+def _note_once(world: World, text: str) -> None:
+    """Tell the person something that does not get truer by being repeated."""
+    if text not in world.noted:
+        world.noted.add(text)
+        world.emit(Note(text))
+
+
+def check_operands(world: World, how: Allowed, here: Parts) -> None:
+    """Hold the paths that a program is given to the rules of file operations."""
+    for path in how.paths:
+        if "\\" in path and how.program != "git":  # which opens none of them as a file
+            message = "programs do not read a backslash as a slash"
+            raise named(Trouble("command_not_allowed", message, "write `/`"), path)
+        for part in _looked_up(path):
+            _check_operand(world, part, here)
+
+
+def _check_operand(world: World, path: str, here: Parts) -> None:
+    try:
+        entry = world.files.entry(world.files.locate(path, here))
+    except Trouble as trouble:
+        raise named(trouble, path) from None
+    if entry and entry.kind == "link":
+        raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
+    if entry and entry.kind == "other":
+        raise Trouble("permission_denied", f"{path} is not a regular file")
+
+
+def _looked_up(path: str) -> list[str]:
+    """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
+    names = path.split("/")
+    ends = [at for at in range(1, len(names)) if names[at] == ".."]
+    return ["/".join(names[:end]) or "/" for end in ends] + [path]

@@ -1,0 +1,195 @@
+"""The commands beside the main job: approvals, history, undo, doctor."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
+HASH = "[0-9a-f]{9}"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d"
+
+
+def test_approvals_are_listed_added_blocked_and_removed(shell: Shell) -> None:
+    assert shell("approvals", "add", "npm test").stdout == "approved: npm test\n"
+    assert shell("approvals", "add", "--network", "npm install").stdout == (
+        "approved with network: npm install\n"
+    )
+    assert shell("approvals", "block", "npm publish").stdout == "blocked: npm publish\n"
+    listed = shell("approvals", "list")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert listed.stdout == "network  npm install\nallowed  npm test\nblocked  npm publish\n"
+    assert shell("approvals", "remove", "npm test").stdout == "removed: npm test\n"
+    assert shell("approvals").stdout == "network  npm install\nblocked  npm publish\n"
+
+
+def test_no_approvals_yet_is_said(shell: Shell) -> None:
+    done = shell("approvals")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (
+        "clada: no command is approved or blocked here; add one with: clada approvals add CMD\n"
+    )
+
+
+def test_removing_what_is_not_there_fails(shell: Shell) -> None:
+    done = shell("approvals", "remove", "npm test")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "clada: neither approved nor blocked: npm test\n"
+
+
+def test_the_hint_of_a_refused_command_is_a_line_that_works(shell: Shell) -> None:
+    document = "<---RUN--->\nsh -c 'echo it'\n<---END--->\n"
+    refused = shell("--no-git", document=document)
+    assert refused.returncode == 1
+    assert "command_not_allowed" in refused.stdout
+    line = re.search(r"clada approvals add .*", refused.stdout)
+    assert line
+    argv = ["sh", "-c", line[0].replace("clada", f"{sys.executable} -m clada", 1)]
+    subprocess.run(argv, cwd=shell.workspace, env=shell.environment, check=True)
+    assert shell("--no-git", document=document).returncode == 0
+
+
+def test_a_damaged_approvals_file_is_an_error(shell: Shell) -> None:
+    shell.write(".clada/allowed-commands.json", "{")
+    for arguments in (("approvals", "list"), ("approvals", "add", "x")):
+        done = shell(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert ".clada/allowed-commands.json is damaged: line 1" in done.stderr
+
+
+def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
+    repository.write("mine.txt", "mine\n")
+    repository(document=WRITE)
+    repository(document=WRITE.replace("a.txt", "b.txt") + "<---RUN--->\nfalse\n<---END--->\n")
+    done = repository("history")
+    assert (done.returncode, done.stderr) == (0, "")
+    newest, oldest = done.stdout.splitlines()
+    assert re.fullmatch(rf"2  {TIME}  failed  -\.\.{HASH}          1 write, 1 run", newest)
+    assert re.fullmatch(rf"1  {TIME}  ok      {HASH}\.\.{HASH}  1 write", oldest)
+
+
+def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
+    done = shell("history")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("clada: Not a git repository: ")
+    shell.git("init", "-q")
+    done = shell("history")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "clada: no run is recorded for this workspace yet\n"
+
+
+def test_undo_takes_a_run_back_and_undo_again_brings_it_back(repository: Shell) -> None:
+    repository.write("a.txt", "old\n")
+    repository(document=WRITE + WRITE.replace("a.txt", "new.txt"))
+    done = repository("undo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(
+        rf"undone: run 1 \(2 writes\)\n  restored a.txt\n  removed new.txt\n"
+        rf"recorded as run 2, commit {HASH}; clada undo takes it back\n",
+        done.stdout,
+    )
+    assert (repository.workspace / "a.txt").read_text() == "old\n"
+    assert not (repository.workspace / "new.txt").exists()
+    assert repository("undo", "2").returncode == 0
+    assert (repository.workspace / "new.txt").read_text() == "hi"
+
+
+def test_undo_refuses_where_files_changed_since_and_names_them(repository: Shell) -> None:
+    repository(document=WRITE)
+    repository.write("a.txt", "changed since\n")
+    done = repository("undo")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("clada: Changed since run 1: a.txt; ")
+    assert (repository.workspace / "a.txt").read_text() == "changed since\n"
+
+
+def test_undo_names_what_it_cannot_restore(repository: Shell) -> None:
+    repository.write(".gitignore", "ignored.txt\n")
+    repository(document=WRITE + WRITE.replace("a.txt", "ignored.txt"))
+    done = repository("undo")
+    assert done.returncode == 0
+    assert done.stderr == "clada: Not restored, because git does not record them: ignored.txt\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((), "No run is recorded"), (("7",), "There is no run 7")]
+)
+def test_undo_without_such_a_run(repository: Shell, arguments: tuple[str, ...], message: str) -> None:
+    done = repository("undo", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"clada: {message} for this workspace; clada history lists the runs\n"
+
+
+def findings(shell: Shell, *arguments: str) -> tuple[int, dict[str, tuple[str, str]]]:
+    """Return the exit code of doctor, and what it found: the state and the text of each thing."""
+    done = shell("doctor", *arguments)
+    assert done.stderr == ""
+    rows = [line.split(maxsplit=2) for line in done.stdout.splitlines() if not line.startswith(" ")]
+    return done.returncode, {name: (state, text) for state, name, text in rows}
+
+
+def test_doctor_says_that_all_is_well(repository: Shell) -> None:
+    code, found = findings(repository)
+    assert code == 0
+    assert list(found) == [
+        "clada", "workspace", "git", "repository", "sandbox", "approvals", "configuration", "terminal"
+    ]  # fmt: skip
+    assert found["repository"] == ("ok", f"runs are recorded in {repository.workspace}")
+    assert found["git"][1].startswith("git version 2")
+    assert found["approvals"][0] == found["configuration"][0] == "ok"
+
+
+def test_doctor_says_that_no_run_would_be_recorded_and_the_remedy(shell: Shell) -> None:
+    code, found = findings(shell)
+    assert (code, found["repository"][0]) == (1, "broken")
+    assert "git init" in shell("doctor").stdout
+
+
+def test_doctor_is_content_without_a_repository_where_none_is_wanted(shell: Shell) -> None:
+    shell.configure("no_git = true\n")
+    code, found = findings(shell)
+    assert (code, found["repository"][0]) == (0, "note")
+
+
+def test_doctor_finds_a_damaged_approvals_file(repository: Shell) -> None:
+    repository.write(".clada/allowed-commands.json", "[")
+    code, found = findings(repository)
+    assert (code, found["approvals"][0]) == (1, "broken")
+
+
+def test_doctor_finds_mistakes_in_the_configuration(repository: Shell) -> None:
+    repository.write(".clada/config.toml", "approve_all = true\n")
+    code, found = findings(repository)
+    assert (code, found["configuration"][0]) == (1, "broken")
+    assert "approve_all cannot be set here" in found["configuration"][1]
+
+
+def test_doctor_finds_that_the_workspace_is_not_there(shell: Shell) -> None:
+    code, found = findings(shell, "--workspace=nowhere")
+    assert (code, found["workspace"][0]) == (1, "broken")
+
+
+def test_doctor_finds_a_merge_in_progress(repository: Shell) -> None:
+    repository.write("a", "a")
+    repository.git("add", "a")
+    repository.git("commit", "-qm", "a")
+    (repository.workspace / ".git" / "MERGE_HEAD").write_text(repository.git("rev-parse", "HEAD"))
+    code, found = findings(repository)
+    assert (code, found["repository"]) == (1, ("broken", "A merge is in progress"))
+
+
+def test_the_workspace_flag_leads_every_command_elsewhere(shell: Shell) -> None:
+    os.mkdir(shell.workspace / "sub")
+    shell("approvals", "add", "x", "--workspace=sub")
+    stored = json.loads((shell.workspace / "sub/.clada/allowed-commands.json").read_text())
+    assert stored["commands"] == ["x"]

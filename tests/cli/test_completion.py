@@ -1,0 +1,154 @@
+"""Shell completion, tried in the shells themselves; and the manual page."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.cli.completion import SCRIPTS
+from clada.cli.manual import page
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+PAGE = Path(__file__).parents[2] / "docs" / "clada.1"
+
+# What is typed, and words that must be offered, with some that must not.
+CASES = {
+    "hi": ({"history"}, {"plan"}),
+    "--out": ({"--output-mode"}, {"--color"}),
+    "approvals ": ({"list", "add", "remove", "block"}, {"csl"}),
+    "prompt ": ({"csl", "cml", "json", "toml"}, {"list"}),
+    "completion z": ({"zsh"}, {"bash"}),
+    "undo --": ({"--git-author", "--workspace"}, {"--timeout"}),
+    "plan REA": ({"README.md"}, {"plan"}),
+    "--color ": ({"auto", "always", "never"}, {"list"}),
+}
+
+
+def script(shell: Shell, name: str) -> Path:
+    """Return a file with the script of a shell."""
+    if not shutil.which(name):
+        pytest.skip(f"{name} is not installed")
+    done = shell("completion", name)
+    assert (done.returncode, done.stderr) == (0, "")
+    return shell.write(f".completion.{name}", done.stdout)
+
+
+def ask(shell: Shell, *argv: str) -> str:
+    """Run a shell in a workspace with a few files, and return what it prints."""
+    shell.write("README.md", "")
+    done = subprocess.run(
+        argv, cwd=shell.workspace, env=shell.environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def check(typed: str, offered: set[str]) -> None:
+    """Compare what is offered with what should be."""
+    wanted, unwanted = CASES[typed]
+    assert wanted <= offered
+    assert not unwanted & offered
+
+
+@pytest.mark.parametrize("typed", CASES)
+def test_bash(shell: Shell, typed: str) -> None:
+    path = script(shell, "bash")
+    words = f"clada {typed}".split(" ")
+    program = (
+        f'source {path}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() {{ :; }}; _clada; '
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    offered = ask(shell, "bash", "-c", program, "bash", *words).split()
+    check(typed, {word.rstrip("=") for word in offered})
+
+
+def test_bash_completes_the_value_behind_an_equals_sign(shell: Shell) -> None:
+    path = script(shell, "bash")
+    program = (
+        f'source {path}; COMP_WORDS=(clada --output-mode = s); COMP_CWORD=3; _clada; echo "${{COMPREPLY[@]}}"'
+    )
+    assert ask(shell, "bash", "-c", program).split() == ["stream", "silent"]
+
+
+@pytest.mark.parametrize("typed", CASES)
+def test_fish(shell: Shell, typed: str) -> None:
+    path = script(shell, "fish")
+    offered = ask(shell, "fish", "--no-config", "-c", f"source {path}; complete -C 'clada {typed}'")
+    check(typed, {line.split("\t")[0] for line in offered.splitlines()})
+
+
+def test_zsh(shell: Shell, tmp_path: Path) -> None:
+    """In zsh completion works only at its line editor: it is asked there, by pressing tab."""
+    path = script(shell, "zsh")
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    shell.write("README.md", "")
+    shell.write(
+        ".zshrc", f"autoload -Uz compinit; compinit -u -D; source {path}; PS1='> '; LISTMAX=999; clear\n"
+    )
+    shell.environment["ZDOTDIR"] = str(shell.workspace)
+    start = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+
+    def tmux(*words: str) -> str:
+        return subprocess.run(
+            [*start, *words], env=shell.environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    def shown(text: str) -> str:
+        end = time.monotonic() + 20
+        while text not in (screen := tmux("capture-pane", "-p")):
+            assert time.monotonic() < end, screen
+            time.sleep(0.05)
+        return screen
+
+    tmux("new-session", "-d", "-x", "100", "-y", "50", "-c", str(shell.workspace), "zsh")
+    try:
+        shown(">")
+        for typed, completed in {
+            "clada hi": "clada history",
+            "clada approvals rem": "clada approvals remove",
+            "clada --outp": "clada --output-mode=",
+            "clada --color=al": "clada --color=always",
+            "clada plan REA": "clada plan README.md",
+        }.items():
+            tmux("send-keys", "-l", typed)
+            tmux("send-keys", "Tab")
+            shown(completed)
+            tmux("send-keys", "C-c")
+        tmux("send-keys", "-l", "clada ")
+        tmux("send-keys", "Tab")
+        assert "show what this machine and workspace offer" in shown("doctor ")
+    finally:
+        tmux("kill-server")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_script_is_one_that_the_shell_can_read(shell: Shell, name: str) -> None:
+    path = script(shell, name)
+    subprocess.run([name, "-n", str(path)], check=True, capture_output=True)
+
+
+def test_the_manual_page_is_up_to_date() -> None:
+    """If this fails: tools/manual."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_man_accepts_the_page(shell: Shell) -> None:
+    if shutil.which("mandoc"):
+        argv = ["mandoc", "-T", "lint", "-W", "error", str(PAGE)]
+    elif shutil.which("man") and sys.platform == "linux":
+        argv = ["man", "--warnings", "-E", "UTF-8", "-l", str(PAGE)]
+    else:
+        pytest.skip("neither mandoc nor man is installed")
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=True, env={**shell.environment, "MANWIDTH": "80"}
+    )
+    assert done.stderr == ""

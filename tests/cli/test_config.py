@@ -1,0 +1,120 @@
+"""Configuration files: the user's own, and the workspace's, in which only harmless keys count."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
+HARMLESS = {
+    "timeout": '"1m"', "total_timeout": '"1h"', "max_output": '"1MB"', "output_mode": '"buffer"',
+    "error_detail": '"full"', "summary": '"json"', "format": '"csl"', "start_delimiter": '"<---"',
+    "end_delimiter": '"--->"', "git_author": '"Someone <s@example.org>"', "final_newline": "true",
+    "color": '"never"', "sandbox": '"require"',
+}  # fmt: skip
+HARMFUL = {
+    "no_git": "true", "allow_escape": "true", "approve": '["rm -rf /"]', "approve_all": "true",
+    "shell": '"approved"', "sandbox": '"off"', "workspace": '"/"', "lock_file": '"x"', "lock_timeout": '"1s"',
+    "dry_run": "true", "confirm": "true", "sandbox_write": '["/"]', "sandbox_read": '["/"]',
+    "sandbox_env_hide": "[]",
+}  # fmt: skip
+
+
+def test_defaults_come_from_the_users_file(shell: Shell) -> None:
+    shell.configure('no_git = true\nsummary = "xml"\nfinal_newline = true\n')
+    done = shell(document=WRITE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '<result blocks="1"' in done.stdout
+    assert (shell.workspace / "a.txt").read_text() == "hi\n"
+
+
+def test_the_users_file_is_found_by_xdg_config_home(shell: Shell) -> None:
+    shell.write("elsewhere/clada/config.toml", "no_git = true\n")
+    done = shell(document=WRITE, XDG_CONFIG_HOME=str(shell.workspace / "elsewhere"))
+    assert done.returncode == 0
+
+
+def test_flags_win_over_the_workspace_and_the_workspace_over_the_user(shell: Shell) -> None:
+    shell.configure('no_git = true\nsummary = "xml"\nfinal_newline = true\n')
+    shell.write(".clada/config.toml", 'summary = "json"\n')
+    assert shell(document=WRITE).stdout.splitlines()[1] == "{"
+    assert shell("--summary=none", document=WRITE).stdout.count("\n") == 1
+    shell("--final-newline=false", document=WRITE)
+    assert (shell.workspace / "a.txt").read_text() == "hi"
+
+
+def test_the_users_file_can_name_the_workspace(shell: Shell) -> None:
+    shell.write("project/.clada/config.toml", 'summary = "json"\n')
+    shell.configure('no_git = true\nworkspace = "project"\n')
+    assert shell(document=WRITE).stdout.splitlines()[1] == "{"
+    assert (shell.workspace / "project" / "a.txt").exists()
+
+
+@pytest.mark.parametrize("key", HARMLESS)
+def test_a_harmless_key_counts_in_the_workspace(shell: Shell, key: str) -> None:
+    shell.write(".clada/config.toml", f"{key} = {HARMLESS[key]}\n")
+    done = shell("--no-git", document=WRITE)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("key", HARMFUL)
+def test_any_other_key_in_the_workspace_is_an_error_that_says_where_it_belongs(
+    shell: Shell, key: str
+) -> None:
+    shell.write(".clada/config.toml", f"{key} = {HARMFUL[key]}\n")
+    done = shell("--no-git", document=WRITE)
+    place = shell.home / ".config" / "clada" / "config.toml"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"clada: ./.clada/config.toml: {key} cannot be set here: "
+        f"it belongs in {place} or on the command line\n"
+    )
+    assert not (shell.workspace / "a.txt").exists()
+
+
+WRONG = {
+    "timeuot = 1": "unknown key timeuot; did you mean timeout?",
+    'output-mode = "silent"': "unknown key output-mode; did you mean output_mode?",
+    "timeout = true": "timeout must be a text",
+    'timeout = "soon"': "timeout must be a duration such as 500ms, 30s, 5m or 1h, not 'soon'",
+    'max_output = "x"': "max_output must be a size such as 512B, 64KB, 10MB or 1GB, not 'x'",
+    "no_git = 1": "no_git must be true or false",
+    'approve = "x"': "approve must be a list of texts",
+    "sandbox_write = [1]": "sandbox_write must be a list of texts",
+    "timeout": "Expected '=' after a key in a key/value pair (at end of document)",
+    '"\\u001b[2J\\n[task-1]" = 1': "unknown key \\x1b[2J\\n[task-1]",
+}
+
+
+@pytest.mark.parametrize("content", WRONG)
+def test_a_mistake_in_a_file_is_one_line_that_names_the_file(shell: Shell, content: str) -> None:
+    path = shell.configure(content)
+    done = shell(document=WRITE)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {path}: {WRONG[content]}\n")
+
+
+def test_a_number_is_seconds_or_bytes(shell: Shell) -> None:
+    shell.configure("timeout = 5\nmax_output = 100\nno_git = true\n")
+    assert shell(document=WRITE).returncode == 0
+
+
+def test_the_workspace_cannot_lead_to_another_file(shell: Shell) -> None:
+    shell.write("other.toml", 'summary = "json"\n')
+    (shell.workspace / ".clada").mkdir()
+    os.symlink("../other.toml", shell.workspace / ".clada" / "config.toml")
+    done = shell("--no-git", document=WRITE)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"#" * ((1 << 20) + 1)], ids=["not UTF-8", "too large"])
+def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, data: bytes) -> None:
+    shell.configure("").write_bytes(data)
+    done = shell(document=WRITE)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "config.toml: cannot be read: " in done.stderr

@@ -1,0 +1,99 @@
+"""Interrupts: one ends the run in order, a second one at once."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell, Terminals
+
+DOCUMENT = """\
+<---WRITE file="before.txt"--->
+x
+<---END--->
+<---RUN--->
+sh -c 'echo started; sleep 60'
+<---END--->
+<---WRITE file="after.txt"--->
+x
+<---END--->
+"""
+
+
+def start(shell: Shell, document: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start clada with every command approved, and return it as soon as its command prints."""
+    argv = [sys.executable, "-m", "clada", "--approve-all", *arguments]
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=shell.workspace, env=shell.environment, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(document)
+    process.stdin.close()
+    process.stdin = None
+    for line in process.stdout:
+        if line.endswith(":exec] started\n"):
+            break
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
+    repository: Shell, number: int, code: int
+) -> None:
+    process = start(repository, DOCUMENT, "--summary=xml")
+    began = time.monotonic()
+    os.kill(process.pid, number)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert time.monotonic() - began < 15
+    assert out.splitlines()[:2] == [
+        "[task-2] ERROR: RUN - sh -c 'echo started; sleep 60': exec_failed: interrupted",
+        "[task-3] SKIP: WRITE - interrupted",
+    ]
+    assert '<result blocks="3" tasks="3" succeeded="1" failed="1" skipped="1">' in out
+    assert not (repository.workspace / "after.txt").exists()
+    assert repository.git("log", "--format=%s").startswith("[clada:post] ")
+    assert repository.git("show", "--name-only", "--format=").split() == ["before.txt"]
+    assert "interrupted" in repository("history").stdout
+
+
+def test_two_signals_stop_at_once(shell: Shell) -> None:
+    stubborn = (
+        "<---RUN--->\nsh -c 'trap \"\" INT TERM; echo started; while :; do sleep 1; done'\n<---END--->\n"
+    )
+    process = start(shell, stubborn, "--no-git", "--sandbox=off")
+    os.kill(process.pid, signal.SIGTERM)
+    time.sleep(0.05)
+    os.kill(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode in (-signal.SIGTERM, 143)
+    assert "Traceback" not in out + err
+
+
+def test_control_c_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("--approve-all", "--no-git", "--color=never", document=DOCUMENT)
+    screen.until("started")
+    screen.type("\x03")
+    code, seen = screen.end()
+    assert code == 130
+    assert "[task-3] SKIP: WRITE - interrupted" in seen
+    assert not (shell.workspace / "after.txt").exists()
+
+
+def test_control_c_while_a_document_is_read_is_no_traceback(terminal: Terminals) -> None:
+    screen = terminal("-")
+    time.sleep(0.5)
+    screen.type("\x03")
+    code, seen = screen.end()
+    assert code in (130, -signal.SIGINT)
+    assert "Traceback" not in seen

@@ -1,0 +1,81 @@
+"""Start-up is a feature: what is not needed is not loaded."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+HEAVY = set(
+    """
+    argparse ast asyncio base64 collections contextlib copy csv ctypes dataclasses datetime decimal difflib
+    email enum fcntl filelock fnmatch functools getopt glob hashlib html inspect itertools json logging math
+    multiprocessing operator pathlib pickle platform pyexpat random re rich select shlex shutil signal socket
+    string struct subprocess tempfile textwrap threading tomllib traceback types typing unicodedata urllib
+    uuid xml
+    """.split()
+)
+PROGRAM = """
+import os, sys
+before = set(sys.modules)
+from clada.cli import main
+code = main(sys.argv[1:])
+os.write(2, "\\n".join(set(sys.modules) - before).encode())
+sys.exit(code)
+"""
+WRITE = b'Sure:\n<---WRITE file="src/app.js"--->\nconsole.log("hello");\n<---END--->\n'
+
+
+def loaded(shell: Shell, *arguments: str) -> set[str]:
+    """Return the modules that a run loads beyond those of a bare start."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments], input=WRITE, capture_output=True, check=True,
+        cwd=shell.workspace, env=shell.environment,
+    )  # fmt: skip
+    return set(done.stderr.decode().split("\n"))
+
+
+def test_the_version_loads_next_to_nothing(shell: Shell) -> None:
+    assert loaded(shell, "--version") == {"__future__", "clada", "clada.cli", "clada.version"}
+
+
+@pytest.mark.parametrize("arguments", [("--no-git",), ("--no-git", "--output-mode=buffer"), ("--help",)])
+def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...]) -> None:
+    found = loaded(shell, *arguments)
+    light = {"textwrap", "re", "enum", "functools", "collections", "operator", "itertools", "types", "copy"}
+    allowed = light if arguments == ("--help",) else set()
+    assert {name.partition(".")[0] for name in found} & HEAVY <= allowed
+
+
+def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not_need(shell: Shell) -> None:
+    found = loaded(shell, "--no-git")
+    unneeded = [
+        name
+        for name in found
+        if name.startswith(
+            (
+                "clada.commands", "clada.operations.run", "clada.notations.cml", "clada.notations.json",
+                "clada.notations.toml", "clada.world.git", "clada.world.repo", "clada.world.process",
+                "clada.report.json", "clada.report.xml", "clada.cli.help", "clada.cli.terminal",
+            )
+        )
+    ]  # fmt: skip
+    assert unneeded == []
+
+
+def test_rich_is_loaded_only_for_colour(shell: Shell) -> None:
+    assert "rich" not in loaded(shell, "--no-git", "--color=auto")
+    assert "rich" in loaded(shell, "--no-git", "--color=always")
+
+
+def test_importing_the_library_loads_next_to_nothing() -> None:
+    program = "import sys; before = set(sys.modules); import clada; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert json.loads(done.stdout.replace("'", '"')) == ["__future__", "clada", "clada.version"]

@@ -1,0 +1,218 @@
+"""What a person at a terminal sees: colour, progress, the diff, and questions."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell, Terminals
+
+WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
+MARKUP = '<---WRITE file="[bold red]:smile:[/bold red].txt"--->\nhi\n<---END--->\n'
+SLOW = "<---RUN--->\nsh -c 'sleep 1.2; echo woken; sleep 0.3'\n<---END--->\n"
+ERASE = "\x1b[2K"
+
+
+def test_status_lines_are_in_colour(terminal: Terminals) -> None:
+    document = (
+        WRITE
+        + '<---SEARCH file="a.txt"--->\nx\n<---REPLACE--->\n<---END--->\n<---RUN--->\necho out\n<---END--->\n'
+    )
+    code, seen = terminal("--no-git", document=document).end()
+    assert code == 1
+    assert "\x1b[1;32mSUCCESS:\x1b[0m WRITE - a.txt (created, 2 bytes)\r\n" in seen
+    assert "\x1b[1;31mERROR:\x1b[0m SEARCH - a.txt: match_count_mismatch" in seen
+    assert "\x1b[2m[task-3:exec] out\x1b[0m\r\n" in seen
+
+
+@pytest.mark.parametrize(("arguments", "environment"), [(("--color=never",), {}), ((), {"NO_COLOR": "1"})])
+def test_no_colour_where_it_is_not_wanted(
+    terminal: Terminals, arguments: tuple[str, ...], environment: dict[str, str]
+) -> None:
+    code, seen = terminal("--no-git", *arguments, document=WRITE, **environment).end()
+    assert (code, seen) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\r\n")
+
+
+def test_text_is_not_read_as_markup(terminal: Terminals) -> None:
+    _, seen = terminal("--no-git", document=MARKUP).end()
+    assert "WRITE - [bold red]:smile:[/bold red].txt (created, 2 bytes)" in seen
+
+
+def test_the_diff_of_a_plan_is_in_colour(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", "old\nsame\n")
+    _, seen = terminal("plan", document=WRITE).end()
+    assert "\x1b[1m--- a/a.txt\x1b[0m\r\n" in seen
+    assert "\x1b[31m-old\x1b[0m\r\n" in seen
+    assert "\x1b[32m+hi\x1b[0m\r\n" in seen
+
+
+def test_quick_work_shows_no_progress(terminal: Terminals) -> None:
+    _, seen = terminal("--no-git", document=WRITE).end()
+    assert "done" not in seen
+    assert ERASE not in seen
+
+
+def test_slow_work_shows_progress_which_disappears(terminal: Terminals) -> None:
+    screen = terminal("--no-git", "--approve-all", "--color=never", document=WRITE + SLOW)
+    seen = screen.until("1 of 2 done, running sh -c 'sleep 1.2; echo woken; sleep 0.3' (0 s)")
+    assert "exec]" not in seen
+    screen.until(f"\r{ERASE}[task-2:exec] woken\r\n")
+    _, seen = screen.end()
+    assert seen.endswith(
+        f"\r{ERASE}[task-2] SUCCESS: RUN - sh -c 'sleep 1.2; echo woken; sleep 0.3' (exit 0)\r\n"
+    )
+
+
+def test_a_long_command_does_not_wrap_the_progress_line(terminal: Terminals) -> None:
+    long = "x" * 200
+    document = f"<---RUN--->\nsh -c 'sleep 1; echo {long}'\n<---END--->\n"
+    screen = terminal("--no-git", "--approve-all", document=document)
+    seen = screen.until(" (0 s)")
+    line = seen.rpartition(ERASE)[2]
+    assert len(line) < 80
+    assert line.startswith("0 of 1 done, running sh -c")
+
+
+def test_a_dumb_terminal_gets_neither(terminal: Terminals) -> None:
+    _, seen = terminal("--no-git", "--approve-all", document=SLOW, TERM="dumb").end()
+    assert "\x1b" not in seen
+
+
+# What is on the screen in the end: tmux shows what a person would see.
+
+
+class Tmux:
+    """A terminal of 80 by 24 that remembers what is on it."""
+
+    def __init__(self, folder: Path, shell: Shell) -> None:
+        self._socket, self._shell = str(folder / "tmux"), shell
+
+    def __call__(self, *words: str) -> str:
+        """Call tmux."""
+        argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
+        return subprocess.run(
+            argv, capture_output=True, text=True, check=True, env=self._shell.environment
+        ).stdout
+
+    def start(self, line: str) -> None:
+        """Open the terminal, and run a line of shell in it."""
+        self("new-session", "-d", "-x", "80", "-y", "24", "-c", str(self._shell.workspace), "env PS1='$ ' sh")
+        self.type(line)
+
+    def type(self, line: str) -> None:
+        """Type a line."""
+        self("send-keys", "-l", line)
+        self("send-keys", "Enter")
+
+    def until(self, seen: Callable[[str], bool]) -> str:
+        """Return what is on the screen as soon as it is what is waited for."""
+        end = time.monotonic() + 20
+        while not seen(screen := self("capture-pane", "-p")):
+            assert time.monotonic() < end, screen
+            time.sleep(0.05)
+        return screen
+
+
+@pytest.fixture
+def tmux(tmp_path: Path, shell: Shell) -> Iterator[Tmux]:
+    """Return a terminal in the workspace."""
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    (tmp_path / "bin").mkdir()
+    launcher = tmp_path / "bin" / "clada"
+    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m clada "$@"\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    shell.environment["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    session = Tmux(tmp_path, shell)
+    yield session
+    session("kill-server")
+
+
+def test_the_progress_line_leaves_nothing_behind(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE + SLOW)
+    tmux.start("clear; clada --no-git --approve-all answer.md 2>/dev/null; echo exit=$?")
+    seen = tmux.until(lambda screen: "1 of 2 done, running sh -c" in screen)
+    assert "exit=" not in seen
+    seen = tmux.until(lambda screen: "exit=0" in screen)
+    lines = [line for line in seen.splitlines() if line and not line.startswith("$")]
+    assert lines == [
+        "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)",
+        "[task-2:exec] woken",
+        "[task-2] SUCCESS: RUN - sh -c 'sleep 1.2; echo woken; sleep 0.3' (exit 0)",
+        "exit=0",
+    ]
+
+
+def test_a_command_is_put_to_the_person(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", "<---RUN--->\nsh -c 'echo ran'\n<---END--->\n")
+    tmux.start("clear; clada --no-git --sandbox=off answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: "[v] never:" in screen)
+    assert "clada: may this command run?" in seen
+    assert "command:    sh -c 'echo ran'" in seen
+    tmux.type("y")
+    seen = tmux.until(lambda screen: "exit=" in screen)
+    assert "[task-1:exec] ran" in seen
+    assert "exit=0" in seen
+
+
+def test_no_is_an_answer(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", "<---RUN--->\nsh -c 'echo ran > file'\n<---END--->\n")
+    tmux.start("clear; clada --no-git --sandbox=off answer.md; echo exit=$?")
+    tmux.until(lambda screen: "[v] never:" in screen)
+    tmux.type("n")
+    tmux.until(lambda screen: "exit=1" in screen)
+    assert not (shell.workspace / "file").exists()
+
+
+def test_always_is_stored_and_not_asked_again(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", "<---RUN--->\nsh -c 'echo ran'\n<---END--->\n")
+    tmux.start("clear; clada --no-git --sandbox=off answer.md; echo exit=$?")
+    tmux.until(lambda screen: "[v] never:" in screen)
+    tmux.type("a")
+    tmux.until(lambda screen: "exit=0" in screen)
+    assert shell("approvals", "list").stdout == "allowed  sh -c 'echo ran'\n"
+    assert shell("--no-git", "--sandbox=off", "answer.md").returncode == 0
+
+
+@pytest.mark.parametrize(("answer", "code", "written"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
+def test_confirm_shows_the_diff_and_asks(
+    shell: Shell, tmux: Tmux, answer: str, code: int, *, written: bool
+) -> None:
+    shell.write("answer.md", WRITE)
+    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: "Execute this? [y/N]" in screen)
+    assert "+++ b/a.txt" in seen
+    assert not (shell.workspace / "a.txt").exists()
+    tmux.type(answer)
+    seen = tmux.until(lambda screen: "exit=" in screen)
+    assert f"exit={code}" in seen
+    assert (shell.workspace / "a.txt").exists() is written
+    assert ("clada: not executed" in seen) is not written
+
+
+def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE + '<---SEARCH file="no"--->\nx\n<---REPLACE--->\ny\n<---END--->\n')
+    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
+    tmux.until(lambda screen: "Execute this, though 1 would fail? [y/N]" in screen)
+    tmux.type("n")
+    tmux.until(lambda screen: "exit=1" in screen)
+
+
+def test_confirm_without_a_terminal_is_one_line(shell: Shell) -> None:
+    done = shell("--no-git", "--confirm", document=WRITE)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "clada: --confirm needs a terminal to ask on; without one, use clada plan to look first\n"
+    )
+    assert not (shell.workspace / "a.txt").exists()

@@ -1,0 +1,196 @@
+"""A run that is refused: the word, the reason and the way to do it are named, and nothing of it starts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clada.world import confinement
+
+if TYPE_CHECKING:
+    from tests.operations.conftest import Runner, Shell
+
+# A body, and what the refusal must say: the word, and a way to do it.
+NEEDS_A_SHELL = [
+    ("cat x | wc", "`|`", "one by one"),
+    ("cat x |& wc", "`|&`", "one by one"),
+    ("ls; pwd", "`;`", "`&&`"),
+    ("ls || pwd", "`||`", "`&&`"),
+    ("ls & pwd", "`&`", "background"),
+    ("echo a > b", "`>`", "write operation"),
+    ("echo a >> b", "`>>`", "append with a write operation"),
+    ("cat < b", "`<`", "name the file"),
+    ("cat <<END\na\nEND", "`<<`", "write operation"),
+    ("cat <<<a", "`<<<`", "name the file"),
+    ("diff <(ls) b", "`<(`", "one by one"),
+    ("echo $HOME", "`$`", "single quotes"),
+    ('echo "$HOME"', "double quotes", "single quotes"),
+    ("echo $(pwd)", "`$(`", "one by one"),
+    ("echo `pwd`", "```", "one by one"),
+    ("(ls)", "`(`", "in order"),
+    ("ls *.py", "`*`", "name the files"),
+    ("ls a?", "`?`", "name the files"),
+    ("ls [ab]", "`[`", "name the files"),
+    ("ls ~/x", "`~`", "write the path"),
+    ("echo {a,b}", "`{…}`", "write the words out"),
+    ("! true", "`!`", "plain commands"),
+    ("for i in 1 2; do echo a; done", "`for`", "plain commands"),
+    ("if true; then ls; fi", "`if`", "plain commands"),
+    ("A=1 ls", "`A=`", "start with the command"),
+]
+NEEDS_APPROVAL = [
+    ("npm test", "`npm`"),
+    ("/bin/ls", "`/bin/ls`"),
+    ("./cat x", "`./cat`"),
+    ("tail -f x", "`-f`"),
+    ("tail -5f x", "`-5f`"),
+    ("cat -", "`-`"),
+    ("cat", "standard input"),
+    ("grep -R a .", "`-R`"),
+    ("find . -delete", "`-delete`"),
+    ("find . -exec rm '{}' +", "`-exec`"),
+    ("xxd -r x", "`-r`"),
+    ("git push", "`git push`"),
+    ("git commit -m x", "`git commit`"),
+    ("git -C .. status", "`git -C`"),
+    ("rm -i x", "`-i`"),
+    ("cp -L a b", "`-L`"),
+    ("chmod -R 755 x", "`-R`"),
+    ("echo -e x", "`-e`"),
+]
+IS_NOTHING = [
+    ("   \n\t", "blank"),
+    ("# only a comment", "blank"),
+    ("''", "blank"),
+    ("echo 'a", "never closed"),
+    ('echo "a', "never closed"),
+    ("ls &&", "`&&`"),
+    ("&& ls", "`&&`"),
+    ("cd", "one directory"),
+    ("cd a b", "one directory"),
+    ("cd -P a", "one directory"),
+    ("head -n", "needs a value"),
+    ("echo a\\", "`\\`"),
+]
+
+
+@pytest.mark.parametrize(("body", "word", "way"), NEEDS_A_SHELL)
+@pytest.mark.parametrize("options", [{}, {"approve_all": True}, {"dry_run": True}], ids=str)
+def test_what_needs_a_shell(body: str, word: str, way: str, options: dict[str, Any], runs: Runner) -> None:
+    """The construct, what to use instead and the flag are named; approving all makes no difference."""
+    asked: list[str] = []
+    done = runs(f"touch first\n{body}", ask=lambda *given, **_: asked.append(given[0]), **options)
+    assert done.error.type == "command_not_allowed"
+    assert word in done.error.message
+    assert way in done.error.message
+    assert "--shell=approved" in done.said
+    assert (os.listdir(runs.workspace), asked) == ([], [])
+
+
+@pytest.mark.parametrize(("body", "word"), NEEDS_APPROVAL)
+def test_what_needs_approval(body: str, word: str, runs: Runner) -> None:
+    """What is not in the tables is named, with the line that would approve the whole text."""
+    whole = f"touch first && {body}"
+    done = runs(whole)
+    assert done.error.type == "command_not_allowed"
+    assert word in done.error.message
+    assert "clada approvals add" in done.error.message
+    assert "--shell" not in done.said
+    assert os.listdir(runs.workspace) == []
+
+
+@pytest.mark.parametrize(("body", "word"), IS_NOTHING)
+@pytest.mark.parametrize("options", [{}, {"approve_all": True, "shell": "approved"}], ids=str)
+def test_what_is_no_command(body: str, word: str, options: dict[str, Any], runs: Runner) -> None:
+    """Neither a person nor a shell could make something of it, so neither is named."""
+    asked: list[str] = []
+    done = runs(body, ask=lambda *given, **_: asked.append(given[0]), **options)
+    assert done.error.type == "command_not_allowed"
+    assert word in done.error.message
+    assert "--shell" not in done.said
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("joint", "refused"),
+    [
+        *[(joint, refused) for joint in (" && ", "\n", " &&\n\n") for refused in ("npm test", "cat x | wc")],
+        *[(" && ", refused) for refused in ("cat", "chmod u+s x", "echo 'a", "cd", "git push")],
+    ],
+)
+def test_nothing_of_a_refused_run_starts(joint: str, refused: str, shell: Shell) -> None:
+    """Not even its first command, on the real command line."""
+    done = shell.run(f"touch a{joint}{refused}")
+    assert done.returncode == 1
+    assert "command_not_allowed" in done.stdout
+    assert os.listdir(shell.workspace) == []
+
+
+# The tree is looked at when it is a command's turn: what came before it has happened.
+AT_THEIR_TURN = [
+    ("rm -rf ../outside", "path_escape"),
+    ("cat ../outside/secret", "path_escape"),
+    ("cat /etc/passwd", "path_escape"),
+    ("cat a/../../outside/secret", "path_escape"),
+    ("head -n1 first ../outside/secret", "path_escape"),
+    ("ls link", "symlink_not_allowed"),
+    ("ls link/", "symlink_not_allowed"),
+    ("cat link/secret", "symlink_not_allowed"),
+    ("cat link/../outside/secret", "symlink_not_allowed"),
+    ("cat first/../link/../outside/secret", "symlink_not_allowed"),
+    ("find . -newer link", "symlink_not_allowed"),
+    ("realpath --relative-to=link .", "symlink_not_allowed"),
+    ("cat 'trap\\secret'", "command_not_allowed"),
+    ("cat .git/config", "permission_denied"),
+    ("grep -r x .GIT", "permission_denied"),
+    ("cat .clada/allowed-commands.json", "permission_denied"),
+    ("cat pipe", "permission_denied"),
+    ("cd ..", "path_escape"),
+    ("cd link", "symlink_not_allowed"),
+]
+
+
+@pytest.mark.parametrize(("body", "type_"), AT_THEIR_TURN)
+def test_what_the_tree_forbids_is_refused_at_its_turn(body: str, type_: str, runs: Runner) -> None:
+    """The rule's own error type; what had been done by then is in the report."""
+    outside = runs.workspace.parent / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret\n")
+    (runs.workspace / "link").symlink_to(outside)
+    (runs.workspace / "trap\\secret").symlink_to(outside / "secret")
+    os.mkfifo(runs.workspace / "pipe")
+    done = runs(f"touch first\n{body}\ntouch last")
+    assert (done.error.type, done.output) == (type_, [])
+    assert [change.path for change in getattr(done.task.outcome, "changes", ())] == ["first"]
+    assert (runs.workspace / "first").exists()
+    assert not (runs.workspace / "last").exists()
+    assert (outside / "secret").read_text() == "secret\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [("touch a && python3 -V", True), ("touch a && cat a", False), ("touch a", False)],
+)
+def test_a_sandbox_that_is_required_and_missing(
+    body: str, refused: bool, runs: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An approved command is refused before anything of its run starts; what needs no sandbox runs."""
+    monkeypatch.setattr(confinement, "_found", ["none"])
+    done = runs(body, sandbox="require", approve_all=True)
+    assert done.report.ok is not refused
+    if refused:
+        assert done.error.type == "command_not_allowed"
+        assert "python3 -V" in done.error.message
+        assert "clada doctor" in done.said
+    assert os.listdir(runs.workspace) == ([] if refused else ["a"])
+
+
+def test_without_a_sandbox_that_is_said_once(runs: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine without any, commands run, and the person and the report are told."""
+    monkeypatch.setattr(confinement, "_found", ["none"])
+    done = runs("python3 -V", "python3 -V && python3 -V", approve_all=True)
+    assert [note for note in done.notes if "unsandboxed" in note] == done.notes
+    assert len(done.notes) == 1
+    assert [task.confinement for task in done.report.tasks] == ["none", "none"]

@@ -1,0 +1,151 @@
+"""The words of the specification, letter by letter: status lines and summaries of both families."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import pytest
+
+from clada.model import BlockReport, Done, Failed, Outcome, Report, Skipped, Task
+from clada.problems import Error
+from clada.report import xml
+from clada.report.diff import unified
+from clada.report.lines import block_line, fatal_line, status_line
+
+
+def task(operation: str, outcome: Outcome, target: str = "app.js", label: str = "1", index: int = 0) -> Task:
+    """Return a task with this outcome."""
+    return Task(label, index, operation, 1, target, outcome)
+
+
+TWO = Error("match_count_mismatch", "found 2 matches, expected 1", found=2, expected=1, lines=(4, 9))
+LINES = tuple(range(1, 12))
+# operation, outcome, target; what follows `[task-1] ` in CSL, and in CML
+TEXTS: list[tuple[str, Outcome, str, str, str]] = [
+    ("write", Done("created", "src/app.js", 24), "src/app.js",
+     "SUCCESS: WRITE - src/app.js (created, 24 bytes)", "Success: created src/app.js"),
+    ("write", Done("created", "e", 0), "e", "SUCCESS: WRITE - e (created, 0 bytes)", "Success: created e"),
+    ("write", Done("overwritten", "a", 1), "a",
+     "SUCCESS: WRITE - a (overwritten, 1 byte)", "Success: overwrote a"),
+    ("write", Done("appended", "a", 2), "a",
+     "SUCCESS: WRITE - a (appended, 2 bytes)", "Success: appended to a"),
+    ("write", Done("unchanged", "a", 2), "a", "SUCCESS: WRITE - a (unchanged)", "Success: a unchanged"),
+    ("edit", Done("edited", "app.js", count=3, lines=(4, 9, 31)), "app.js",
+     "SUCCESS: SEARCH - app.js (3 replacements at lines 4, 9, 31)",
+     "Success: edited app.js (3 replacements)"),
+    ("edit", Done("edited", "app.js", count=1, lines=(4,)), "app.js",
+     "SUCCESS: SEARCH - app.js (1 replacement at line 4)", "Success: edited app.js (1 replacement)"),
+    ("edit", Done("edited", "a", count=11, lines=LINES), "a",
+     "SUCCESS: SEARCH - a (11 replacements at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)",
+     "Success: edited a (11 replacements)"),
+    ("move", Done("moved", "a -> b"), "a -> b", "SUCCESS: MOVE - a -> b", "Success: moved a -> b"),
+    ("remove", Done("removed", "a"), "a", "SUCCESS: REMOVE - a", "Success: removed a"),
+    ("run", Done("ran", "npm test", exit_code=0), "npm test",
+     "SUCCESS: RUN - npm test (exit 0)", "Success: ran npm test (exit 0)"),
+    ("run", Done("ran", "cd a\nls\n", exit_code=0), "cd a\nls\n",
+     "SUCCESS: RUN - cd a … (exit 0)", "Success: ran cd a … (exit 0)"),
+    ("edit", Failed(TWO), "app.js",
+     "ERROR: SEARCH - app.js: match_count_mismatch: found 2 matches, expected 1 (lines 4, 9)",
+     "Error: match_count_mismatch in app.js (found 2 matches, expected 1)"),
+    ("edit", Failed(TWO.but(lines=(), hint="see line 3")), "app.js",
+     "ERROR: SEARCH - app.js: match_count_mismatch: found 2 matches, expected 1; see line 3",
+     "Error: match_count_mismatch in app.js (found 2 matches, expected 1); see line 3"),
+    ("run", Failed(Error("exec_failed", "exit code 2")), "a\nb",
+     "ERROR: RUN - a …: exec_failed: exit code 2", "Error: exec_failed in a … (exit code 2)"),
+    ("run", Skipped("earlier task failed"), "ls",
+     "SKIP: RUN - earlier task failed", "Skipped: earlier task failed"),
+    ("write", Done("created", "a\x1b[2J\u202eb", 1), "x",
+     "SUCCESS: WRITE - a\\x1b[2J\\u202eb (created, 1 byte)", "Success: created a\\x1b[2J\\u202eb"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "outcome", "target", "csl", "cml"), TEXTS)
+def test_the_line_of_a_task(operation: str, outcome: Outcome, target: str, csl: str, cml: str) -> None:
+    assert status_line(task(operation, outcome, target), "csl") == f"[task-1] {csl}"
+    assert status_line(task(operation, outcome, target), "cml") == f"[task-1] {cml}"
+    edit = csl.replace("SEARCH", "EDIT")
+    assert status_line(task(operation, outcome, target), "json") == f"[task-1] {edit}"
+
+
+def test_an_invalid_task_is_skipped_with_its_message() -> None:
+    invalid = Failed(Error("invalid_operation", "Missing required attribute 'file'"))
+    line = status_line(task("write", invalid, "", "5.1").but(invalid=True), "csl")
+    assert line == "[task-5.1] SKIP: WRITE - Missing required attribute 'file'"
+    assert block_line("5") == "[task-5] SKIP: TASKS - validation errors within block"
+
+
+FATAL = {
+    "malformed_csl": "PARSE", "malformed_json": "PARSE", "unsupported_version": "PARSE",
+    "input_too_large": "INPUT", "invalid_utf8": "INPUT", "git_operation_failed": "GIT",
+    "lock_timeout": "LOCK",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", FATAL)
+def test_trouble_before_any_task(type_: str) -> None:
+    error = Error(type_, "Line 3: Malformed marker")
+    for notation in ("csl", "json", "toml", None):
+        assert fatal_line(error, notation) == f"[task-1] FATAL: {FATAL[type_]} - Line 3: Malformed marker"
+    assert fatal_line(error, "cml") == f"[task-1] Error: {type_}: Line 3: Malformed marker"
+
+
+def test_the_xml_summary_is_that_of_the_specification() -> None:
+    done = Done("created", "a", 1)
+    blocks = (
+        BlockReport(0, "1", False, True, tuple(task("write", done, index=n) for n in range(3))),
+        BlockReport(
+            1, "2", False, True,
+            (task("edit", Failed(TWO.but(lines=())), index=3), task("run", Skipped("x"), index=4)),
+        ),
+    )  # fmt: skip
+    assert (
+        xml.summary(Report("cml", blocks))
+        == """\
+<result blocks="2" tasks="5" succeeded="3" failed="1" skipped="1">
+  <block index="0" status="success" tasks="3"/>
+  <block index="1" status="failed" tasks="2">
+    <task index="3" status="error">
+      <error type="match_count_mismatch">Found 2 matches, expected 1</error>
+    </task>
+  </block>
+</result>
+"""
+    )
+
+
+def test_the_xml_summary_of_a_fatal_error() -> None:
+    fatal = Error("malformed_xml", "Line 1, column 2: <&>\x1b[2J\n</result>")
+    assert xml.summary(Report("cml", fatal=fatal)) == (
+        '<result blocks="0" tasks="0" succeeded="0" failed="1">\n'
+        '  <error type="malformed_xml">'
+        "Line 1, column 2: &lt;&amp;&gt;\\x1b[2J\\n&lt;/result&gt;</error>\n"
+        "</result>\n"
+    )
+
+
+def test_hints_have_an_element_of_their_own() -> None:
+    failed = task("edit", Failed(TWO.but(hint="look at line 3")))
+    summary = xml.summary(Report("cml", (BlockReport(0, "1", True, True, (failed,)),)))
+    assert "      <hint>look at line 3</hint>\n" in summary
+
+
+def test_a_diff_is_one_that_patch_understands() -> None:
+    changes = [
+        ("new.txt", None, b"a\n"),
+        ("old.txt", b"a\nb\n", b"a\nB"),
+        ("gone.txt", b"a", None),
+        ("binary", b"\0", b"\0\0"),
+    ]
+    assert [text for _, text in unified(changes)] == [
+        "--- /dev/null", "+++ b/new.txt", "@@ -0,0 +1 @@", "+a",
+        "--- a/old.txt", "+++ b/old.txt", "@@ -1,2 +1,2 @@", " a", "-b", "+B",
+        "\\ No newline at end of file",
+        "--- a/gone.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-a", "\\ No newline at end of file",
+        "Files a/binary and b/binary differ (1 and 2 bytes)",
+    ]  # fmt: skip
+
+
+def test_a_diff_cannot_forge_a_line_or_steer_a_terminal() -> None:
+    changes = [("a\n[task-1] SUCCESS", b"x", b"\x1b]0;title\x07\r[task-1]\n")]
+    lines = [text for _, text in unified(changes)]
+    assert not any(line.startswith("[task") for line in lines)
+    assert not any("\x1b" in line or "\r" in line for line in lines)
