@@ -2,7 +2,7 @@
 
 A console block has `$ ` before each command and `> ` before its further lines; then what it prints, on both
 streams. Hashes, times and temporary places are masked on both sides, and a line `…` stands for any lines. The
-blocks of one page share a new repository.
+blocks of one page share a new repository. `python tests/test_docs.py PAGE` writes what is printed now.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clada.cli.flags import FLAGS
 from clada.problems import ERROR_TYPES
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ MASKS = (
     (re.compile(r"took [\d.]+ ms"), "took N ms"),
 )
 ANYTHING = "…"
+UNCONFINED = "clada: commands run unsandboxed"  # a note that only some machines give
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -96,7 +98,8 @@ class Project:
             timeout=60,
             start_new_session=True,  # without the terminal of whoever runs the tests
         )
-        return done.stdout.decode().splitlines()
+        lines = done.stdout.decode().splitlines()
+        return [line for line in lines if not line.startswith(UNCONFINED)]
 
 
 def name(page: Path) -> str:
@@ -111,7 +114,9 @@ def test_console(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "console"):
         for command, expected in steps(block):
             actual = project.run(command)
-            assert matches(expected, actual), "\n".join(["$ " + command, *actual, "--- but it says:", *expected])
+            assert matches(expected, actual), "\n".join(
+                ["$ " + command, *actual, "--- but it says:", *expected]
+            )
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
@@ -138,6 +143,15 @@ def test_every_error_type_has_an_entry(type_: str) -> None:
     assert all(len(cell.split()) >= 3 for cell in row.groups())
 
 
+def test_every_flag_has_its_line_in_the_table_of_keys() -> None:
+    """The table says of each key whether the workspace's file may have it."""
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    for flag in FLAGS:
+        row = re.search(rf"^\|[^|]*`{flag.key}`[^|]*\|.*\| ([^|]+) \|$", text, re.MULTILINE)
+        assert row, flag.key
+        assert row[1] == ("yes" if flag.shared else "only `require`" if flag.key == "sandbox" else "no")
+
+
 def test_no_link_leads_nowhere() -> None:
     """Pages that are linked are there."""
     missing = [
@@ -147,3 +161,31 @@ def test_no_link_leads_nowhere() -> None:
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def rewrite(page: Path, top: Path) -> None:
+    """Write what the commands of a page print into it, where it says something else."""
+    project = Project(top)
+
+    def block(found: re.Match[str]) -> str:
+        if found[1] != "console":
+            return found[0]
+        lines = []
+        for command, expected in steps(found[2]):
+            actual = project.run(command)
+            lines += [
+                f"{'> ' if number else '$ '}{line}".rstrip()
+                for number, line in enumerate(command.split("\n"))
+            ]
+            lines += expected if matches(expected, actual) else actual
+        return "\n".join(["```console", *lines, "```"])
+
+    page.write_text(FENCE.sub(block, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    for argument in sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as folder:
+            rewrite(Path(argument), Path(folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MEMORY = "/dev/shm"  # noqa: S108 (a folder of our own is made in it)
 FILES, FOLDERS, EDITS, CALLS = 3_000, 30, 400, 10_000
 LINES = "".join(f"def function_{number}(one, two):\n    return one + two\n\n" for number in range(40))
 OLD, NEW = "def function_20(one, two):", "def function_20(one, two, three=None):"
@@ -123,18 +125,30 @@ def _calls() -> float:
 
 
 def _growth() -> float:
-    """Write, append to and edit few files in many operations: ten times as many, of the same kind."""
+    """Write and edit fifty files in many operations, through the command line: ten times as many of them.
 
-    def document(operations: int) -> str:
-        return "".join(
+    The files are in memory where there is such a place: the disk's own ups and downs are larger than ours.
+    """
+
+    def document(operations: int) -> bytes:
+        pairs = (
             f'<---WRITE file="file{number % 50}.txt"--->\nfirst {number}\n<---END--->\n'
             + search(f"file{number % 50}.txt", f"first {number}", f"second {number}")
             for number in range(operations // 2)
         )
+        return "".join(pairs).encode()
 
-    with tempfile.TemporaryDirectory() as folder:
+    command = [sys.executable, "-m", "clada", "--no-git"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(clada.__file__).parent.parent)}
+
+    def run(given: bytes) -> None:
+        subprocess.run(
+            command, cwd=folder, env=environment, input=given, stdout=subprocess.DEVNULL, check=True
+        )
+
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:
         small, large = document(10_000), document(100_000)
-        return _ratio(lambda: execute(large, folder), lambda: execute(small, folder), 2)
+        return _ratio(lambda: run(large), lambda: run(small), 2)
 
 
 def _ratio(one: Callable[[], object], other: Callable[[], object], rounds: int) -> float:

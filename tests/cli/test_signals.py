@@ -90,6 +90,17 @@ def test_control_c_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
     assert not (shell.workspace / "after.txt").exists()
 
 
+def test_control_c_at_a_question_is_a_no_and_ends_the_run(shell: Shell, terminal: Terminals) -> None:
+    document = "<---RUN--->\nsh -c 'echo > ran'\n<---END--->\n" + DOCUMENT
+    screen = terminal("--no-git", "--color=never", "--sandbox=off", document=document)
+    screen.until("[v] never:")
+    screen.type("\x03")
+    code, seen = screen.end()
+    assert code == 130
+    assert "[task-2] SKIP: WRITE - interrupted" in seen
+    assert list(shell.workspace.iterdir()) == []
+
+
 def test_control_c_while_a_document_is_read_is_no_traceback(terminal: Terminals) -> None:
     screen = terminal("-")
     time.sleep(0.5)

@@ -69,6 +69,7 @@ USAGE_ERRORS = {
     ("paln",): "paln: no such file or directory; did you mean `clada plan`?",
     ("help",): "help: no such file or directory; did you mean `clada --help`?",
     (".",): ".: is a directory",
+    ("--workspace=nowhere",): "--workspace: nowhere is not a directory",
     ("prompt", "yaml"): "prompt takes one of csl, cml, json, toml, not 'yaml'",
     ("completion",): "completion takes one of bash, zsh, fish",
     ("completion", "tcsh"): "completion takes one of bash, zsh, fish, not 'tcsh'",

@@ -126,6 +126,29 @@ def test_an_absolute_directory_in_the_workspace(runs: Runner) -> None:
     assert runs(f"cd '{inside}' && cat file").output == ["x"]
 
 
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ("cat ../outside/file", None),
+        ("cat {outside}/file", None),
+        ("cd ../outside && cat file", None),
+        ("cd {outside} && cat ./file", None),
+        ("cat file", "../outside"),
+        ("cat ../workspace/../outside/file", "{outside}"),
+        ("cp ../outside/file copy && cat copy", None),
+    ],
+)
+def test_outside_of_the_workspace_where_that_is_allowed(body: str, where: str | None, runs: Runner) -> None:
+    """With --allow-escape, commands reach what other operations reach; without it, nothing there."""
+    outside = runs.workspace.parent / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("outside\n")
+    body, where = body.format(outside=outside), where and where.format(outside=outside)
+    assert runs(body, where=where).error.type == "path_escape"
+    done = runs(body, where=where, allow_escape=True)
+    assert (done.task.error, done.output) == (None, ["outside"])
+
+
 def test_a_directory_that_is_gone_on_the_way(runs: Runner) -> None:
     """It is named: there is nowhere to run."""
     done = runs("mkdir a && cd a && rm -r ../a && ls")
@@ -202,7 +225,7 @@ def test_long_arguments_arrive(runs: Runner) -> None:
 
 
 def test_all_that_is_printed_comes_in_order(shell: Shell) -> None:
-    """Both streams, built in and real commands, line by line behind the label; the last line may be partial."""
+    """Both streams, of all kinds of commands, line by line behind the label; the last may be partial."""
     script = (
         "import sys\n"
         "for n in range(3):\n"

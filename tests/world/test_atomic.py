@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     OrdinaryUser = Callable[[], AbstractContextManager[None]]
 
 BIG = "x" * 200_000
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
 WAYS = pytest.mark.parametrize("nameless", [True, False], indirect=True)
 
 
@@ -207,6 +209,28 @@ def test_without_permission_everything_stays_as_it_was(
     assert place.picture() == before
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_too_many_open_files_leave_everything_as_it_was(place: Place, attempt: Attempt, more: int) -> None:
+    """It is an error of its own, wherever the last free handle is used up."""
+    place.write("folder/file", "old")
+    before = place.picture()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Workspace(str(place.inside)) as files:
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + more, hard))
+        try:
+            refused = [
+                attempt.refusal(files, "write", path="folder/new/file", content="new"),
+                attempt.refusal(files, "edit", path="folder/file", search="old", replace="new"),
+                attempt.refusal(files, "move", source="folder/file", to="new/file"),
+            ]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert refused == ["io_error"] * 3
+    assert place.picture() == before
+
+
 # What a kill leaves behind.
 
 
@@ -248,3 +272,46 @@ def test_a_leftover_that_is_no_file_stays(place: Place, workspace: Workspace) ->
     workspace.store(("folder", "file"), b"x")
     assert (place.inside / dead).is_dir()
     assert (place.outside / "secret").exists()
+
+
+# A process that has changed users.
+
+
+def test_who_has_changed_users_can_write_and_change_modes(
+    place: Place, workspace: Workspace, ordinary_user: OrdinaryUser
+) -> None:
+    """Such a process may not look into its own /proc, by which nameless files get their names."""
+    place.inside.chmod(0o777)
+    with ordinary_user():
+        workspace.store(("new",), b"new")
+        workspace.store(("new",), b"newer")
+        workspace.set_mode(("new",), 0o600)
+        workspace.set_times(("new",), 1, 2)
+    status = (place.inside / "new").stat()
+    assert (place.inside / "new").read_bytes() == b"newer"
+    assert (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (0o600, 2)
+    assert [path.name for path in place.inside.iterdir()] == ["new"]
+
+
+@as_root
+def test_the_group_is_kept_where_new_files_get_another(place: Place, workspace: Workspace) -> None:
+    """In a directory that hands on its group."""
+    file = place.write("file", "old")
+    os.chown(place.inside, 0, 54321)
+    place.inside.chmod(0o2755)
+    os.chown(file, 0, 0)
+    workspace.store(("file",), b"new")
+    assert file.stat().st_gid == 0
+
+
+@as_root
+def test_nobody_makes_a_program_run_as_himself_by_editing_it(
+    place: Place, workspace: Workspace, ordinary_user: OrdinaryUser
+) -> None:
+    """Where the owner cannot be kept, the bits that mean him are not either."""
+    place.inside.chmod(0o777)
+    place.write("program", "old").chmod(0o6755)
+    with ordinary_user():
+        workspace.store(("program",), b"new")
+    status = (place.inside / "program").stat()
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (65534, 0o755)

@@ -251,5 +251,9 @@ def _outcome(files: Files, name: str, fields: dict[str, Any]) -> str:
 
 TestOperations = Operations.TestCase
 TestOperations.settings = settings(
-    max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=80,
+    stateful_step_count=30,
+    deadline=None,
+    database=None,  # the checkout may be read-only
+    suppress_health_check=list(HealthCheck),
 )

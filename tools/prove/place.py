@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+SOURCE = ROOT / "src" / "clada"
 NOBODY = 65534
 LONG = 120.0  # seconds after which a run counts as hanging
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -197,7 +198,7 @@ def library() -> str:
     folder = Path(tempfile.mkdtemp(prefix="clada-prove-library-"))
     folder.chmod(0o755)
     packages = Path(sysconfig.get_path("purelib"))
-    for source in (ROOT / "src" / "clada", packages / "filelock", packages / "rich"):
+    for source in (SOURCE, packages / "filelock", packages / "rich"):
         if source.exists():
             shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     compileall = [sys.executable, "-m", "compileall", "-q", str(folder)]

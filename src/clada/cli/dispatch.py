@@ -31,7 +31,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as bug:
-        if any("debug" in argument for argument in arguments):
+        if not {"debug", "--error-detail=debug"}.isdisjoint(arguments):
             raise
         console.complain(
             f"clada: internal error: {type(bug).__name__}: {bug}; --error-detail=debug shows where"

@@ -144,7 +144,7 @@ class Progress:
     def _line(self, now: float) -> str:
         done, total, what = self._state
         text = f"{done} of {total} done{f', running {what}' if what else ''}"
-        ending = f" ({now - (self._since if what else self._started):.0f} s)"
+        ending = f" ({int(now - (self._since if what else self._started))} s)"
         room = max(self._terminal.width - 1 - len(ending), 1)
         return (text if cell_len(text) <= room else set_cell_size(text, room)) + ending
 

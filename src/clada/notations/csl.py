@@ -149,14 +149,9 @@ class Reader:
         """Yield where such lines start and end; note how far the data was looked at, for the next piece."""
         data, mark, seen = self._data, self._line_mark, self._seen
         at, self._candidate = self._candidate, None
-        if at is None and not seen and data.startswith(self._mark):
-            at = 0
-        while True:
-            if at is None:
-                newline = data.find(mark, seen)
-                if newline < 0:
-                    break
-                at = newline + 1
+        if at is None:
+            at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
+        while at is not None:
             end = data.find(b"\n", max(at, seen))
             if end < 0:
                 if not self._final:
@@ -164,7 +159,8 @@ class Reader:
                     return
                 end = len(data)
             yield at, end
-            at, seen = None, end
+            seen = end
+            at = data.find(mark, seen) + 1 or None
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
             self._seen = max(seen, len(data) - len(self._mark), 1)
 
@@ -252,7 +248,10 @@ class Reader:
         self._texts, self._text_start, self._state = {}, end + 1, name
 
     def _end_content(self, name: str, at: int, end: int) -> None:
-        self._texts[self._state or ""] = self._text(self._text_start, at - 1)
+        start, stop = self._text_start, at - 1
+        small = stop - start < LARGE
+        text = self._data[start:stop].decode() if small else self._large_text(start, stop)
+        self._texts[self._state or ""] = text
         self._text_start = end + 1
         if name != "END":
             self._state = name
@@ -268,9 +267,8 @@ class Reader:
             self._blocks.append(Block(operation.line, None, True, (operation,)))
             self._state = None
 
-    def _text(self, start: int, end: int) -> str:
-        if end - start < LARGE:
-            return self._data[start:end].decode()
+    def _large_text(self, start: int, end: int) -> str:
+        """Decode a text without a copy of it in between."""
         with memoryview(self._data) as view:
             return str(view[start:end], "utf-8")
 

@@ -28,17 +28,18 @@ class Approved(Value):
     network: bool = False
 
 
-class Unapproved(Value):
-    """A command that a dry run leaves out, and that would have to be approved."""
-
-    reason: str
+How = Allowed | BuiltIn | Approved
 
 
-How = Allowed | BuiltIn | Approved | Unapproved
+class Permit(Value):
+    """How each command of a run is carried out; in a dry run also why it would need approval, if so."""
+
+    commands: tuple[How, ...]
+    lacking: str | None = None
 
 
-def permitted(world: World, body: str, directory: str) -> tuple[How, ...] | Skipped:
-    """Return how each command of a run is carried out, or raise the reason why nothing of it may start.
+def permitted(world: World, body: str, directory: str) -> Permit | Skipped:
+    """Return what a run may do, or raise the reason why nothing of it may start.
 
     A person may be asked for it; an interrupt meanwhile skips the run.
     """
@@ -62,7 +63,7 @@ class _Review:
         self.approvals = Approvals.load(world.files.root)
         self.given = {command.strip(BLANKS) for command in world.settings.approve}
 
-    def result(self) -> tuple[How, ...] | Skipped:
+    def result(self) -> Permit | Skipped:
         judged = _judged(self.body, shell=self.world.settings.shell == "approved")
         self._refuse_blocked([self.body, *(command.text for command, _verdict in judged)])
         _refuse_wider_stash(self.world, judged)
@@ -76,7 +77,7 @@ class _Review:
                 return Skipped(halted)
             network = self._take(answer, lacking)
             lacking = None
-        return tuple(self._how(command, verdict, lacking, network) for command, verdict in judged)
+        return Permit(tuple(self._how(*pair, network) for pair in judged), lacking)
 
     def _refuse_blocked(self, texts: Sequence[str]) -> None:
         for text in filter(self.approvals.is_blocked, texts):
@@ -118,11 +119,9 @@ class _Review:
             raise Trouble("command_not_allowed", "the person at the terminal said no", hint)
         return bool(network)
 
-    def _how(self, command: words.Command, verdict: Verdict, lacking: str | None, network: bool) -> How:
+    def _how(self, command: words.Command, verdict: Verdict, network: bool) -> How:
         if not isinstance(verdict, NeedsApproval):
             return verdict
-        if lacking:
-            return Unapproved(lacking)
         stored = self.approvals.has_network(self.body) or self.approvals.has_network(command.text)
         return Approved(command.words, network or stored or self.world.settings.approve_all)
 

@@ -8,17 +8,17 @@ from clada.commands.judgements import Allowed, BuiltIn
 from clada.model import Change, Done, Failed, Outcome, Output, Skipped, Truncated
 from clada.operations import launch
 from clada.operations.builtins import run as run_builtin
-from clada.operations.permission import Unapproved, permitted
+from clada.operations.permission import permitted
 from clada.problems import Error, Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from clada.operations import World
     from clada.operations.launch import Program
-    from clada.operations.permission import Approved, How
+    from clada.operations.permission import Approved, How, Permit
     from clada.world.paths import Parts
     from clada.world.processes import Ended
 
@@ -29,10 +29,10 @@ INTERRUPTED = "interrupted"
 def apply(world: World, fields: Mapping[str, Any]) -> Outcome:
     """Check all of a run, then carry it out."""
     here = _directory(world, fields.get("dir"))
-    commands = permitted(world, fields["command"], os.path.join(world.files.root, *here))
-    if isinstance(commands, Skipped):
-        return commands
-    return _Run(world, fields["command"], here).through(commands)
+    permit = permitted(world, fields["command"], os.path.join(world.files.root, *here))
+    if isinstance(permit, Skipped):
+        return permit
+    return _Run(world, fields["command"], here, permit).outcome()
 
 
 def _directory(world: World, path: str | None) -> Parts:
@@ -50,16 +50,16 @@ def _directory(world: World, path: str | None) -> Parts:
 class _Run:
     """One run on its way: where it is, what it has changed, and the end of its output."""
 
-    def __init__(self, world: World, body: str, here: Parts) -> None:
-        self.world, self.body, self.here = world, body, here
+    def __init__(self, world: World, body: str, here: Parts, permit: Permit) -> None:
+        self.world, self.body, self.here, self.permit = world, body, here, permit
         self.changes: list[Change] = []
         self.tail: list[str] = []
         self.left = world.settings.max_output  # bytes that approved commands, all together, may still print
         self.used_up = False
 
-    def through(self, commands: Sequence[How]) -> Outcome:
-        """Carry out the commands until one fails."""
-        for how in commands:
+    def outcome(self) -> Outcome:
+        """Carry out the commands until one fails; return what came of it."""
+        for how in self.permit.commands:
             try:
                 ended = self._halted() or self._carry_out(how)
             except Trouble as trouble:
@@ -78,13 +78,16 @@ class _Run:
         """Carry out one command; return how the run ends, if it ends with it."""
         if isinstance(how, BuiltIn):
             return self._build_in(how)
-        if isinstance(how, Unapproved):
-            return Skipped(f"not run in a dry run: it would need approval ({how.reason})")
         if isinstance(how, Allowed):
             launch.check_operands(self.world, how, self.here)
         if self.world.settings.dry_run:
-            return Skipped("not run in a dry run: it needs no approval")
+            return self._left_out()
         return self._read(how) if isinstance(how, Allowed) else self._run(how)
+
+    def _left_out(self) -> Skipped:
+        lacking = self.permit.lacking
+        approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
+        return Skipped(f"not run in a dry run: {approval}")
 
     def _build_in(self, how: BuiltIn) -> Failed | None:
         ran = run_builtin(how, self.world.files, self.here, self._emit)
@@ -142,7 +145,9 @@ class _Run:
     # What it prints.
 
     def _emit(self, line: str) -> None:
-        self.tail = [*self.tail[1 - TAIL :], line]
+        self.tail.append(line)
+        if len(self.tail) > 4 * TAIL:  # now and then: a flood has many lines
+            del self.tail[:-TAIL]
         self.world.emit(Output(self.world.label, line))
 
     def _emit_counted(self, line: str) -> None:
@@ -175,7 +180,7 @@ class _Run:
         return self._failed(Error("exec_failed", message, hint), code)
 
     def _failed(self, error: Error, code: int | None = None) -> Failed:
-        return Failed(error.but(details="\n".join(self.tail) or None), code, tuple(self.changes))
+        return Failed(error.but(details="\n".join(self.tail[-TAIL:]) or None), code, tuple(self.changes))
 
 
 def _layer(program: Program) -> str:

@@ -52,7 +52,7 @@ def _block(block: BlockReport, report: Report) -> dict[str, Any]:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    outcome = task.outcome.__dict__
+    outcome = task.outcome.by_name()
     return {
         "index": task.index,
         "label": task.label,
@@ -63,7 +63,7 @@ def _task(task: Task) -> dict[str, Any]:
         "status": task.status,
         "result": outcome.get("how"),
         "reason": outcome.get("reason"),
-        "changes": [dict(change.__dict__) for change in outcome.get("changes", ())],
+        "changes": [change.by_name() for change in outcome.get("changes", ())],
         "bytes": outcome.get("bytes"),
         "replacements": outcome.get("count"),
         "lines": list(outcome.get("lines", ())),
@@ -85,5 +85,5 @@ def _error(error: Error | None) -> dict[str, Any] | None:
         "found": error.found,
         "expected": error.expected,
         "lines": list(error.lines),
-        "nearest": dict(error.nearest.__dict__) if error.nearest else None,
+        "nearest": error.nearest.by_name() if error.nearest else None,
     }

@@ -14,6 +14,7 @@ LEFTOVER = ".clada-tmp-"  # then the process and a random number
 CHANCE = 8  # bytes of it
 MAX_DIGITS = 9  # of a process
 NEW, PRIVATE = 0o666, 0o600  # modes; a file that takes another's place may hold what only its owner may read
+AS_OWNER = stat.S_ISUID | stat.S_ISGID  # bits that would mean somebody else where the owner is not kept
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 
@@ -44,7 +45,21 @@ def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
     The old file's mode and, as far as we may, owner are kept; other hard links keep the old content.
     """
     old = _replaceable(parent, name)
-    fd, scratch = _scratch(parent, NEW if old is None else PRIVATE)
+    try:
+        _put((parent, name), _scratch(parent, old, NAMELESS), data, old, mode)
+    except _OutOfReachError:
+        _put((parent, name), _scratch(parent, old, 0), data, old, mode)
+
+
+def _put(
+    place: tuple[int, str],
+    made: tuple[int, str | None],
+    data: bytes,
+    old: os.stat_result | None,
+    mode: int | None,
+) -> None:
+    """Fill a scratch file, and put it in place under its final name."""
+    (parent, name), (fd, scratch) = place, made
     try:
         _write_all(fd, data)
         _adopt(fd, old, mode)
@@ -52,7 +67,7 @@ def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
             return
         if scratch is None:
             scratch = _scratch_name()
-            os.link(f"{PROC}/{fd}", scratch, dst_dir_fd=parent, follow_symlinks=True)
+            _link(fd, parent, scratch)
         os.rename(scratch, name, src_dir_fd=parent, dst_dir_fd=parent)
         scratch = None
     finally:
@@ -76,12 +91,13 @@ def _replaceable(parent: int, name: str) -> os.stat_result | None:
     )
 
 
-def _scratch(parent: int, mode: int) -> tuple[int, str | None]:
+def _scratch(parent: int, old: os.stat_result | None, nameless: int) -> tuple[int, str | None]:
     """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
     flags = os.O_WRONLY | os.O_CLOEXEC
-    if NAMELESS:
+    mode = NEW if old is None else PRIVATE
+    if nameless:
         try:
-            return os.open(".", flags | NAMELESS, mode, dir_fd=parent), None
+            return os.open(".", flags | nameless, mode, dir_fd=parent), None
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
@@ -104,21 +120,29 @@ def _write_all(fd: int, data: bytes) -> None:
 def _adopt(fd: int, old: os.stat_result | None, mode: int | None) -> None:
     """Give the new file the owner and the mode of the old one."""
     if old is not None:
-        if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-            _adopt_owner(fd, old)
+        kept = _adopt_owner(fd, old)
         if mode is None:
-            mode = stat.S_IMODE(old.st_mode)
+            mode = stat.S_IMODE(old.st_mode) & (~0 if kept else ~AS_OWNER)
     if mode is not None:
         os.fchmod(fd, mode)
 
 
-def _adopt_owner(fd: int, old: os.stat_result) -> None:
-    for uid, gid in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
+def _adopt_owner(fd: int, old: os.stat_result) -> bool:
+    """Give the new file the owner of the old one, or at least its group; return whether it has both."""
+    new, owner = os.fstat(fd), (old.st_uid, old.st_gid)
+    if (new.st_uid, new.st_gid) == owner:
+        return True
+    for uid, gid in (owner, (-1, old.st_gid)):
         try:
             os.fchown(fd, uid, gid)
         except PermissionError:
             continue
-        return
+        return uid >= 0
+    return False
+
+
+class _OutOfReachError(Exception):
+    """A process that has changed users may not look into its own /proc."""
 
 
 def _link(fd: int, parent: int, name: str) -> bool:
@@ -127,6 +151,8 @@ def _link(fd: int, parent: int, name: str) -> bool:
         os.link(f"{PROC}/{fd}", name, dst_dir_fd=parent, follow_symlinks=True)
     except FileExistsError:
         return False
+    except (PermissionError, FileNotFoundError):
+        raise _OutOfReachError from None
     return True
 
 

@@ -84,7 +84,7 @@ def _fresh(order: Order, control: int, status: int) -> int:
 
 
 def _plain(order: Order) -> tuple[Any, ...]:
-    rules = tuple(order.rules.__dict__.values()) if order.rules else None
+    rules = tuple(order.rules.by_name().values()) if order.rules else None
     return (order.program, list(order.argv), dict(order.environment), rules)
 
 

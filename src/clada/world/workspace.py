@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
-PIN = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | NO_FOLLOW
+READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW
+PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
+HANDLES = "/proc/self/fd"
 LARGE = 1 << 17  # bytes
 MAX_HANDLES = 32  # directories kept open, for the next operation is often a neighbour
 
@@ -99,7 +101,7 @@ class Workspace:
     def load(self, parts: Parts) -> bytes:
         """Return the content of a regular file."""
         self.flush()
-        fd = self._open(parts, os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW)
+        fd = self._open(parts, READ)
         try:
             return read_all(fd)
         except OSError as error:
@@ -234,11 +236,12 @@ class Workspace:
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
         self.flush()
-        fd = self._open(parts, PIN) if parts else os.dup(self._root)
+        by_path = _reaches_handles()
+        fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
         try:
             if entry_of(os.fstat(fd)).kind == "link":
                 raise Trouble("symlink_not_allowed", "is a symbolic link")
-            action(f"/proc/self/fd/{fd}" if os.path.exists("/proc/self/fd") else fd)
+            action(f"{HANDLES}/{fd}" if by_path else fd)
         except OSError as error:
             raise trouble(error) from None
         finally:
@@ -336,6 +339,11 @@ class Workspace:
             if not os.path.isdir(path):
                 os.mkdir(path)
                 self._made.append(parts[:size])
+
+
+def _reaches_handles() -> bool:
+    """Whether open files have paths: a process that has changed users may not look into its own /proc."""
+    return os.path.exists(HANDLES) and os.access(HANDLES, os.X_OK, effective_ids=True)
 
 
 def _make_room(size: int) -> None:

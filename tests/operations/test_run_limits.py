@@ -1,0 +1,262 @@
+"""Limits, with real processes: whatever a run starts ends in time, with all its children."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import clada
+from clada.model import Output
+from clada.operations import launch
+from clada.problems import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.operations.conftest import Marker, Runner, Shell
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see what is left")
+CUT = "[output truncated]"
+
+
+def python(script: str, mark: Marker) -> str:
+    """Return the command that runs a script, without single quotes in it; forks of it carry the mark."""
+    assert "'" not in script
+    return f"python3 -c '{script}' {mark.word}"
+
+
+# Each says "ready", and would go on for a long time.
+STUBBORN = {
+    "sleeps": "import time; print(1, flush=True); time.sleep(60)",
+    "is deaf": """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(1, flush=True)
+while True: time.sleep(60)
+""",
+    "double fork": """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(1, flush=True)
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+time.sleep(60)
+""",
+    "deaf daemon": """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork(): os._exit(0)
+    print(1, flush=True)
+    while True: time.sleep(60)
+while True: time.sleep(60)
+""",
+    "flood": """
+import os
+os.write(1, b"1" + bytes([10]))
+while True:
+    os.write(1, b"x" * 65536)
+    os.write(2, b"y" * 65536)
+""",
+    "bomb": """
+import os, time
+print(1, flush=True)
+until = time.monotonic() + 60
+for _ in range(7): os.fork()
+while time.monotonic() < until: time.sleep(0.1)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "sandbox"), [*((name, "auto") for name in STUBBORN), ("deaf daemon", "off"), ("bomb", "off")]
+)
+def test_a_command_that_takes_too_long(script: str, sandbox: str, runs: Runner, mark: Marker) -> None:
+    """It is ended at its limit with everything that it started, and the rest of the body is not begun."""
+    body = f"{python(STUBBORN[script], mark)}\ntouch after"
+    done = runs(body, approve=[body], timeout=1.0, max_output=100, sandbox=sandbox)
+    assert (done.error.type, done.error.message) == ("exec_timeout", "took longer than 1s")
+    assert done.output[0] == "1"
+    assert done.output.count(CUT) <= 1
+    assert mark.alive() == []
+    assert os.listdir(runs.workspace) == []
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+@pytest.mark.parametrize("deaf", [False, True])
+def test_children_do_not_outlive_their_command(deaf: bool, sandbox: str, runs: Runner, mark: Marker) -> None:
+    """A command that ends leaves nothing behind that could go on: its output is not waited for either."""
+    script = f"""
+import os, signal, time
+if {deaf}: signal.signal(signal.SIGTERM, signal.SIG_IGN)
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    os.write(writer, b"!")
+    while True: time.sleep(60)
+os.read(reader, 1)
+print("done")
+"""
+    body = python(script, mark)
+    before = time.monotonic()
+    done = runs(body, approve=[body], sandbox=sandbox, timeout=50.0)
+    assert (done.task.error, done.output) == (None, ["done"])
+    assert time.monotonic() - before < 40
+    assert mark.alive() == []
+
+
+# A regular expression with back references, which takes exponential time on a text without repetitions.
+SLOW = r"grep -E '^(.+)(.+)(.+)(.+)\1\2\3\4$' slow"
+TEXT = "".join(chr(97 + (number * number * 7 + number // 3) % 26) for number in range(400))
+
+
+def test_a_slow_regular_expression_is_ended(runs: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers have a fixed limit, whatever `--timeout` says."""
+    monkeypatch.setattr(launch, "READER_SECONDS", 0.3)
+    (runs.workspace / "slow").write_text(TEXT)
+    done = runs(f"touch before\n{SLOW}\ntouch after", timeout=60.0)
+    assert (done.error.type, done.error.message) == ("exec_timeout", "took longer than 0.3s")
+    assert sorted(os.listdir(runs.workspace)) == ["before", "slow"]
+
+
+def test_the_limit_of_readers_is_five_seconds(shell: Shell) -> None:
+    """On the real command line, with the real limit."""
+    (shell.workspace / "slow").write_text(TEXT)
+    before = time.monotonic()
+    done = shell.run(SLOW, arguments=("--timeout=1h",))
+    assert time.monotonic() - before >= 5
+    assert done.stdout.endswith("slow: exec_timeout: took longer than 5s\n")
+    assert done.returncode == 1
+
+
+# The limit of the whole.
+
+
+def test_the_total_timeout_ends_what_runs_and_skips_the_rest(runs: Runner, mark: Marker) -> None:
+    """The running command is ended, the rest of its body and the other tasks are not begun."""
+    body = f"{python(STUBBORN['double fork'], mark)}\ntouch a"
+    done = runs(body, "touch b", approve=[body], total_timeout=1.0)
+    assert (done.error.type, done.error.message) == ("exec_timeout", "total timeout reached")
+    assert [getattr(task.outcome, "reason", None) for task in done.report.tasks] == [
+        None,
+        "total timeout reached",
+    ]
+    assert os.listdir(runs.workspace) == []
+
+
+def test_the_total_timeout_counts_between_the_commands_of_a_body(runs: Runner) -> None:
+    """A body of many short commands is not a way around it."""
+    body = "\n".join(["sleep 0.2"] * 100)
+    done = runs(f"touch a\n{body}", approve=["sleep 0.2"], total_timeout=1.0)
+    assert (done.error.type, done.error.message) == ("exec_timeout", "total timeout reached")
+
+
+def test_the_clock_stops_while_a_person_is_asked(runs: Runner) -> None:
+    """However long the answer takes, what runs has its time."""
+
+    def answer(*_: Any, **__: Any) -> str:
+        time.sleep(2.5)
+        return "once"
+
+    done = runs("echo a && sleep 0.01", "echo b", ask=answer, total_timeout=2.0, sandbox="off")
+    assert (done.report.ok, done.output) == (True, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("remaining", "seconds", "message"),
+    [
+        (None, 5.0, "took longer than 5s"),
+        (6.0, 5.0, "took longer than 5s"),
+        (4.5, 4.5, "total timeout reached"),
+        (-1.0, 0.0, "total timeout reached"),
+    ],
+)
+def test_the_limit_that_comes_first_counts_and_is_named(
+    remaining: float | None, seconds: float, message: str
+) -> None:
+    """Of a program's own limit and that of the whole."""
+    bounded = launch.Program(["cat"], {}, None, 5.0, reads=True).within(remaining)
+    assert (bounded.seconds, bounded.timeout_message) == (seconds, message)
+
+
+# Interrupts, on the real command line.
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("script", ["is deaf", "double fork"])
+def test_an_interrupt_ends_the_command_and_skips_the_rest(
+    number: int, code: int, script: str, shell: Shell, mark: Marker
+) -> None:
+    """Command and children are ended; the rest is skipped; the summary is still made."""
+    body = f"{python(STUBBORN[script], mark)}\ntouch a"
+    arguments = ("--approve", body, "--timeout=10m", "--summary=xml")
+    process = shell.start(body, "touch b", arguments=arguments)
+    assert process.stdout
+    assert process.stdout.readline() == "[task-1.1:exec] 1\n"
+    process.send_signal(number)
+    done = shell.end()
+    assert done.returncode == code
+    assert "ERROR: RUN - python3 -c " in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[0].endswith("exec_failed: interrupted")
+    assert "[task-2.1] SKIP: RUN - interrupted\n<result" in done.stdout
+    assert done.stdout.endswith("</result>\n")
+    assert mark.alive() == []
+    assert os.listdir(shell.workspace) == []
+
+
+def test_an_interrupt_ends_a_reader(shell: Shell) -> None:
+    """A program that needs no approval is ended too."""
+    (shell.workspace / "slow").write_text(TEXT)
+    process = shell.start(f"echo 1\n{SLOW}")
+    assert process.stdout
+    assert process.stdout.readline() == "[task-1.1:exec] 1\n"
+    process.send_signal(signal.SIGINT)
+    done = shell.end()
+    assert (done.returncode, "interrupted" in done.stdout) == (130, True)
+
+
+def test_a_second_interrupt_stops_at_once(
+    shell: Shell, mark: Marker, eventually: Callable[..., bool]
+) -> None:
+    """Clada is gone by the signal itself, and what it started does not stay behind."""
+    body = python(STUBBORN["is deaf"], mark)
+    process = shell.start(body, arguments=("--approve", body, "--timeout=10m", "--sandbox=off"))
+    assert process.stdout
+    process.stdout.readline()
+    while process.poll() is None:  # two that come at the same moment are one
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.05)
+    assert shell.end().returncode == -signal.SIGTERM
+    assert eventually(lambda: not mark.alive())
+
+
+class Stop:
+    """An interrupt that comes when something is printed."""
+
+    signal: int | None = None
+    handle = -1
+
+    def take(self, event: object) -> None:
+        """Take an event of the run."""
+        if isinstance(event, Output):
+            self.signal = signal.SIGINT
+
+
+def test_an_interrupt_between_the_commands_of_a_body(runs: Runner) -> None:
+    """What comes after it is not begun, though clada would do it itself."""
+    stop = Stop()
+    plan = clada.parse('{"tasks": [{"action": "run", "command": "echo 1\\ntouch a"}]}')
+    report = clada.execute(plan, workspace=str(runs.workspace), git=False, stop=stop, on_event=stop.take)
+    assert report.tasks[0].error == Error("exec_failed", "interrupted", details="1")
+    assert report.interrupted == signal.SIGINT
+    assert os.listdir(runs.workspace) == []

@@ -1,0 +1,379 @@
+"""Faults: kills, full disks and failing system calls; after each, nothing is mixed, lost or left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools.prove.place import Place, User, command, library, ordinary
+from tools.prove.rows import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tools.prove.place import Result
+
+FILES = 12
+OLD, NEW = "old content {0}\n" * 40, "new content {0}\n" * 60
+ERRORS = ("EIO", "EACCES", "EMFILE", "ENOMEM", "ENOSPC")
+# What a run does to files and processes; not what the interpreter does for itself.
+CALLS = """
+openat read write pwrite64 rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat fstat newfstatat
+fchmod fchown getdents64 ftruncate lseek flock fcntl pipe2 clone clone3 vfork execve wait4 poll ppoll close dup2 chdir
+fchdir mmap brk symlinkat utimensat statx readlink readlinkat getcwd kill sendfile copy_file_range setsid
+prctl
+""".split()
+STRACE = shutil.which("strace")
+TEMPORARY = ".clada-tmp-"
+
+
+def rows(*, quick: bool) -> list[Row]:
+    """Return what faults showed."""
+    found = [_signalled(number, 12 if quick else 150) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)]
+    found.append(_few_descriptors(quick=quick))
+    found.append(_full_disk(step=8 if quick else 1))
+    found.extend(_failing_calls(40 if quick else 1500))
+    return found
+
+
+class Scene:
+    """A repository with files, and a run that changes all of them; what must hold whatever happens to it."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        for number in range(FILES):
+            place.put(f"d{number % 3}/f{number}.txt", OLD.format(number))
+        place.put("staged.txt", "first\n")
+        place.repository()
+        place.put("staged.txt", "a person's work that is not committed\n")
+        place.put("untracked.txt", "and a new file\n")
+        place.give()
+
+    def document(self) -> bytes:
+        """Return a document with every kind of operation."""
+        parts = ["Prose.\n"]
+        for number in range(FILES):
+            if number % 2:
+                parts.append(f'<---WRITE file="d{number % 3}/f{number}.txt"--->\n{NEW.format(number)}\n<---END--->\n')
+            else:
+                body = f"old content {number}\n<---REPLACE--->\nnew content {number}"
+                parts.append(f'<---SEARCH file="d{number % 3}/f{number}.txt" count="40"--->\n{body}\n<---END--->\n')
+        parts.append('<---WRITE file="made/deep/new.txt"--->\nnew\n<---END--->\n')
+        parts.append("<---RUN--->\nmkdir out\ncp d0/f0.txt out/copy.txt\nmv out/copy.txt out/moved.txt\n<---END--->\n")
+        parts.append("<---RUN--->\ncat d0/f0.txt\n<---END--->\n<---RUN--->\ngit status -s\n<---END--->\n")
+        return "".join(parts).encode()
+
+    def wrong(self) -> list[str]:
+        """Return what does not hold: nothing, if all is well."""
+        return [*self._mixed(), *self._lost(), *self._unsound()]
+
+    def litter(self) -> list[str]:
+        """Return files that nobody asked for."""
+        expected = {f"d{number % 3}/f{number}.txt" for number in range(FILES)}
+        expected |= {"staged.txt", "untracked.txt", "made/deep/new.txt", "out/copy.txt", "out/moved.txt"}
+        names = (path.relative_to(self.place.inside) for path in self.place.inside.rglob("*") if path.is_file())
+        return [str(name) for name in names if name.parts[0] != ".git" and str(name) not in expected]
+
+    def _mixed(self) -> Iterator[str]:
+        for number in range(FILES):
+            path = self.place.inside / f"d{number % 3}/f{number}.txt"
+            old = OLD.format(number)
+            new = NEW.format(number) if number % 2 else old.replace("old", "new")
+            found = path.read_text() if path.exists() else None
+            if found not in (old, new):
+                yield f"{path.name} is {'missing' if found is None else 'mixed'}"
+
+    def _lost(self) -> Iterator[str]:
+        for name, text in {"staged.txt": "a person's work that is not committed\n", "untracked.txt": "and a new file\n"}.items():
+            path = self.place.inside / name
+            if not path.exists() or path.read_text() != text:
+                yield f"{name} is lost"
+
+    def _unsound(self) -> Iterator[str]:
+        done = self.place.run(["git", "fsck", "--strict", "--no-dangling", "--no-progress"])
+        if done.code or done.out or done.err:
+            yield f"git fsck: {done.out}{done.err}"
+        if self.place.run(["git", "status", "--porcelain"]).code:
+            yield "git status fails"
+
+    def recovered(self) -> list[str]:
+        """Return what is wrong with the next run: it works, and clears what was left."""
+        names = [f"d{number % 3}/f{number}.txt" for number in range(FILES)]
+        folders = sorted({os.path.dirname(name) for name in names})
+        text = "".join(f'<---WRITE file="{folder}/f9.txt" append="true"--->\n<---END--->\n' for folder in ("d0",))
+        again = f'{text}<---WRITE file="untracked.txt"--->\nand a new file\n\n<---END--->\n'
+        clearing = "".join(f'<---WRITE file="{folder}/clear"--->\nx\n<---END--->\n' for folder in folders)
+        result = self.place.clada(again + clearing + f"<---RUN--->\nrm {' '.join(f'{folder}/clear' for folder in folders)}\n<---END--->\n")
+        if result.code:
+            return [f"the next run: exit {result.code}: {result.out}{result.err}"]
+        return [f"litter {name}" for name in self.litter() if TEMPORARY in name]
+
+
+class Fault(NamedTuple):
+    """What was done to a run, what it said, and what does not hold after it."""
+
+    what: str
+    result: Result
+    wrong: list[str]
+
+
+def _signalled(number: signal.Signals, rounds: int) -> Row:
+    """Return what comes of a signal at random moments of a run."""
+    chance, faults, codes = random.Random(8), list[Fault](), Counter[int]()  # noqa: S311 (repeatable)
+    longest = _duration()
+    for _ in range(rounds):
+        with Place(ordinary()) as place:
+            scene = Scene(place)
+            moment = chance.uniform(0, longest * 1.1)
+            result = _killed(scene, number, moment)
+            codes[result.code] += 1
+            wrong = scene.wrong()
+            if number != signal.SIGKILL:
+                wrong += [f"litter {name}" for name in scene.litter()] + _badly_ended(result, number)
+            wrong += scene.recovered()
+            if wrong:
+                faults.append(Fault(f"{number.name} after {moment:.3f} s", result, wrong))
+    shown = ", ".join(f"{count} × exit {code}" for code, count in sorted(codes.items()))
+    return _judged(f"{number.name} at {rounds} random moments of a run", faults, shown)
+
+
+def _badly_ended(result: Result, number: int) -> list[str]:
+    """Return what is wrong with the way a run ended on a signal: before Python runs, the signal itself ends it."""
+    if result.code not in (0, 128 + number, -number):
+        return [f"exit {result.code}"]
+    return ["a traceback"] if _ours(result) else []
+
+
+def _ours(result: Result) -> bool:
+    """Whether a traceback comes from our code, and not from the interpreter's start."""
+    frames = [line for line in result.err.splitlines() if f"{library()}/clada/" in line]
+    return "Traceback" in result.err and any("__main__" not in frame for frame in frames)
+
+
+def _judged(case: str, faults: Sequence[Fault], shown: str) -> Row:
+    required = "every file old or new, git sound, no litter, nothing lost, the next run works"
+    if not faults:
+        return Row(case, required, shown, True)
+    first = faults[0]
+    said = f"{first.result.out[-200:]} {first.result.err[-300:]}"
+    return Row(case, required, f"{len(faults)} faults, such as {first.what}: {'; '.join(first.wrong)[:400]}; {said}", False)
+
+
+def _duration() -> float:
+    """Return how long a run takes that nobody disturbs."""
+    with Place(ordinary()) as place:
+        scene = Scene(place)
+        start = time.perf_counter()
+        result = place.clada(scene.document())
+        seconds = time.perf_counter() - start
+        wrong = [*scene.wrong(), *scene.litter()]
+    if result.code or wrong:
+        raise RuntimeError(f"the run itself fails: {result.out}{result.err}{wrong}")
+    return seconds
+
+
+def _killed(scene: Scene, number: int, moment: float) -> Result:
+    place = scene.place
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        source.write(scene.document())
+        source.seek(0)
+        process = subprocess.Popen(
+            command(place.user), stdin=source, stdout=out, stderr=err, cwd=place.inside,
+            env=place.environment(), start_new_session=True, **place.identity(),
+        )  # fmt: skip
+        time.sleep(moment)
+        process.send_signal(number)
+        process.wait(60)
+        _quiet(place)
+        out.seek(0)
+        err.seek(0)
+        from tools.prove.place import Result as Said
+
+        return Said(process.returncode, out.read().decode(), err.read().decode())
+
+
+def _quiet(place: Place) -> None:
+    """Wait until no git of a killed run is at work in the place: it may outlive it by a moment."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end and any(_works_in(entry, place.top) for entry in os.listdir("/proc")):
+        time.sleep(0.01)
+
+
+def _works_in(entry: str, top: Path) -> bool:
+    try:
+        return entry.isdigit() and os.readlink(f"/proc/{entry}/cwd").startswith(str(top))
+    except OSError:
+        return False
+
+
+def _few_descriptors(*, quick: bool) -> Row:
+    """Return what comes of a run that may open ever more files."""
+    faults, done = list[Fault](), Counter[str]()
+    for limit in range(4, 40, 3 if quick else 1):
+        with Place(ordinary()) as place:
+            scene = Scene(place)
+            result = place.clada(scene.document(), wrapper=["bash", "-c", f'ulimit -n {limit}; exec "$@"', "x"])
+            wrong = [*scene.wrong(), *(f"litter {name}" for name in scene.litter()), *_said_badly(result)]
+            done["complete" if result.code == 0 else "failed"] += 1
+            if wrong and not _python_itself(result):
+                faults.append(Fault(f"{limit} descriptors", result, wrong))
+    return _judged("only 4 to 40 file descriptors", faults, f"{done['complete']} complete, {done['failed']} failed cleanly")
+
+
+def _said_badly(result: Result) -> list[str]:
+    """Return what is wrong with how a failed run says so."""
+    if result.code == 0:
+        return ["exit 0 after a failure"] if "ERROR" in result.out or "FATAL" in result.out else []
+    if result.code < 0:
+        return [f"ended by signal {-result.code}"]
+    if not (result.out + result.err).strip():
+        return ["nothing said"]
+    return ["a traceback"] if _ours(result) else []
+
+
+def _python_itself(result: Result) -> bool:
+    """Whether the interpreter could not even load clada: nothing of ours ran."""
+    signs = ("Traceback", "Fatal Python error", "error while loading", "No module named", "realloc", "Could not")
+    return not result.out and not _ours(result) and any(sign in result.err for sign in signs)
+
+
+@contextmanager
+def _small_disk(pages: int) -> Iterator[Path | None]:
+    """Mount a disk of its own; None where that is not allowed."""
+    folder = Path(tempfile.mkdtemp(prefix="clada-prove-disk-"))
+    options = f"size={pages * 4}k,nr_inodes=100k,mode=755"
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "clada", str(folder)], check=False, capture_output=True)
+    try:
+        yield folder if done.returncode == 0 else None
+    finally:
+        if done.returncode == 0:
+            subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True)
+        folder.rmdir()
+
+
+class DiskPlace(Place):
+    """A place on a disk of its own, as root: an ordinary user's writes fail just so."""
+
+    def __init__(self, top: Path) -> None:
+        self.user = User("root", None)
+        self.top = top
+        self.inside, self.outside, self.home = (top / name for name in ("workspace", "outside", "home"))
+        for folder in (self.inside, self.outside, self.home):
+            folder.mkdir()
+
+    def __exit__(self, *_: object) -> None:
+        pass  # the disk goes as a whole
+
+
+def _full_disk(step: int) -> Row:
+    """Return what comes of a run with ever more room on the disk, from none to enough."""
+    case = "disk full at every page, from no room to enough"
+    faults, free, complete = list[Fault](), 0, False
+    while not complete and free < 400:  # noqa: PLR2004 (far more pages than the run takes)
+        with _small_disk(4096) as disk:
+            if disk is None:
+                return Row(case, "every file old or new", "no permission to mount a disk here", None)
+            with DiskPlace(disk) as place:
+                scene = Scene(place)
+                _fill(disk, free)
+                result = place.clada(scene.document())
+                complete = result.code == 0
+                (disk / "ballast").unlink()
+                wrong = [*scene.wrong(), *(f"litter {name}" for name in scene.litter()), *_said_badly(result)]
+                if not complete and not re.search("space|No space|ENOSPC", result.out + result.err):
+                    wrong.append("the cause is not named")
+                wrong += scene.recovered()
+                if wrong:
+                    faults.append(Fault(f"{free} pages free", result, wrong))
+        free += step
+    return _judged(case, faults, f"{(free - step) // step} failed cleanly, enough at {free - step} pages")
+
+
+def _fill(disk: Path, free: int) -> None:
+    """Leave so many pages of room on the disk."""
+    room = os.statvfs(disk)
+    (disk / "ballast").write_bytes(b"\0" * ((room.f_bavail - free) * room.f_bsize))
+
+
+def _failing_calls(count: int) -> Iterator[Row]:
+    """Yield what comes of system calls that fail, each one of a run in turn, or a sample of them."""
+    if STRACE is None:
+        yield Row("failing system calls", "every file old or new", "strace is not installed here", None)
+        return
+    calls = _calls_of_a_run()
+    chosen = random.Random(8).sample(calls, min(count // len(ERRORS), len(calls)))  # noqa: S311 (repeatable)
+    for error in ERRORS:
+        yield _failing(error, sorted(chosen), len(calls))
+
+
+def _calls_of_a_run() -> list[tuple[str, int]]:
+    """Return the system calls of a run after it has read its document: which one, and the how-manieth."""
+    with Place(ordinary()) as place:
+        scene = Scene(place)
+        log = place.top / "log"
+        tracing = ["-f", "-o", str(log), "-e", f"trace={','.join(CALLS)}"]
+        result = place.clada(scene.document(), wrapper=[str(STRACE), *tracing])
+        if result.code:
+            raise RuntimeError(f"strace: {result.err}")
+        lines = log.read_text(errors="replace").splitlines()
+    return sorted(_numbered(lines))
+
+
+def _numbered(lines: Sequence[str]) -> set[tuple[str, int]]:
+    """Return each call of each process by its number in that process: that is how strace counts."""
+    counts, started, found = Counter[tuple[str, str]](), False, set[tuple[str, int]]()
+    main = lines[0].split()[0]
+    for line in lines:
+        match = re.match(r"(\d+) +(\w+)\(", line)
+        if not match:
+            continue
+        pid, call = match.groups()
+        counts[pid, call] += 1
+        started = started or (pid == main and call == "read" and line.split("(")[1].startswith("0,"))
+        if started:
+            found.add((call, counts[pid, call]))
+    return found
+
+
+def _failing(error: str, calls: Sequence[tuple[str, int]], of: int) -> Row:
+    faults, done = list[Fault](), Counter[str]()
+    for call, number in calls:
+        with Place(ordinary()) as place:
+            scene = Scene(place)
+            inject = f"inject={call}:error={error}:when={number}"
+            tracing = ["-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]
+            try:
+                result = place.clada(scene.document(), wrapper=[str(STRACE), *tracing])
+            except subprocess.TimeoutExpired:
+                faults.append(Fault(f"{call} number {number}", _none(), ["it hangs"]))
+                continue
+            done["complete" if result.code == 0 else "failed"] += 1
+            wrong = [*scene.wrong(), *_said_badly(result)]
+            wrong += [f"litter {name}" for name in scene.litter() if call not in ("unlink", "unlinkat")]
+            if wrong and not _python_itself(result):
+                faults.append(Fault(f"{call} number {number}", result, wrong))
+    case = f"{error} at {len(calls)} of the {of} system calls of a run"
+    shown = f"{done['complete']} complete, {done['failed']} failed cleanly"
+    return _judged(case, faults, shown)
+
+
+def _none() -> Result:
+    from tools.prove.place import Result as Said
+
+    return Said(-1, "", "")
+
+
+def limits() -> str:
+    """Return what bounds the descriptors here, for the record."""
+    return str(resource.getrlimit(resource.RLIMIT_NOFILE))
