@@ -29,14 +29,13 @@ def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
 class Kind(type):
     """Makes a class of values from its annotations: slots for the fields, and a constructor."""
 
-    names: tuple[str, ...]
+    __match_args__: tuple[str, ...]  # as dataclasses have it; a plain name could be that of a field
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Kind:
         """Take the annotated names out of the class body, with their defaults."""
         names = tuple(body.get("__annotations__", ()))
         defaults = {field: body.pop(field) for field in names if field in body}
-        made = super().__new__(cls, name, bases, {**body, "__slots__": names})
-        made.names = names
+        made = super().__new__(cls, name, bases, {**body, "__slots__": names, "__match_args__": names})
         made.__init__ = _constructor(names, defaults)  # type: ignore[misc]
         return made
 
@@ -59,7 +58,7 @@ class Value(metaclass=Kind):
 
     def by_name(self) -> dict[str, Any]:
         """Return the fields by their names."""
-        return {name: getattr(self, name) for name in type(self).names}
+        return {name: getattr(self, name) for name in type(self).__match_args__}
 
     def but(self, **fields: Any) -> Self:
         """Return a copy that differs in these fields."""

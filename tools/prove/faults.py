@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import errno
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -13,10 +14,11 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.prove.place import Place, User, command, library, ordinary
+from tools.prove.place import Place, User, command, library, ordinary, users
 from tools.prove.rows import Row
 
 if TYPE_CHECKING:
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
 
 FILES = 12
 OLD, NEW = "old content {0}\n" * 40, "new content {0}\n" * 60
+WORK = {"staged.txt": "a person's work that is not committed\n", "untracked.txt": "and a new file\n"}
 ERRORS = ("EIO", "EACCES", "EMFILE", "ENOMEM", "ENOSPC")
 # What a run does to files and processes; not what the interpreter does for itself.
 CALLS = """
 openat read write pwrite64 rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat fstat newfstatat
 fchmod fchown getdents64 ftruncate lseek flock fcntl pipe2 clone clone3 vfork execve wait4 poll ppoll close dup2 chdir
-fchdir mmap brk symlinkat utimensat statx readlink readlinkat getcwd kill sendfile copy_file_range setsid
+fchdir mmap symlinkat utimensat statx readlink readlinkat getcwd kill sendfile copy_file_range setsid
 prctl
 """.split()
 STRACE = shutil.which("strace")
@@ -52,12 +55,7 @@ class Scene:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        for number in range(FILES):
-            place.put(f"d{number % 3}/f{number}.txt", OLD.format(number))
-        place.put("staged.txt", "first\n")
-        place.repository()
-        place.put("staged.txt", "a person's work that is not committed\n")
-        place.put("untracked.txt", "and a new file\n")
+        shutil.copytree(_prepared(), place.inside, dirs_exist_ok=True)
         place.give()
 
     def document(self) -> bytes:
@@ -85,6 +83,11 @@ class Scene:
         names = (path.relative_to(self.place.inside) for path in self.place.inside.rglob("*") if path.is_file())
         return [str(name) for name in names if name.parts[0] != ".git" and str(name) not in expected]
 
+    def unfinished(self, result: Result) -> list[str]:
+        """Return what a run that claims success has not done."""
+        old = [n for n in range(FILES) if "old" in (self.place.inside / f"d{n % 3}/f{n}.txt").read_text()]
+        return [f"exit 0, but {len(old)} files are old"] if result.code == 0 and old else []
+
     def _mixed(self) -> Iterator[str]:
         for number in range(FILES):
             path = self.place.inside / f"d{number % 3}/f{number}.txt"
@@ -95,7 +98,7 @@ class Scene:
                 yield f"{path.name} is {'missing' if found is None else 'mixed'}"
 
     def _lost(self) -> Iterator[str]:
-        for name, text in {"staged.txt": "a person's work that is not committed\n", "untracked.txt": "and a new file\n"}.items():
+        for name, text in WORK.items():
             path = self.place.inside / name
             if not path.exists() or path.read_text() != text:
                 yield f"{name} is lost"
@@ -118,6 +121,23 @@ class Scene:
         if result.code:
             return [f"the next run: exit {result.code}: {result.out}{result.err}"]
         return [f"litter {name}" for name in self.litter() if TEMPORARY in name]
+
+
+@cache
+def _prepared() -> Path:
+    """Return the tree that a scene starts from, made once."""
+    folder = Path(tempfile.mkdtemp(prefix="clada-prove-scene-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with Place(users()[0]) as place:
+        for number in range(FILES):
+            place.put(f"d{number % 3}/f{number}.txt", OLD.format(number))
+        place.put("staged.txt", "first\n")
+        place.repository()
+        shutil.rmtree(place.inside / ".git/hooks", ignore_errors=True)  # samples
+        place.put("staged.txt", WORK["staged.txt"])
+        place.put("untracked.txt", WORK["untracked.txt"])
+        shutil.copytree(place.inside, folder, dirs_exist_ok=True)
+    return folder
 
 
 class Fault(NamedTuple):
@@ -239,6 +259,8 @@ def _said_badly(result: Result) -> list[str]:
         return [f"ended by signal {-result.code}"]
     if not (result.out + result.err).strip():
         return ["nothing said"]
+    if "bug in clada" in result.out or "internal error" in result.err:
+        return ["it is called a bug"]
     return ["a traceback"] if _ours(result) else []
 
 
@@ -312,9 +334,20 @@ def _failing_calls(count: int) -> Iterator[Row]:
         yield Row("failing system calls", "every file old or new", "strace is not installed here", None)
         return
     calls = _calls_of_a_run()
-    chosen = random.Random(8).sample(calls, min(count // len(ERRORS), len(calls)))  # noqa: S311 (repeatable)
+    chosen = _spread(calls)[: count // len(ERRORS)]
     for error in ERRORS:
         yield _failing(error, sorted(chosen), len(calls))
+
+
+def _spread(calls: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the calls in a random order in which those of each name come equally early: the rare ones count."""
+    chance = random.Random(8)  # noqa: S311 (it has to be repeatable)
+    shuffled = chance.sample(list(calls), len(calls))
+    seen, placed = Counter[str](), list[tuple[int, str, int]]()
+    for call, number in shuffled:
+        seen[call] += 1
+        placed.append((seen[call], call, number))
+    return [(call, number) for _turn, call, number in sorted(placed)]
 
 
 def _calls_of_a_run() -> list[tuple[str, int]]:
@@ -351,29 +384,37 @@ def _failing(error: str, calls: Sequence[tuple[str, int]], of: int) -> Row:
     for call, number in calls:
         with Place(ordinary()) as place:
             scene = Scene(place)
-            inject = f"inject={call}:error={error}:when={number}"
-            tracing = ["-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]
-            try:
-                result = place.clada(scene.document(), wrapper=[str(STRACE), *tracing])
-            except subprocess.TimeoutExpired:
+            result = _injected(scene, call, number, error)
+            if result is None:
                 faults.append(Fault(f"{call} number {number}", _none(), ["it hangs"]))
                 continue
-            done["complete" if result.code == 0 else "failed"] += 1
-            wrong = [*scene.wrong(), *_said_badly(result)]
+            done["complete" if result.code == 0 else _naming(result, error)] += 1
+            wrong = [*scene.wrong(), *_said_badly(result), *scene.unfinished(result)]
             wrong += [f"litter {name}" for name in scene.litter() if call not in ("unlink", "unlinkat")]
             if wrong and not _python_itself(result):
                 faults.append(Fault(f"{call} number {number}", result, wrong))
     case = f"{error} at {len(calls)} of the {of} system calls of a run"
-    shown = f"{done['complete']} complete, {done['failed']} failed cleanly"
-    return _judged(case, faults, shown)
+    return _judged(case, faults, ", ".join(f"{count} {what}" for what, count in sorted(done.items())))
+
+
+def _injected(scene: Scene, call: str, number: int, error: str) -> Result | None:
+    """Return what a run says in which one system call fails; None if it does not end."""
+    inject = f"inject={call}:error={error}:when={number}"
+    tracing = ["-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]
+    try:
+        return scene.place.clada(scene.document(), wrapper=[str(STRACE), *tracing])
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _naming(result: Result, error: str) -> str:
+    """Return how a failed run says why: in the system's words, or in git's own."""
+    reason = os.strerror(getattr(errno, error)).lower()
+    said = (result.out + result.err).lower()
+    return "failed in the system's words" if reason in said else "failed in other words"
 
 
 def _none() -> Result:
     from tools.prove.place import Result as Said
 
     return Said(-1, "", "")
-
-
-def limits() -> str:
-    """Return what bounds the descriptors here, for the record."""
-    return str(resource.getrlimit(resource.RLIMIT_NOFILE))

@@ -93,5 +93,7 @@ def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
 
 def _inside(parts: Parts, root: str) -> Parts:
     """Return the parts below the workspace where an outside path leads back into it."""
+    if parts[:1] != (OUTSIDE,):
+        return parts
     home = (OUTSIDE, *filter(None, root.split("/")))
     return parts[len(home) :] if parts[: len(home)] == home else parts

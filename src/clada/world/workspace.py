@@ -37,13 +37,13 @@ class Workspace:
     """File access inside one directory, for one run. Whatever goes wrong is a Trouble."""
 
     def __init__(self, directory: str = ".", *, allow_escape: bool = False) -> None:
-        self.root = os.path.realpath(directory)
         self.allow_escape = allow_escape
         self.touched: set[Parts] = set()  # what was changed, for the commit
         try:
-            self._root = os.open(self.root, DIRECTORY)
+            self._root = os.open(directory, DIRECTORY)
         except OSError as error:
             raise trouble(error, "the workspace") from None
+        self.root = _path_of(self._root, directory)
         self._handles: dict[Parts, int] = {}
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._made: list[Parts] = []  # directories that the present step has made
@@ -339,6 +339,15 @@ class Workspace:
             if not os.path.isdir(path):
                 os.mkdir(path)
                 self._made.append(parts[:size])
+
+
+def _path_of(handle: int, directory: str) -> str:
+    """Return the path of an open directory, without links: as the system knows it, or by following them."""
+    try:
+        path = os.readlink(f"{HANDLES}/{handle}")
+    except OSError:
+        path = ""
+    return path if path.startswith("/") and os.path.exists(path) else os.path.realpath(directory)
 
 
 def _reaches_handles() -> bool:
