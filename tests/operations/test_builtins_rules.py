@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import shlex
+import tempfile
 import threading
 from typing import TYPE_CHECKING
 
@@ -585,7 +586,10 @@ def as_ordinary_user(action: Callable[[], object]) -> object:
 def let_others_in(top: Path) -> None:
     """Let the ordinary user come as far as the workspace."""
     if os.geteuid() == 0:
-        for above in list(top.parents)[:3]:
+        temporary = Path(tempfile.gettempdir())
+        for above in top.parents:
+            if above == temporary:
+                break
             above.chmod(above.stat().st_mode | 0o011)
 
 
