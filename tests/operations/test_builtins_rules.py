@@ -586,7 +586,7 @@ def as_ordinary_user(action: Callable[[], object]) -> object:
 def let_others_in(top: Path) -> None:
     """Let the ordinary user come as far as the workspace."""
     if os.geteuid() == 0:
-        temporary = Path(tempfile.gettempdir())
+        temporary = type(top)(tempfile.gettempdir())
         for above in top.parents:
             if above == temporary:
                 break
