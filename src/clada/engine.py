@@ -19,7 +19,7 @@ from clada.model import (
     Task,
 )
 from clada.operations import find, target
-from clada.problems import Error, Trouble
+from clada.problems import Error, Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,8 +169,12 @@ def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:
 
 
 def _internal(bug: Exception) -> Error:
+    """Return the error of what nobody foresaw: what the system refused, or else a bug."""
     import traceback
 
+    if isinstance(bug, OSError | MemoryError):
+        trace = "".join(traceback.format_exception(bug))
+        return Error("io_error", system_words(bug), traceback=trace)
     message = f"internal error: {type(bug).__name__}: {bug}"
     hint = "this is a bug in clada: --error-detail=debug shows where"
     return Error("io_error", message, hint, traceback="".join(traceback.format_exception(bug)))

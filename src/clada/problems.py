@@ -68,6 +68,14 @@ class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what
         return trouble
 
 
+def system_words(error: OSError | MemoryError) -> str:
+    """Return why the system refused, in its own words, and where."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    where = f": {error.filename}" if error.filename is not None else ""
+    return f"{error.strerror or error}{where}"
+
+
 def cut_off(complete: int) -> str:
     """Return the clause that follows the message about an answer which stops in the middle."""
     return f"; {complete} complete operation{'' if complete == 1 else 's'} came before it"

@@ -32,10 +32,10 @@ WORK = {"staged.txt": "a person's work that is not committed\n", "untracked.txt"
 ERRORS = ("EIO", "EACCES", "EMFILE", "ENOMEM", "ENOSPC")
 # What a run does to files and processes; not what the interpreter does for itself.
 CALLS = """
-openat read write pwrite64 rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat fstat newfstatat
-fchmod fchown getdents64 ftruncate lseek flock fcntl pipe2 clone clone3 vfork execve wait4 poll ppoll close dup2 chdir
-fchdir mmap symlinkat utimensat statx readlink readlinkat getcwd kill sendfile copy_file_range setsid
-prctl
+openat read write pwrite64 rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat fstat
+newfstatat fchmod fchown getdents64 ftruncate lseek flock fcntl pipe2 clone clone3 vfork execve wait4 poll
+ppoll close dup2 chdir fchdir mmap symlinkat utimensat statx readlink readlinkat getcwd kill sendfile
+copy_file_range setsid prctl
 """.split()
 STRACE = shutil.which("strace")
 TEMPORARY = ".clada-tmp-"
@@ -43,7 +43,9 @@ TEMPORARY = ".clada-tmp-"
 
 def rows(*, quick: bool) -> list[Row]:
     """Return what faults showed."""
-    found = [_signalled(number, 12 if quick else 150) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)]
+    found = [
+        _signalled(number, 12 if quick else 150) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+    ]
     found.append(_few_descriptors(quick=quick))
     found.append(_full_disk(step=8 if quick else 1))
     found.extend(_failing_calls(40 if quick else 1500))
@@ -63,12 +65,18 @@ class Scene:
         parts = ["Prose.\n"]
         for number in range(FILES):
             if number % 2:
-                parts.append(f'<---WRITE file="d{number % 3}/f{number}.txt"--->\n{NEW.format(number)}\n<---END--->\n')
+                parts.append(
+                    f'<---WRITE file="d{number % 3}/f{number}.txt"--->\n{NEW.format(number)}\n<---END--->\n'
+                )
             else:
                 body = f"old content {number}\n<---REPLACE--->\nnew content {number}"
-                parts.append(f'<---SEARCH file="d{number % 3}/f{number}.txt" count="40"--->\n{body}\n<---END--->\n')
+                parts.append(
+                    f'<---SEARCH file="d{number % 3}/f{number}.txt" count="40"--->\n{body}\n<---END--->\n'
+                )
         parts.append('<---WRITE file="made/deep/new.txt"--->\nnew\n<---END--->\n')
-        parts.append("<---RUN--->\nmkdir out\ncp d0/f0.txt out/copy.txt\nmv out/copy.txt out/moved.txt\n<---END--->\n")
+        parts.append(
+            "<---RUN--->\nmkdir out\ncp d0/f0.txt out/copy.txt\nmv out/copy.txt out/moved.txt\n<---END--->\n"
+        )
         parts.append("<---RUN--->\ncat d0/f0.txt\n<---END--->\n<---RUN--->\ngit status -s\n<---END--->\n")
         return "".join(parts).encode()
 
@@ -80,7 +88,9 @@ class Scene:
         """Return files that nobody asked for."""
         expected = {f"d{number % 3}/f{number}.txt" for number in range(FILES)}
         expected |= {"staged.txt", "untracked.txt", "made/deep/new.txt", "out/copy.txt", "out/moved.txt"}
-        names = (path.relative_to(self.place.inside) for path in self.place.inside.rglob("*") if path.is_file())
+        names = (
+            path.relative_to(self.place.inside) for path in self.place.inside.rglob("*") if path.is_file()
+        )
         return [str(name) for name in names if name.parts[0] != ".git" and str(name) not in expected]
 
     def unfinished(self, result: Result) -> list[str]:
@@ -114,10 +124,16 @@ class Scene:
         """Return what is wrong with the next run: it works, and clears what was left."""
         names = [f"d{number % 3}/f{number}.txt" for number in range(FILES)]
         folders = sorted({os.path.dirname(name) for name in names})
-        text = "".join(f'<---WRITE file="{folder}/f9.txt" append="true"--->\n<---END--->\n' for folder in ("d0",))
+        text = "".join(
+            f'<---WRITE file="{folder}/f9.txt" append="true"--->\n<---END--->\n' for folder in ("d0",)
+        )
         again = f'{text}<---WRITE file="untracked.txt"--->\nand a new file\n\n<---END--->\n'
         clearing = "".join(f'<---WRITE file="{folder}/clear"--->\nx\n<---END--->\n' for folder in folders)
-        result = self.place.clada(again + clearing + f"<---RUN--->\nrm {' '.join(f'{folder}/clear' for folder in folders)}\n<---END--->\n")
+        result = self.place.clada(
+            again
+            + clearing
+            + f"<---RUN--->\nrm {' '.join(f'{folder}/clear' for folder in folders)}\n<---END--->\n"
+        )
         if result.code:
             return [f"the next run: exit {result.code}: {result.out}{result.err}"]
         return [f"litter {name}" for name in self.litter() if TEMPORARY in name]
@@ -164,12 +180,12 @@ def _signalled(number: signal.Signals, rounds: int) -> Row:
             wrong += scene.recovered()
             if wrong:
                 faults.append(Fault(f"{number.name} after {moment:.3f} s", result, wrong))
-    shown = ", ".join(f"{count} × exit {code}" for code, count in sorted(codes.items()))
+    shown = ", ".join(f"{count} times exit {code}" for code, count in sorted(codes.items()))
     return _judged(f"{number.name} at {rounds} random moments of a run", faults, shown)
 
 
 def _badly_ended(result: Result, number: int) -> list[str]:
-    """Return what is wrong with the way a run ended on a signal: before Python runs, the signal itself ends it."""
+    """Return what is wrong with the end of a run on a signal; before ours runs, the signal itself ends it."""
     if result.code not in (0, 128 + number, -number):
         return [f"exit {result.code}"]
     return ["a traceback"] if _ours(result) else []
@@ -187,7 +203,12 @@ def _judged(case: str, faults: Sequence[Fault], shown: str) -> Row:
         return Row(case, required, shown, True)
     first = faults[0]
     said = f"{first.result.out[-200:]} {first.result.err[-300:]}"
-    return Row(case, required, f"{len(faults)} faults, such as {first.what}: {'; '.join(first.wrong)[:400]}; {said}", False)
+    return Row(
+        case,
+        required,
+        f"{len(faults)} faults, such as {first.what}: {'; '.join(first.wrong)[:400]}; {said}",
+        False,
+    )
 
 
 def _duration() -> float:
@@ -243,12 +264,18 @@ def _few_descriptors(*, quick: bool) -> Row:
     for limit in range(4, 40, 3 if quick else 1):
         with Place(ordinary()) as place:
             scene = Scene(place)
-            result = place.clada(scene.document(), wrapper=["bash", "-c", f'ulimit -n {limit}; exec "$@"', "x"])
+            result = place.clada(
+                scene.document(), wrapper=["bash", "-c", f'ulimit -n {limit}; exec "$@"', "x"]
+            )
             wrong = [*scene.wrong(), *(f"litter {name}" for name in scene.litter()), *_said_badly(result)]
             done["complete" if result.code == 0 else "failed"] += 1
             if wrong and not _python_itself(result):
                 faults.append(Fault(f"{limit} descriptors", result, wrong))
-    return _judged("only 4 to 40 file descriptors", faults, f"{done['complete']} complete, {done['failed']} failed cleanly")
+    return _judged(
+        "only 4 to 40 file descriptors",
+        faults,
+        f"{done['complete']} complete, {done['failed']} failed cleanly",
+    )
 
 
 def _said_badly(result: Result) -> list[str]:
@@ -266,7 +293,14 @@ def _said_badly(result: Result) -> list[str]:
 
 def _python_itself(result: Result) -> bool:
     """Whether the interpreter could not even load clada: nothing of ours ran."""
-    signs = ("Traceback", "Fatal Python error", "error while loading", "No module named", "realloc", "Could not")
+    signs = (
+        "Traceback",
+        "Fatal Python error",
+        "error while loading",
+        "No module named",
+        "realloc",
+        "Could not",
+    )
     return not result.out and not _ours(result) and any(sign in result.err for sign in signs)
 
 
@@ -275,7 +309,9 @@ def _small_disk(pages: int) -> Iterator[Path | None]:
     """Mount a disk of its own; None where that is not allowed."""
     folder = Path(tempfile.mkdtemp(prefix="clada-prove-disk-"))
     options = f"size={pages * 4}k,nr_inodes=100k,mode=755"
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "clada", str(folder)], check=False, capture_output=True)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "clada", str(folder)], check=False, capture_output=True
+    )
     try:
         yield folder if done.returncode == 0 else None
     finally:
@@ -340,7 +376,7 @@ def _failing_calls(count: int) -> Iterator[Row]:
 
 
 def _spread(calls: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return the calls in a random order in which those of each name come equally early: the rare ones count."""
+    """Return the calls in a random order in which those of each name come equally early, be they rare."""
     chance = random.Random(8)  # noqa: S311 (it has to be repeatable)
     shuffled = chance.sample(list(calls), len(calls))
     seen, placed = Counter[str](), list[tuple[int, str, int]]()

@@ -44,7 +44,12 @@ def _many_operations(count: int) -> Row:
         run = measured(place, text.encode(), "--no-git", *QUIET)
         made = sum(1 for path in place.inside.rglob("f*"))
     observed = f"{made:,} made in {run.seconds:.1f} s, {run.memory:.0f} MB"
-    return Row(f"{count:,} operations in one document", f"{count:,} files made, exit 0", observed, made == count and not run.result.code)
+    return Row(
+        f"{count:,} operations in one document",
+        f"{count:,} files made, exit 0",
+        observed,
+        made == count and not run.result.code,
+    )
 
 
 def _many_edits_of_one_file(count: int) -> Row:
@@ -56,7 +61,12 @@ def _many_edits_of_one_file(count: int) -> Row:
         run = measured(place, text.encode(), "--no-git", *QUIET)
         done = file.read_text().count("new")
     observed = f"{done:,} made in {run.seconds:.1f} s, {run.memory:.0f} MB"
-    return Row(f"{count:,} edits of one file", f"{count:,} edits made, exit 0", observed, done == count and not run.result.code)
+    return Row(
+        f"{count:,} edits of one file",
+        f"{count:,} edits made, exit 0",
+        observed,
+        done == count and not run.result.code,
+    )
 
 
 def _large_document(size: int) -> Row:
@@ -80,7 +90,12 @@ def _in_a_row(count: int) -> Row:
         seconds = time.perf_counter() - start
         problem = _complete(place, ["log"], count) or (f"exit {max(codes)}" if any(codes) else "")
     observed = problem or f"all there, git sound; {1000 * seconds / count:.0f} ms a run"
-    return Row(f"{count:,} runs in a row on one workspace with --lock-file", "all there, git sound", observed, not problem)
+    return Row(
+        f"{count:,} runs in a row on one workspace with --lock-file",
+        "all there, git sound",
+        observed,
+        not problem,
+    )
 
 
 def _append(name: str, number: int) -> str:
@@ -121,7 +136,8 @@ def _at_once_in_different_workspaces(each: int) -> Row:
         for place in places:
             place.repository()
         codes = _pooled(
-            lambda number: places[number % AT_ONCE].clada(_append("log", number // AT_ONCE), *QUIET).code, count
+            lambda number: places[number % AT_ONCE].clada(_append("log", number // AT_ONCE), *QUIET).code,
+            count,
         )
         problems = [found for place in places if (found := _complete(place, ["log"], each))]
     observed = problems[0] if problems else f"all {count} lines there, git sound"
@@ -149,7 +165,7 @@ def _large_repository(count: int) -> Row:
         seconds = time.perf_counter() - start
         subject = place.git("log", "-1", "--format=%s")
     ok = result.code == 0 and subject.startswith("[clada:post]")
-    observed = f"exit {result.code}, {seconds / looked:.1f} × the time of one git status"
+    observed = f"exit {result.code}, {seconds / looked:.1f} times as long as one git status"
     return Row(f"a repository of {count:,} files", "committed", observed, ok)
 
 
@@ -196,8 +212,13 @@ def _long_life(count: int) -> Row:
     """Return what a process has grown by, after so many calls of the library."""
     with Place(ordinary()) as place:
         place.give()
-        done = place.run([interpreter(place.user), "-c", LIFE, str(count)], environment={"TMPDIR": str(place.home)})
-    case, required = f"{count:,} library calls in one process", f"growth below {GROWTH:g} MB, no descriptor leaked"
+        done = place.run(
+            [interpreter(place.user), "-c", LIFE, str(count)], environment={"TMPDIR": str(place.home)}
+        )
+    case, required = (
+        f"{count:,} library calls in one process",
+        f"growth below {GROWTH:g} MB, no descriptor leaked",
+    )
     if done.code:
         return Row(case, required, done.err[-300:], False)
     (memory, handles), (later, handles_later) = json.loads(done.out)

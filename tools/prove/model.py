@@ -27,7 +27,7 @@ class Refused(Exception):  # noqa: N818 (it carries the type of an error)
 
 
 def perform(tree: Tree, blocks: Iterable[list[dict[str, Any]]]) -> list[str]:
-    """Change the tree as the blocks do; return what comes of each operation: success, skipped or the error."""
+    """Change the tree as the blocks do; return what comes of each: success, skipped or the error."""
     outcomes = []
     for block in blocks:
         failed = False

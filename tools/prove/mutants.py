@@ -2,8 +2,8 @@
 
     python -m tools.prove.mutants PART [COUNT [SEED]]
 
-A mutant is killed when a test fails or hangs. The sample is random but repeatable; all mutants of a part would take
-days. Where mutmut changes source text, this changes the syntax tree, by the same kinds of changes.
+A mutant is killed when a test fails or hangs. The sample is random but repeatable; all mutants of a part
+would take days. The changes are of the kinds that mutmut makes, made to the syntax tree.
 """
 
 from __future__ import annotations
@@ -45,14 +45,22 @@ PARTS = {
         ("notations/*.py",),
         (
             ("tests/notations/test_corpus.py",),
-            ("tests/test_answers.py", "-k", "test_answer and (json or toml or looks or indented or list or entities)"),
+            (
+                "tests/test_answers.py",
+                "-k",
+                "test_answer and (json or toml or looks or indented or list or entities)",
+            ),
             ("tests/notations/test_json.py", "tests/notations/test_toml.py"),
             ("tests/notations/test_properties.py",),
         ),
     ),
     "text": Part(
         ("text/*.py",),
-        (("tests/text",), ("tests/test_answers.py", "-k", "test_answer and search"), ("tests/test_cases.py", "-k", "search")),
+        (
+            ("tests/text",),
+            ("tests/test_answers.py", "-k", "test_answer and search"),
+            ("tests/test_cases.py", "-k", "search"),
+        ),
     ),
     "commands": Part(
         ("commands/*.py",),
@@ -65,7 +73,11 @@ PARTS = {
     "workspace": Part(
         tuple(f"world/{name}.py" for name in "workspace paths atomic overlay tree".split()),
         (
-            ("tests/world/test_paths.py", "tests/world/test_atomic.py", "tests/world/test_workspace_links.py"),
+            (
+                "tests/world/test_paths.py",
+                "tests/world/test_atomic.py",
+                "tests/world/test_workspace_links.py",
+            ),
             ("tests/world/test_workspace_files.py", "tests/world/test_overlay_stateful.py"),
             tuple(f"tests/operations/test_{name}.py" for name in "write edit move remove builtins".split()),
         ),
@@ -122,13 +134,17 @@ def row(name: str, verdicts: Sequence[Verdict]) -> Row:
     killed = sum(verdict.killed for verdict in verdicts)
     score = killed / len(verdicts)
     alive = [f"{v.mutant.module}:{v.mutant.line} {v.mutant.change}" for v in verdicts if not v.killed]
-    observed = f"{score:.0%}: {killed} of {len(verdicts)} killed" + (f"; alive: {'; '.join(alive)}" if alive else "")
+    observed = f"{score:.0%}: {killed} of {len(verdicts)} killed" + (
+        f"; alive: {'; '.join(alive)}" if alive else ""
+    )
     return Row(f"mutants of {name}, a random sample", f"at least {GOAL:.0%} killed", observed, score >= GOAL)
 
 
 def judged(name: str, count: int, seed: int) -> Iterator[Verdict]:
     """Yield what became of so many mutants of a part."""
     part, tree = PARTS[name], _tree()
+    if not all(_passes(tree, stage) for stage in part.stages):
+        raise RuntimeError(f"the tests of {name} fail without any change")
     for mutant in _sample(part, tree, count, seed):
         path = tree / mutant.module
         original = path.read_text()
@@ -145,7 +161,9 @@ def _tree() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="clada-prove-mutants-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in FOLDERS:
-        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -167,7 +185,9 @@ def _passes(tree: Path, tests: Sequence[str]) -> bool:
 def _sample(part: Part, tree: Path, count: int, seed: int) -> list[Mutant]:
     package = tree / "src" / "clada"
     paths = sorted(path for pattern in part.modules for path in package.glob(pattern))
-    everything = [(path, number) for path in paths for number in range(len(_changes(ast.parse(path.read_text()))))]
+    everything = [
+        (path, number) for path in paths for number in range(len(_changes(ast.parse(path.read_text()))))
+    ]
     chosen = random.Random(seed).sample(everything, min(count, len(everything)))  # noqa: S311 (repeatable)
     return [_mutant(tree, path, number) for path, number in sorted(chosen)]
 
@@ -209,7 +229,7 @@ def _code(module: ast.Module) -> Iterator[ast.AST]:
 def _silent(node: ast.AST) -> bool:
     docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     typing = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    switch = isinstance(node, ast.Assign) and ast.unparse(node) in ("TYPE_CHECKING = False",)
+    switch = isinstance(node, ast.Assign) and ast.unparse(node) == "TYPE_CHECKING = False"
     return docstring or typing or switch or isinstance(node, ast.Import | ast.ImportFrom)
 
 
@@ -225,7 +245,10 @@ def _changes_of(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
         operator = CALCULATED[type(node.op)]
         yield operator.__name__, lambda: setattr(node, "op", operator())
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield "without not", lambda: setattr(node, "operand", ast.UnaryOp(ast.Not(), copy.deepcopy(node.operand)))
+        yield (
+            "without not",
+            lambda: setattr(node, "operand", ast.UnaryOp(ast.Not(), copy.deepcopy(node.operand))),
+        )
     elif isinstance(node, ast.If | ast.While | ast.IfExp):
         yield "condition negated", lambda: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
     elif isinstance(node, ast.Constant):
@@ -274,7 +297,12 @@ def main() -> None:
     for verdict in judged(name, int(count), int(seed)):
         verdicts.append(verdict)
         mutant = verdict.mutant
-        print("killed" if verdict.killed else "ALIVE ", f"{mutant.module}:{mutant.line}", mutant.change, flush=True)
+        print(
+            "killed" if verdict.killed else "ALIVE ",
+            f"{mutant.module}:{mutant.line}",
+            mutant.change,
+            flush=True,
+        )
     print(row(name, verdicts))
 
 

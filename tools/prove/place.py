@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Self
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = ROOT / "src" / "clada"
@@ -83,7 +84,7 @@ class Place:
         self.put("../outside/secret", "secret\n")
         self.put("../workspace-sibling/secret", "secret\n")
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -148,7 +149,9 @@ class Place:
             start_new_session=True,
             **self.identity(),
         )
-        return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return Result(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
     def identity(self) -> dict[str, Any]:
         """Return what makes a child process the user's."""
@@ -170,7 +173,10 @@ def _pictured(top: Path) -> Iterator[tuple[str, tuple[str, int, object]]]:
         for name in (*folders, *files):
             path = os.path.join(folder, name)
             mode = os.lstat(path).st_mode
-            yield os.path.relpath(path, top), (stat.filemode(mode)[0], stat.S_IMODE(mode), _content(path, mode))
+            yield (
+                os.path.relpath(path, top),
+                (stat.filemode(mode)[0], stat.S_IMODE(mode), _content(path, mode)),
+            )
 
 
 def _content(path: str, mode: int) -> object:

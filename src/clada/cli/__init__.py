@@ -9,11 +9,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and return the exit code."""
+    """Run the command line, and return the exit code; an interrupt is one, however early it comes."""
+    try:
+        return _main(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(arguments: Sequence[str]) -> int:
     _hold_standard_handles()
-    arguments = sys.argv[1:] if arguments is None else arguments
     if list(arguments) in (["--version"], ["-V"]):
         from clada.version import VERSION
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.cli import config, flags
 from clada.cli.console import Console
-from clada.problems import Trouble
+from clada.problems import Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ def dispatch(arguments: Sequence[str]) -> int:
     except Exception as bug:
         if not {"debug", "--error-detail=debug"}.isdisjoint(arguments):
             raise
+        if isinstance(bug, OSError | MemoryError):
+            console.complain(f"clada: {system_words(bug)}")
+            return FAILED
         console.complain(
             f"clada: internal error: {type(bug).__name__}: {bug}; --error-detail=debug shows where"
         )

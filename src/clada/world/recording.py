@@ -159,4 +159,4 @@ class Recording:
 
 
 def _why(error: OSError) -> str:
-    return f"Cannot work in the repository: {error.strerror}: {shown(str(error.filename))}"
+    return f"Cannot work in the repository: {shown(system_words(error))}"

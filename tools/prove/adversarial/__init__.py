@@ -1,4 +1,4 @@
-"""Every case of the security document's list of tests, through the real command line, as each kind of user."""
+"""Every case of the security document's list of tests, through the command line, as each kind of user."""
 
 from __future__ import annotations
 

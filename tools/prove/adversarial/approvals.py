@@ -36,15 +36,41 @@ NEARLY = {
     "a path": "./make test",
     "another beside it": "make test && make install",
 }
+BY_COMMAND = (
+    "cp other.json {0}",
+    "mv other.json {0}",
+    "rm {0}",
+    "rm -rf .clada",
+    "touch {0}",
+    "chmod 600 {0}",
+    "mkdir .clada/x",
+)
 AT_ONCE = 16
 
 
 def rows(user: User, quick: bool) -> Iterator[Row]:
     """Yield the rows about approvals."""
     yield from refused(user, _approved, list(_tampering()))
-    yield from refused(user, _approved, [Case(f"approved `make test`, asked: {name}", run(text), NOT_ALLOWED) for name, text in NEARLY.items()])
-    yield from refused(user, _blocked, [Case("a blocked command under --approve-all", run("touchy"), NOT_ALLOWED)], "--approve-all")
-    for name, text in {"not JSON": "{", "a list": "[]", "wrong types": '{"commands": [1]}', "binary": "\0\xff"}.items():
+    yield from refused(
+        user,
+        _approved,
+        [
+            Case(f"approved `make test`, asked: {name}", run(text), NOT_ALLOWED)
+            for name, text in NEARLY.items()
+        ],
+    )
+    yield from refused(
+        user,
+        _blocked,
+        [Case("a blocked command under --approve-all", run("touchy"), NOT_ALLOWED)],
+        "--approve-all",
+    )
+    for name, text in {
+        "not JSON": "{",
+        "a list": "[]",
+        "wrong types": '{"commands": [1]}',
+        "binary": "\0\xff",
+    }.items():
         yield _damaged(user, name, text)
     yield _at_once(user, 4 if quick else AT_ONCE)
     yield _prompt(user)
@@ -69,10 +95,12 @@ def _tampering() -> Iterator[Case]:
     yield Case("move of their directory", move(".clada", "x"), DENIED)
     yield Case("removal of the approvals", remove(FILE), DENIED)
     yield Case("removal of their directory", remove(".clada"), DENIED)
-    for line in "cp other.json {0}|mv other.json {0}|rm {0}|rm -rf .clada|touch {0}|chmod 600 {0}|mkdir .clada/x".split("|"):
+    for line in BY_COMMAND:
         yield Case(f"`{line.format('APPROVALS')}`", run(line.format(FILE)), DENIED)
     yield Case("the approvals in another letter case", write(".Clada/Allowed-Commands.json"), DENIED)
-    yield Case("`cd .clada`", run("cd .clada && cp ../other.json allowed-commands.json"), (*DENIED, "exec_failed"))
+    yield Case(
+        "`cd .clada`", run("cd .clada && cp ../other.json allowed-commands.json"), (*DENIED, "exec_failed")
+    )
     yield Case("`make all` with no terminal", run("make all"), NOT_ALLOWED)
 
 
@@ -93,11 +121,15 @@ def _at_once(user: User, count: int) -> Row:
     with Place(user) as place:
         place.give()
         with ThreadPoolExecutor(count) as pool:
-            codes = list(pool.map(lambda n: place.clada("", "approvals", "add", f"make t{n}").code, range(count)))
+            codes = list(
+                pool.map(lambda n: place.clada("", "approvals", "add", f"make t{n}").code, range(count))
+            )
         stored = json.loads((place.inside / FILE).read_text())["commands"]
     observed = f"{len(stored)} stored, exit codes {sorted(set(codes))}"
     case = f"{count} processes that store at once"
-    return Row(case, f"{count} stored", observed, sorted(stored) == sorted(f"make t{n}" for n in range(count)))
+    return Row(
+        case, f"{count} stored", observed, sorted(stored) == sorted(f"make t{n}" for n in range(count))
+    )
 
 
 def _prompt(user: User) -> Row:
@@ -111,7 +143,12 @@ def _prompt(user: User) -> Row:
     forged = "\x1b[2J" in shown or "\x1b[1A" in shown
     whole = "make" in asked and "[2J" in asked
     observed = f"raw {', '.join(bad)}" if bad else "escaped" if whole and not forged else f"{asked[-200:]!r}"
-    return Row("a prompt with escapes and 5,000 blanks", "the whole command, escaped", observed, observed == "escaped")
+    return Row(
+        "a prompt with escapes and 5,000 blanks",
+        "the whole command, escaped",
+        observed,
+        observed == "escaped",
+    )
 
 
 def _on_terminal(place: Place, data: bytes) -> str:
@@ -122,10 +159,15 @@ def _on_terminal(place: Place, data: bytes) -> str:
     os.close(sink)
     process = subprocess.Popen(
         [*command(place.user), "--no-git"],
-        stdin=source, stdout=slave, stderr=slave, cwd=place.inside,
-        env={**place.environment(), "TERM": "xterm"}, start_new_session=True,
-        preexec_fn=_take_terminal, **place.identity(),
-    )  # fmt: skip  # noqa: PLW1509 (no thread is running)
+        stdin=source,
+        stdout=slave,
+        stderr=slave,
+        cwd=place.inside,
+        env={**place.environment(), "TERM": "xterm"},
+        start_new_session=True,
+        preexec_fn=_take_terminal,  # noqa: PLW1509 (no thread is running)
+        **place.identity(),
+    )
     os.close(slave)
     os.close(source)
     seen, end = b"", time.monotonic() + 20

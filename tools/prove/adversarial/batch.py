@@ -63,7 +63,9 @@ def refused(user: User, setup: Setup, cases: Sequence[Case], *arguments: str) ->
             yield from refused(user, setup, [case], *arguments)
         return
     for number, case in enumerate(cases):
-        found = seen(result.tasks[number]) if result.tasks else f"exit {result.code}: {result.out}{result.err}"
+        found = (
+            seen(result.tasks[number]) if result.tasks else f"exit {result.code}: {result.out}{result.err}"
+        )
         what = f"; changed {', '.join(difference)}" if difference else ""
         required = f"{' or '.join(case.types)}, nothing changed"
         yield Row(case.name, required, found + what, not difference and found.startswith(case.types))

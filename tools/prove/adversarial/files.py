@@ -70,7 +70,9 @@ def _at_strange_files() -> Iterator[Case]:
     yield Case("edit of an empty file", edit("empty"), ("match_count_mismatch",))
     yield Case("edit of a missing file", edit("missing"), ("file_not_found",))
     yield Case("move of a missing file", move("missing", "x"), ("file_not_found",))
-    yield Case("move of a directory into itself", move("directory", "directory/x"), (*DENIED, "invalid_operation"))
+    yield Case(
+        "move of a directory into itself", move("directory", "directory/x"), (*DENIED, "invalid_operation")
+    )
     yield Case("removal of a missing file", remove("missing"), ("file_not_found",))
 
 
@@ -86,7 +88,11 @@ def _edited(user: User, case: str, before: bytes, operation: dict[str, Any], aft
 
 def _kept(user: User) -> Iterator[Row]:
     """Yield rows about what a change leaves as it was."""
-    for name, operation in {"write": write("f"), "edit": edit("f"), "append": write("f", append=True)}.items():
+    for name, operation in {
+        "write": write("f"),
+        "edit": edit("f"),
+        "append": write("f", append=True),
+    }.items():
         with Place(user) as place:
             file = place.put("f", "old\n", 0o755)
             os.link(file, place.inside / "other")
@@ -97,7 +103,9 @@ def _kept(user: User) -> Iterator[Row]:
             litter = sorted(set(os.listdir(place.inside)) - {"f", "other"})
         observed = f"{mode:o}, other link {other!r}, {len(litter)} stray files, exit {result.code}"
         ok = mode == 0o755 and other == b"old\n" and not litter and not result.code  # noqa: PLR2004 (the mode above)
-        yield Row(f"{name} of a file with mode 755 and a hard link", "mode kept, other link untouched", observed, ok)
+        yield Row(
+            f"{name} of a file with mode 755 and a hard link", "mode kept, other link untouched", observed, ok
+        )
 
 
 def _read_only(place: Place) -> None:

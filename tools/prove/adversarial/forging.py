@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from tools.prove.adversarial.batch import edit, move, run, write
 from tools.prove.place import Place, document
@@ -51,7 +51,12 @@ def rows(user: User, _quick: bool) -> Iterator[Row]:
 
 def _row(case: str, result: Result, forged: str) -> Row:
     observed = forged or "no line, element or control sequence of its own"
-    return Row(case, "no line, element or control sequence of its own", observed, not forged and result.code in (0, 1))
+    return Row(
+        case,
+        "no line, element or control sequence of its own",
+        observed,
+        not forged and result.code in (0, 1),
+    )
 
 
 def _output(user: User, text: str) -> tuple[Result, str]:
@@ -90,7 +95,9 @@ def _document(user: User, text: str) -> tuple[Result, str]:
         operations = [{"action": text}, write(text), run(text), run(f"echo '{text}'"), edit("missing", text)]
         result = place.clada(document(*operations), "--no-git", "--summary=none", "--error-detail=full")
         marker = text.replace("\n", " ")
-        other = place.clada(f'<---{marker} file="x"--->\n<---WRITE file="{marker}"--->\n<---END--->\n', "--no-git")
+        other = place.clada(
+            f'<---{marker} file="x"--->\n<---WRITE file="{marker}"--->\n<---END--->\n', "--no-git"
+        )
     return result, _controls(result) or _controls(other)
 
 
@@ -123,7 +130,7 @@ def _summary(user: User, kind: str) -> Row:
         result = place.clada(document(*operations), "--no-git", f"--summary={kind}", "--output-mode=silent")
     try:
         count = _count(kind, result.out)
-    except (ValueError, ElementTree.ParseError, KeyError) as error:
+    except (ValueError, ET.ParseError, KeyError) as error:
         count = f"{type(error).__name__}: {error}"
     case = f"the {kind.upper()} summary of a run with all of these"
     return Row(case, f"{len(operations)} tasks", f"{count} tasks", count == str(len(operations)))
@@ -131,5 +138,5 @@ def _summary(user: User, kind: str) -> Row:
 
 def _count(kind: str, text: str) -> str:
     if kind == "xml":
-        return ElementTree.fromstring(text).attrib["tasks"]  # noqa: S314 (our own output)
+        return ET.fromstring(text).attrib["tasks"]  # noqa: S314 (our own output)
     return str(json.loads(text)["tasks"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools.prove.adversarial.batch import run, seen, write
 from tools.prove.place import Place, document
@@ -12,7 +12,7 @@ from tools.prove.rows import Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tools.prove.place import User
+    from tools.prove.place import Result, User
 
     Arm = Callable[[Place, str], object]
 
@@ -21,15 +21,25 @@ pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-
 pre-auto-gc post-rewrite post-merge pre-merge-commit fsmonitor-watchman
 """.split()
 KEYS = """
-core.fsmonitor diff.external core.pager pager.log pager.status pager.diff core.editor sequence.editor core.askPass
-credential.helper core.sshCommand core.gitProxy core.alternateRefsCommand uploadpack.packObjectsHook gpg.program
-gpg.ssh.program interactive.diffFilter alias.status alias.log
+core.fsmonitor diff.external core.pager pager.log pager.status pager.diff core.editor sequence.editor
+core.askPass credential.helper core.sshCommand core.gitProxy core.alternateRefsCommand gpg.program
+uploadpack.packObjectsHook gpg.ssh.program interactive.diffFilter alias.status alias.log
 """.split()
-CALLS = (
-    "git status -v", "git --no-pager diff", "git diff HEAD --stat", "git log -p -n 9 --all", "git show",
-    "git branch -a -vv", "git ls-files -m -o -d -t", "git stash push -u -m x", "git stash list", "git stash show -p",
-    "git stash pop", "cat a.txt", "grep -r old .",
-)  # fmt: skip
+CALLS = """
+git status -v
+git --no-pager diff
+git diff HEAD --stat
+git log -p -n 9 --all
+git show
+git branch -a -vv
+git ls-files -m -o -d -t
+git stash push -u -m x
+git stash list
+git stash show -p
+git stash pop
+cat a.txt
+grep -r old .
+""".strip().split("\n")
 VARIABLES = {
     "GIT_TRACE": "{marker}",
     "GIT_TRACE2": "{marker}",
@@ -58,13 +68,23 @@ def _attacks(quick: bool) -> dict[str, Arm]:
     """Return all attacks; for a quick look, hooks and keys all at once."""
     if quick:
         attacks: dict[str, Arm] = {
-            f"hooks {', '.join(HOOKS)}": lambda place, script: [_hook(place, script, hook) for hook in HOOKS],
-            f"keys {', '.join(KEYS)}": lambda place, script: [_key(place, key, script) for key in KEYS],
+            f"hooks {', '.join(HOOKS)}": _all_hooks,
+            f"keys {', '.join(KEYS)}": _all_keys,
         }
     else:
         hooks: dict[str, Arm] = {f"hook {name}": _hooked(name) for name in HOOKS}
         attacks = {**hooks, **{f"key {name}": _keyed(name) for name in KEYS}}
     return {**attacks, **ATTACKS}
+
+
+def _all_hooks(place: Place, script: str) -> None:
+    for name in HOOKS:
+        _hook(place, script, name)
+
+
+def _all_keys(place: Place, script: str) -> None:
+    for name in KEYS:
+        _key(place, name, script)
 
 
 def _hooked(name: str) -> Arm:
@@ -142,7 +162,11 @@ def _submodule(place: Place, script: str) -> None:
     place.put("nested/c.txt", "changed")
     for key in ("core.fsmonitor", "filter.x.clean", "diff.external"):
         place.git("-C", "nested", "config", key, script)
-    for key, value in {"diff.submodule": "diff", "status.submoduleSummary": "true", "submodule.recurse": "true"}.items():
+    for key, value in {
+        "diff.submodule": "diff",
+        "status.submoduleSummary": "true",
+        "submodule.recurse": "true",
+    }.items():
         _key(place, key, value)
 
 
@@ -217,7 +241,8 @@ def _inherited(user: User, name: str, value: str) -> Row:
         result = place.clada(document(write("a.txt", "x\n"), run("git diff HEAD~1")), environment=environment)
         ran = os.path.exists(marker)
         kept = place.git("log", "-1", "--format=%s").startswith("[clada:post]")
-    observed = f"{'EXECUTED' if ran else 'no effect'}, {'committed' if kept else 'NOT committed'}, exit {result.code}"
+    effect, commit = "EXECUTED" if ran else "no effect", "committed" if kept else "NOT committed"
+    observed = f"{effect}, {commit}, exit {result.code}"
     return Row(f"inherited {name}", "no effect, committed", observed, not ran and kept)
 
 
@@ -285,28 +310,43 @@ STATES: dict[str, tuple[Callable[[Place], object], str]] = {
 }
 
 
+class Seen(NamedTuple):
+    """What a repository looks like after a run."""
+
+    result: Result
+    made: bool
+    subject: str  # of the last commit
+    files: list[str]  # of the last commit
+    staged: list[str]
+
+    def __str__(self) -> str:
+        """Return the outcome in words."""
+        fatal = self.result.report.get("fatal") or {}
+        if fatal:
+            written = "but it was written" if self.made else "nothing written"
+            return f"{fatal['type']}, {written}: {fatal['message']}"
+        if self.subject.startswith("[clada:post]"):
+            return f"committed {' '.join(self.files)}"
+        tasks = [seen(task) for task in self.result.tasks]
+        return f"{tasks}, last commit {self.subject!r}, staged {self.staged}"
+
+
 def _state(user: User, name: str, state: Callable[[Place], object], required: str) -> Row:
     with Place(user) as place:
         place.put("f")
         state(place)
         place.give()
         result = place.clada(document(write("made.txt", "x\n")), "--summary=json", "--lock-timeout=1s")
-        made = (place.inside / "made.txt").exists()
-        subject = place.git("log", "-1", "--format=%s", check=False)
-        files = place.git("show", "--format=", "--name-only", "HEAD", check=False).split()
-        staged = place.git("diff", "--cached", "--name-only", check=False).split()
-    observed = _outcome(result.report, result.tasks, made, subject, files, staged)
-    if name == "a repository above the workspace":
-        required += ", only the workspace; what was staged outside stays staged"
-        ok = files in (["workspace/f", "workspace/made.txt"], ["workspace/made.txt"]) and staged == ["outside/secret"]
-        return Row(name, required, f"{observed}, staged {staged}", ok)
-    return Row(name, required, observed, observed.startswith(required))
-
-
-def _outcome(report: dict, tasks: list, made: bool, subject: str, files: list, staged: list) -> str:  # type: ignore[type-arg]
-    fatal = report.get("fatal") or {}
-    if fatal:
-        return f"{fatal['type']}, {'but it was written' if made else 'nothing written'}: {fatal['message']}"
-    if subject.startswith("[clada:post]"):
-        return f"committed {' '.join(files)}"
-    return f"{[seen(task) for task in tasks]}, last commit {subject!r}, staged {staged}"
+        after = Seen(
+            result,
+            (place.inside / "made.txt").exists(),
+            place.git("log", "-1", "--format=%s", check=False),
+            place.git("show", "--format=", "--name-only", "HEAD", check=False).split(),
+            place.git("diff", "--cached", "--name-only", check=False).split(),
+        )
+    if state is not _above:
+        return Row(name, required, str(after), str(after).startswith(required))
+    required += ", only the workspace; what was staged outside stays staged"
+    own = all(file.startswith("workspace/") for file in after.files)
+    ok = own and "workspace/made.txt" in after.files and after.staged == ["outside/secret"]
+    return Row(name, required, f"{after}, staged {after.staged}", ok)

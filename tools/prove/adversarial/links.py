@@ -1,4 +1,4 @@
-"""Symbolic links: every kind of link crossed with every way to get at a file, and a parent that is swapped."""
+"""Symbolic links: every kind of them, every way to get at a file, and a parent that is swapped."""
 
 from __future__ import annotations
 
@@ -66,7 +66,15 @@ def _at_leaf() -> Iterator[Case]:
         for command in ("cp {0} new", "cp -r {0} new", "cp file {0}", "touch {0}", "chmod +x {0}"):
             yield Case(f"`{command.format('LINK')}`, {what}", run(command.format(path)), LINK_OR_THERE)
         yield Case(f"`mkdir LINK`, {what}", run(f"mkdir {path}"), LINK_OR_THERE)
-        for command in ("cat {0}", "ls {0}", "ls {0}/", "grep -r secret {0}", "find {0}", "wc {0}", "stat {0}"):
+        for command in (
+            "cat {0}",
+            "ls {0}",
+            "ls {0}/",
+            "grep -r secret {0}",
+            "find {0}",
+            "wc {0}",
+            "stat {0}",
+        ):
             yield Case(f"`{command.format('LINK')}`, {what}", run(command.format(path)), LINK)
         yield Case(f"`dir=` {what}", run("pwd", dir=path), LINK)
         yield Case(f"`cd` to {what}", run(f"cd {path} && touch new"), LINK_OR_THERE)
@@ -104,7 +112,11 @@ def _not_followed(user: User) -> Iterator[Row]:
             _tree(place)
             place.repository()
             result = place.clada(document(run(command)), "--summary=none")
-        leaks = [line for line in result.out.splitlines() if line.startswith("[task-1.1:exec]") and "secret" in line]
+        leaks = [
+            line
+            for line in result.out.splitlines()
+            if line.startswith("[task-1.1:exec]") and "secret" in line
+        ]
         shown = [line for line in leaks if "->" not in line]  # a link's own target may be shown
         observed = shown[0] if shown else "nothing from outside"
         yield Row(f"`{command}` in a tree with links", "nothing from outside", observed, not shown)

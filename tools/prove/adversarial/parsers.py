@@ -82,7 +82,9 @@ SHAPES: dict[str, Shape] = {
     "an external entity": Shape(_external, 1),
     "an external entity inside an element": Shape(_own_entities, 1),
     "XML 100,000 deep": Shape(lambda s: b'<write path="x">' + b"<a>" * (100_000 // s), 1),
-    "a million attributes in XML": Shape(lambda s: b"<write " + b" ".join(b'a%d="1"' % n for n in range(1_000_000 // s)) + b">", 1, 60),
+    "a million attributes in XML": Shape(
+        lambda s: b"<write " + b" ".join(b'a%d="1"' % n for n in range(1_000_000 // s)) + b">", 1, 60
+    ),
     "JSON 100,000 deep": Shape(lambda s: b'{"tasks": ' + b"[" * (100_000 // s + 100), 1),
     "48 MB of [[],[]…": Shape(lambda s: b'{"tasks": [' + b"[]," * (16 * MB // s) + b"[]]}", 1),
     "48 MB of { in JSON": Shape(lambda s: b'{"tasks": [' + b'{"a":' * (9 * MB // s), 1),
@@ -97,13 +99,19 @@ SHAPES: dict[str, Shape] = {
     "50 MB of lines that nearly are markers": Shape(lambda s: b"<---\n" * (LIMIT // 5 // s), 0),
     "50 MB of backticks": Shape(lambda s: b"`" * (LIMIT // s), 0),
     "50 MB of opening fences": Shape(lambda s: b"```json\n" * (LIMIT // 8 // s), 0),
-    "50 MB of opening fences with a sign": Shape(lambda s: b'```json\n{"tasks"\n' * (LIMIT // 17 // s), 0, 40),
+    "50 MB of opening fences with a sign": Shape(
+        lambda s: b'```json\n{"tasks"\n' * (LIMIT // 17 // s), 0, 40
+    ),
     "1,000,000 markers": Shape(_markers, 0, 120),
     "1,000,000 markers, none closed": Shape(_open_markers, 1),
-    "one write of 50 MB": Shape(lambda s: b'<---WRITE file="x"--->\n' + b"x" * (LIMIT // s - 60) + b"\n<---END--->\n", 0),
+    "one write of 50 MB": Shape(
+        lambda s: b'<---WRITE file="x"--->\n' + b"x" * (LIMIT // s - 60) + b"\n<---END--->\n", 0
+    ),
     "invalid UTF-8 at the end of 50 MB": Shape(lambda s: b"x" * (LIMIT // s - 1) + b"\xff", 1),
     "one attribute of 50 MB": Shape(lambda s: b'<---WRITE file="' + b"x" * (LIMIT // s - 30) + b'"--->', 1),
-    "50 MB of quotes in an attribute": Shape(lambda s: b"<---WRITE file=" + b'\\"' * (LIMIT // 2 // s - 30) + b"--->", 1),
+    "50 MB of quotes in an attribute": Shape(
+        lambda s: b"<---WRITE file=" + b'\\"' * (LIMIT // 2 // s - 30) + b"--->", 1
+    ),
 }
 
 
@@ -128,7 +136,12 @@ def _row(user: User, name: str, shape: Shape, scale: int) -> Row:
     fits = run.seconds < SLOWEST and run.memory < START + shape.memory * size
     ok = code == shape.code and clean and fits and not difference
     required = f"exit {shape.code}, at most {START:.0f} MB and {shape.memory:g} for each MB"
-    return Row(name, required, f"exit {code}, {run.memory:.0f} MB for {size:.1f} MB in {run.seconds:.1f} s; {said}", ok)
+    return Row(
+        name,
+        required,
+        f"exit {code}, {run.memory:.0f} MB for {size:.1f} MB in {run.seconds:.1f} s; {said}",
+        ok,
+    )
 
 
 class Measured(NamedTuple):

@@ -98,7 +98,9 @@ def _literal(user: User) -> Iterator[Row]:
         yield Row(f"write `{name[:40]}`", "taken literally", observed, observed == "success")
     expected = {f"workspace/{name}" for name in LITERAL}
     extra = sorted(made - expected)
-    yield Row("names that are taken literally", "nothing else is made", ", ".join(extra) or "nothing", not extra)
+    yield Row(
+        "names that are taken literally", "nothing else is made", ", ".join(extra) or "nothing", not extra
+    )
 
 
 def _deceiving(user: User) -> Iterator[Row]:

@@ -59,7 +59,11 @@ time.sleep(600)
 SCRIPTS = {
     "output flood on both streams": (FLOOD, "exec_timeout", "truncated"),
     "a command that ignores SIGTERM": (STUBBORN, "exec_timeout", ""),
-    "a child that double-forks, setsid, ignores SIGTERM, holds stdout": (HIDDEN.format(parent=600), "exec_timeout", ""),
+    "a child that double-forks, setsid, ignores SIGTERM, holds stdout": (
+        HIDDEN.format(parent=600),
+        "exec_timeout",
+        "",
+    ),
     "the same, left behind by a command that ends well": (HIDDEN.format(parent=0), "success", ""),
     "a fork bomb of 64 processes": (BOMB, "exec_timeout", ""),
 }
@@ -70,12 +74,13 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
     if quick and user != ordinary():
         return
     for sandbox in ("auto",) if quick else ("auto", "off"):
-        for name, (script, required, extra) in SCRIPTS.items():
-            yield _row(user, name, script, required, extra, sandbox)
+        for name in SCRIPTS:
+            yield _row(user, name, sandbox)
     yield _slow_expression(user)
 
 
-def _row(user: User, name: str, script: str, required: str, extra: str, sandbox: str) -> Row:
+def _row(user: User, name: str, sandbox: str) -> Row:
+    script, required, extra = SCRIPTS[name]
     with Place(user) as place:
         mark = f"clada-mark-{os.getpid()}-{abs(hash((name, sandbox, user)))}"
         place.put("script.py", script)
@@ -97,7 +102,8 @@ def _seen(done: Measured) -> str:
     if not done.result.tasks:
         return f"exit {done.result.code}: {done.result.out[:200]}"
     task = done.result.tasks[0]
-    return ((task.get("error") or {}).get("type") or task["status"]) + (", truncated" if task["truncated"] else "")
+    kind = str((task.get("error") or {}).get("type") or task["status"])
+    return f"{kind}, truncated" if task["truncated"] else kind
 
 
 def _survivors(mark: str) -> list[int]:
