@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test check bench cases clean
+.PHONY: demo test check bench prove cases clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,6 +20,9 @@ check: $(VENV)/.dev         ## style, types, direction of dependencies
 bench: $(VENV)/.dev         ## speed and memory, as ratios in one run
 	$(BIN)/python tools/bench
 
+prove: $(VENV)/.prove       ## what holds under load, faults and hostile input; QUICK=1 for a quick look
+	$(BIN)/python -m tools.prove $(if $(QUICK),--quick)
+
 cases: $(VENV)/.run         ## the conformance corpus
 	$(BIN)/python tools/conformance tests/corpus -- $(BIN)/clada parse
 
@@ -32,3 +35,6 @@ $(VENV)/.run: requirements/run.txt pyproject.toml
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	@sh tools/setup "$(PYTHON)" "$(VENV)" dev
+
+$(VENV)/.prove: requirements/prove.txt $(VENV)/.dev
+	@sh tools/setup "$(PYTHON)" "$(VENV)" prove

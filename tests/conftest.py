@@ -15,15 +15,15 @@ from clada.model import Failed, Outcome
 from clada.operations import World, edit, find, move, remove, write
 from clada.problems import Trouble
 from clada.settings import Settings
-from clada.world.overlay import Overlay
-from clada.world.workspace import Workspace
+from clada.world.files.overlay import Overlay
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 LOADED = (edit, move, remove, write)  # early, for an ordinary user may not be able to read root's Python
 # What an operation has where a document does not say otherwise.

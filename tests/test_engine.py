@@ -15,7 +15,7 @@ from clada.engine import Engine
 from clada.model import BlockReport, Ended, Started
 from clada.operations import World, find
 from clada.settings import Settings
-from clada.world.workspace import Workspace
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

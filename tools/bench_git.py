@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clada.world.repository import find
+from clada.world.git.repository import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from clada.world import confinement
-from clada.world.confinement import Confinement
-from clada.world.processes import Ended, run
+from clada.world.confinement import layers as confinement
+from clada.world.confinement.layers import Confinement
+from clada.world.processes.running import Ended, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,8 +20,8 @@ NAMES = ("a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
 WORKER = """
 import os, random, sys
 from clada.problems import Trouble
-from clada.world.repository import find
-from clada.world.undo import undo
+from clada.world.git.repository import find
+from clada.world.git.undo import undo
 root, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 chance = random.Random(seed)
 print("started", flush=True)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from clada.operations import Ask, Stop
     from clada.settings import Options
+    from clada.world.files.tree import Files
+    from clada.world.git.recording import Recording
     from clada.world.locks import LockFile
-    from clada.world.recording import Recording
-    from clada.world.tree import Files
 
 
 def execute(
@@ -59,9 +59,7 @@ def _execute(
         blocks = Engine(plan, world).run()
         signal = stop.signal if stop else None
         changes = tuple(files.changes())
-        report = Report(
-            plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes
-        )
+        report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes)
         record.touched = None if world.ran else ["/".join(parts) for parts in files.touched]
         record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
     for note in record.notes:
@@ -84,7 +82,7 @@ def _locked(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> Lo
 def _recorded(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> Recording | _Nothing:
     if not settings.git or not _executable(plan) or settings.dry_run:
         return _Nothing()
-    from clada.world import repository
+    from clada.world.git import repository
 
     def waiting() -> None:
         emit(Note("waiting for another run in this repository"))
@@ -96,12 +94,12 @@ def _recorded(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> 
 
 
 def _opened(settings: Settings) -> Files:
-    from clada.world.workspace import Workspace
+    from clada.world.files.workspace import Workspace
 
     workspace = Workspace(settings.workspace, allow_escape=settings.allow_escape)
     if not settings.dry_run:
         return workspace
-    from clada.world.overlay import Overlay
+    from clada.world.files.overlay import Overlay
 
     return Overlay(workspace)
 

@@ -13,15 +13,15 @@ import pytest
 from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
 from clada.operations.builtins import MODULES, Ran, run
-from clada.world.overlay import Overlay
-from clada.world.tree import walk
-from clada.world.workspace import Workspace
+from clada.world.files.overlay import Overlay
+from clada.world.files.tree import walk
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
     Row = tuple[str, tuple[str, ...]]
     Tree = dict[str, tuple[object, ...]]

@@ -19,14 +19,14 @@ from clada.model import Change
 from clada.operations.builtins import run
 from clada.operations.builtins.permissions import _tried, umask
 from clada.problems import Trouble
-from clada.world.overlay import Overlay
-from clada.world.workspace import Workspace
+from clada.world.files.overlay import Overlay
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 
 @pytest.fixture

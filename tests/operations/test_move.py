@@ -11,7 +11,7 @@ from clada.model import Change, Done, Failed
 if TYPE_CHECKING:
     from tests.conftest import Attempt, Place
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 BEFORE = ("file", "other", "folder/inside", "full/folder/x", "full/inside")
 

@@ -11,7 +11,7 @@ from clada.model import Change, Done
 if TYPE_CHECKING:
     from tests.conftest import Attempt, Place
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_it_goes_with_all_that_is_in_it(
     files: Files, place: Place, attempt: Attempt, path: str, left: list[str]
 ) -> None:
     """And nothing else does; the directory that it was in stays."""
-    from clada.world.tree import walk
+    from clada.world.files.tree import walk
 
     for file in ("file", "folder/file", "folder/deep/file"):
         place.write(file)

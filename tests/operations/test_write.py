@@ -13,7 +13,7 @@ from clada.settings import Settings
 if TYPE_CHECKING:
     from tests.conftest import Attempt, Place
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 
 @pytest.mark.parametrize(

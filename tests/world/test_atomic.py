@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.model import Done, Failed
-from clada.world import atomic
-from clada.world.atomic import LEFTOVER
-from clada.world.workspace import Workspace
+from clada.world.files import atomic
+from clada.world.files.atomic import LEFTOVER
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,10 +18,11 @@ import pytest
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world import bubblewrap, confinement, landlock
-from clada.world.confinement import Confined, Confinement, lacked
-from clada.world.guard import Guard
-from clada.world.processes import Ended, run
+from clada.world.confinement import bubblewrap, landlock
+from clada.world.confinement import layers as confinement
+from clada.world.confinement.guard import Guard
+from clada.world.confinement.layers import Confined, Confinement, lacked
+from clada.world.processes.running import Ended, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -438,8 +439,8 @@ def test_clada_killed_while_a_confined_command_runs(layer: str, place: Place) ->
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
-from clada.world.confinement import Confinement
-from clada.world.processes import run
+from clada.world.confinement.layers import Confinement
+from clada.world.processes.running import run
 run(["sh", "-c", "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"],
     directory=os.open({place.workspace!r}, 0), environment=os.environ, timeout=None, max_output=99,
     emit=lambda line: print(line, flush=True), confinement=Confinement({layer!r}, {place.workspace!r}))

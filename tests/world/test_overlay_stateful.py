@@ -15,12 +15,12 @@ from clada.model import Done
 from clada.operations import World, find
 from clada.problems import Trouble
 from clada.settings import Settings
-from clada.world.overlay import Overlay
-from clada.world.tree import walk
-from clada.world.workspace import Workspace
+from clada.world.files.overlay import Overlay
+from clada.world.files.tree import walk
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 Parts = tuple[str, ...]
 Tree = dict[Parts, bytes | None]  # None is a directory

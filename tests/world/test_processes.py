@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.problems import Trouble
-from clada.world.processes import SYSTEM_PATH, Ended, find_program, run
+from clada.world.processes.running import SYSTEM_PATH, Ended, find_program, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -196,7 +196,7 @@ def test_a_flood_takes_no_memory() -> None:
     script = """
         import os, resource, sys
         sys.path.insert(0, sys.argv[1])
-        from clada.world.processes import run
+        from clada.world.processes.running import run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             ended = run(["sh", "-c", program], directory=os.open("/", os.O_RDONLY), environment=os.environ,
@@ -480,7 +480,7 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes import run
+        from clada.world.processes.running import run
         {threads}
         program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
         run(["sh", "-c", program], directory=os.open("/", 0), environment=os.environ, timeout=None,
@@ -503,7 +503,7 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes import run
+        from clada.world.processes.running import run
         run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}], directory=os.open("/", 0),
             environment=os.environ, timeout=0.9, max_output=99, emit=lambda line: print(line, flush=True),
             supervised=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.model import Done, Failed
-from clada.world.workspace import Workspace
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Attempt, Place
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 OLD = "one\ntwo\n"
 WRITE: dict[str, Any] = {"path": "file.txt", "content": "new\n"}

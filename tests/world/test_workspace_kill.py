@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.world.atomic import LEFTOVER, NAMELESS
+from clada.world.files.atomic import LEFTOVER, NAMELESS
 
 if TYPE_CHECKING:
     from tests.conftest import Place
@@ -70,8 +70,8 @@ def test_a_kill_leaves_the_old_or_the_new_content(place: Place) -> None:
 
 DYING = """
 import os, signal, sys
-from clada.world import atomic
-from clada.world.workspace import Workspace
+from clada.world.files import atomic
+from clada.world.files.workspace import Workspace
 
 atomic.NAMELESS = atomic.NAMELESS if {nameless} else 0
 {call} = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.model import Done
-from clada.world.workspace import Workspace
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from tests.conftest import Attempt, Place
 
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
 # The name of a link, what it points to, and the path that an operation is given.
 LINKS = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.model import Failed
-from clada.world.workspace import Workspace
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

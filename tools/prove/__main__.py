@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
 from tools.prove import adversarial, faults, fuzzing, load, mutants, whole
@@ -21,7 +22,7 @@ from tools.prove.place import ROOT, users
 from tools.prove.rows import Row, failures, table, tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 PROOF = ROOT / "docs" / "proof.md"
 
@@ -45,21 +46,29 @@ def main() -> int:
     quick = "--quick" in sys.argv
     chosen = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     names = [name for name in PARTS if not chosen or any(word.lower() in name.lower() for word in chosen)]
-    proof = {name: _run(name, quick=quick) for name in names}
+    proof = dict(zip(names, _all(names, quick=quick), strict=True))
     if not quick and not chosen:
         PROOF.write_text("\n".join(_document(proof)) + "\n", encoding="utf-8")
         print(f"written: {PROOF.relative_to(ROOT)}")
     return 1 if any(failures(rows) for rows, _seconds in proof.values()) else 0
 
 
+def _all(names: Sequence[str], *, quick: bool) -> Iterator[tuple[list[Row], float]]:
+    """Yield what each part showed: side by side in a quick look, else one by one, for times are measured."""
+    with ProcessPoolExecutor((os.cpu_count() or 1) if quick else 1) as pool:
+        waiting = [pool.submit(_run, name, quick=quick) for name in names]
+        for name, future in zip(names, waiting, strict=True):
+            rows, seconds = future.result()
+            print(f"{name}: {tally(rows)} ({seconds:.0f} s)", flush=True)
+            for row in failures(rows):
+                print(f"  {row}", flush=True)
+            yield rows, seconds
+
+
 def _run(name: str, *, quick: bool) -> tuple[list[Row], float]:
     start = time.perf_counter()
     rows = PARTS[name](quick)
-    seconds = time.perf_counter() - start
-    print(f"{name}: {tally(rows)} ({seconds:.0f} s)", flush=True)
-    for row in failures(rows):
-        print(f"  {row}", flush=True)
-    return rows, seconds
+    return rows, time.perf_counter() - start
 
 
 def _document(proof: dict[str, tuple[list[Row], float]]) -> Iterator[str]:

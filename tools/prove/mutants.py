@@ -71,7 +71,7 @@ PARTS = {
         ),
     ),
     "workspace": Part(
-        tuple(f"world/{name}.py" for name in "workspace paths atomic overlay tree".split()),
+        tuple(f"world/files/{name}.py" for name in "workspace paths atomic overlay tree".split()),
         (
             (
                 "tests/world/test_paths.py",

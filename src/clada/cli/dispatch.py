@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FAILED, USAGE = 1, 2
 
 
 def dispatch(arguments: Sequence[str]) -> int:
@@ -28,8 +28,6 @@ def dispatch(arguments: Sequence[str]) -> int:
         hint = f"; {trouble.error.hint}" if trouble.error.hint else ""
         console.complain(f"clada: {trouble.error.message}{hint}")
         return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except Exception as bug:
         if not {"debug", "--error-detail=debug"}.isdisjoint(arguments):
             raise

@@ -88,7 +88,7 @@ def _workspace(settings: dict[str, Any]) -> Finding:
 
 
 def _git(settings: dict[str, Any]) -> Finding:
-    from clada.world import git
+    from clada.world.git import calls as git
 
     root = os.path.realpath(settings["workspace"])
     for folder in git.folders(os.environ, root):
@@ -101,7 +101,7 @@ def _git(settings: dict[str, Any]) -> Finding:
 
 
 def _repository(settings: dict[str, Any]) -> Finding:
-    from clada.world import repository
+    from clada.world.git import repository
 
     if settings["no_git"]:
         return Finding(NOTE, "runs are not recorded: no_git is set", "without it, clada undo works")
@@ -112,7 +112,7 @@ def _repository(settings: dict[str, Any]) -> Finding:
 
 
 def _sandbox(settings: dict[str, Any]) -> Finding:
-    from clada.world.confinement import available
+    from clada.world.confinement.layers import available
 
     if settings["sandbox"] == "off":
         return Finding(NOTE, "off: approved commands run with all your rights", "set sandbox to auto")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
-    from clada.world.history import Run
+    from clada.world.git.history import Run
 
 SHORT = 9  # characters of a commit's name
 
@@ -20,7 +20,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     """Print a line for each run: number, when, how it ended, commits, what."""
     if arguments:
         raise UsageError(f"history takes no argument, and got {arguments[0]!r}")
-    from clada.world.undo import past_runs
+    from clada.world.git.undo import past_runs
 
     runs = past_runs(options["workspace"])
     if not runs:

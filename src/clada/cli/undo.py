@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
-    from clada.world.undo import Undone
+    from clada.world.git.undo import Undone
 
 SHORT = 9  # characters of a commit's name
 
@@ -19,7 +19,7 @@ SHORT = 9  # characters of a commit's name
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Undo the last run, or the one that is named, and say what came of it."""
     number = _number(arguments)
-    from clada.world.undo import undo
+    from clada.world.git.undo import undo
 
     undone = undo(
         options["workspace"],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from clada.settings import Settings
-    from clada.world.tree import Files
+    from clada.world.files.tree import Files
 
     class Stop(Protocol):
         """How a run is told to end early."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.problems import Error, Trouble
-from clada.world.paths import written
+from clada.world.files.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

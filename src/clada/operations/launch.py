@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from clada.commands.judgements import Allowed
     from clada.operations import World
     from clada.operations.permission import Approved
-    from clada.world.confinement import Confinement
-    from clada.world.paths import Parts
+    from clada.world.confinement.layers import Confinement
+    from clada.world.files.paths import Parts
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
@@ -56,7 +56,8 @@ def reader(world: World, how: Allowed) -> Program:
 
 
 def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
-    from clada.world import git, repository
+    from clada.world.git import calls as git
+    from clada.world.git import repository
 
     return git.hardened(how.argv[1:], repository.find(world.files.root))
 
@@ -64,7 +65,7 @@ def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, s
 def _reading(world: World) -> Confinement | None:
     if world.settings.sandbox == "off":
         return None
-    from clada.world.confinement import Confinement, has_landlock
+    from clada.world.confinement.layers import Confinement, has_landlock
 
     return Confinement("landlock", world.files.root, read_only=True) if has_landlock() else None
 
@@ -80,7 +81,7 @@ def _confinement(world: World, network: bool) -> Confinement | None:
         if settings.sandbox != "off":
             _note_once(world, UNSANDBOXED)
         return None
-    from clada.world.confinement import Confinement
+    from clada.world.confinement.layers import Confinement
 
     return Confinement(
         layer,

@@ -50,7 +50,7 @@ def sandbox(world: World) -> str:
     """Return the layer that confines approved commands: bubblewrap, landlock or none."""
     if world.settings.sandbox == "off":
         return "none"
-    from clada.world.confinement import available
+    from clada.world.confinement.layers import available
 
     return available()
 
@@ -154,7 +154,7 @@ def _refuse_wider_stash(world: World, judged: Judged) -> None:
     """Refuse what acts on a whole repository where that is more than the workspace."""
     for command, verdict in judged:
         if isinstance(verdict, Allowed) and verdict.whole_repository:
-            from clada.world import repository
+            from clada.world.git import repository
 
             if repository.find(world.files.root).prefix:
                 message = f"`{command.text}` would change files outside of the workspace"

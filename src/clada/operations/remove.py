@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clada.model import Change, Done
-from clada.world import tree
-from clada.world.paths import written
+from clada.world.files import tree
+from clada.world.files.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from clada.operations import World
     from clada.operations.launch import Program
     from clada.operations.permission import Approved, How, Permit
-    from clada.world.paths import Parts
-    from clada.world.processes import Ended
+    from clada.world.files.paths import Parts
+    from clada.world.processes.running import Ended
 
 TAIL = 20  # lines of a failed command's output that `full` shows again
 INTERRUPTED = "interrupted"
@@ -110,7 +110,7 @@ class _Run:
         return self._start(program)
 
     def _start(self, program: Program) -> Failed | None:
-        from clada.world.processes import run
+        from clada.world.processes.running import run
 
         bounded = program.within(self.world.remaining())
         directory = self._handle()

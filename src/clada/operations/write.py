@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.problems import Trouble
-from clada.world.paths import written
+from clada.world.files.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.operations import World
-    from clada.world.paths import Parts
-    from clada.world.tree import Files
+    from clada.world.files.paths import Parts
+    from clada.world.files.tree import Files
 
 BOM = "\ufeff"
 

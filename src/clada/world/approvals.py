@@ -224,7 +224,7 @@ def _write(folder: int, content: dict[str, Any]) -> None:
     """Store one command per line, in ASCII: a diff shows what changed, and nothing can hide in it."""
     import json
 
-    from clada.world.atomic import put
+    from clada.world.files.atomic import put
 
     try:
         put(folder, FILE, json.dumps(content, indent=2).encode() + b"\n")

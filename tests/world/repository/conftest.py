@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clada.world.repository import Repository, find
+from clada.world.git.repository import Repository, find
 
 
 class Repo:

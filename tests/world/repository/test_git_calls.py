@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.world import git
+from clada.world.git import calls as git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,8 +80,8 @@ def test_no_child_is_left() -> None:
 
 INTERRUPTED = """
 import os, signal, subprocess, sys, threading, time
-from clada.world import git
-from clada.world.repository import find
+from clada.world.git import calls as git
+from clada.world.git.repository import find
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
 def slow(argv, variables, given=b"", stuck=None):
@@ -126,7 +126,7 @@ def test_what_recording_loads_is_light(repo: Repo) -> None:
     script = """
 import sys
 before = set(sys.modules)
-from clada.world.repository import find
+from clada.world.git.repository import find
 with find(sys.argv[1]).recorded() as record:
     open(sys.argv[1] + "/b", "w").close()
     record.touched = {"b"}

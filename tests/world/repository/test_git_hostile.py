@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Trouble
-from clada.world.git import hardened
-from clada.world.undo import undo
+from clada.world.git.calls import hardened
+from clada.world.git.undo import undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

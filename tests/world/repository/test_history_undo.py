@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Error, Trouble
-from clada.world import history, restoring
-from clada.world.undo import Undone, past_runs, undo
+from clada.world.git import history, restoring
+from clada.world.git.undo import Undone, past_runs, undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Error, Trouble
-from clada.world import git
-from clada.world.repository import find
+from clada.world.git import calls as git
+from clada.world.git.repository import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -166,8 +166,8 @@ AS_NOBODY = """
 import os, sys
 import fcntl
 from clada.problems import Trouble
-from clada.world import recording
-from clada.world.repository import find
+from clada.world.git import recording
+from clada.world.git.repository import find
 if os.geteuid() == 0:
     os.chown(sys.argv[1], 65534, 65534)
     for folder, folders, files in os.walk(sys.argv[1]):

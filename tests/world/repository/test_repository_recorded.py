@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.problems import Trouble
-from clada.world.history import runs
+from clada.world.git.history import runs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.prove.adversarial.batch import run, seen, write
-from tools.prove.place import Place, document
+from tools.prove.place import Place, document, ordinary
 from tools.prove.rows import Row
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
     """Yield the rows about git."""
     for name, arm in _attacks(quick).items():
         yield _attacked(user, name, arm)
-    for name, value in VARIABLES.items():
+    for name, value in () if quick and user != ordinary() else VARIABLES.items():
         yield _inherited(user, name, value)
     for name, (state, required) in STATES.items():
         yield _state(user, name, state, required)

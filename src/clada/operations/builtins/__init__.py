@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from clada.commands.judgements import BuiltIn
     from clada.model import Change
-    from clada.world.paths import Parts
-    from clada.world.tree import Files
+    from clada.world.files.paths import Parts
+    from clada.world.files.tree import Files
 
 # Where each command is: a function of its own name in this module.
 MODULES = {

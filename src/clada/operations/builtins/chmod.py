@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clada.commands.modes import Mode
     from clada.operations.builtins.job import Job
     from clada.operations.builtins.places import Place
-    from clada.world.entries import Entry
+    from clada.world.files.entries import Entry
 
 SPECIAL, SET_ID = 0o7000, 0o6000
 

@@ -14,8 +14,8 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.operations.builtins.pairs import Pair
-    from clada.world.entries import Entry
-    from clada.world.paths import Parts
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
 
     # What to copy below a source, by the rest of its path: the source itself first, which is ().
     Items = list[tuple[Parts, Entry]]

@@ -15,8 +15,8 @@ from clada.operations.builtins.faults import (
 from clada.operations.builtins.places import Place, refusal, refuse_link, written
 from clada.problems import Trouble
 from clada.text.shown import shown
-from clada.world.paths import OUTSIDE, is_protected
-from clada.world.tree import walk
+from clada.world.files.paths import OUTSIDE, is_protected
+from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from clada.commands.judgements import BuiltIn
-    from clada.world.entries import Entry
-    from clada.world.paths import Parts
-    from clada.world.tree import Files
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
+    from clada.world.files.tree import Files
 
     Item = TypeVar("Item")
     Checked = TypeVar("Checked")

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from clada.operations.builtins.job import Job
     from clada.operations.builtins.pairs import Pair
     from clada.operations.builtins.places import Place
-    from clada.world.entries import Entry
-    from clada.world.paths import Parts
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
 
 
 def mv(job: Job) -> None:

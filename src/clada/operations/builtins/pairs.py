@@ -8,7 +8,7 @@ from clada.operations.builtins.places import Place, refuse_link, refuse_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.entries import Entry
+    from clada.world.files.entries import Entry
 
     Pair = tuple[Place, Place]
 

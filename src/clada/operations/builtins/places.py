@@ -5,12 +5,12 @@ from __future__ import annotations
 from clada.operations.builtins.faults import named, quoted
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.paths import OUTSIDE
+from clada.world.files.paths import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.entries import Entry
-    from clada.world.paths import Parts
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
 
 
 class Place(Value):

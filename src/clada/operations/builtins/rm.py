@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.operations.builtins.job import Job
     from clada.operations.builtins.places import Place
-    from clada.world.entries import Entry
-    from clada.world.paths import Parts
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
 
     # What to remove below a place, by the rest of its path, and at last the place itself: ().
     Doomed = list[tuple[Parts, Entry]]

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.operations.builtins.job import Job
     from clada.operations.builtins.places import Place
-    from clada.world.entries import Entry
+    from clada.world.files.entries import Entry
 
 
 def touch(job: Job) -> None:

@@ -17,16 +17,16 @@ import time
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.family import GRACE
+from clada.world.processes.family import GRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clada.world.children import Child
-    from clada.world.confinement import Confined, Confinement
-    from clada.world.output import Output
-    from clada.world.spawn import Order
+    from clada.world.confinement.layers import Confined, Confinement
+    from clada.world.processes.children import Child
+    from clada.world.processes.output import Output
+    from clada.world.processes.spawn import Order
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
@@ -71,8 +71,8 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     confinement: Confinement | None = None,
 ) -> Ended:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    from clada.world.output import Output
-    from clada.world.spawn import Order
+    from clada.world.processes.output import Output
+    from clada.world.processes.spawn import Order
 
     deadline = None if timeout is None else time.monotonic() + timeout
     program = find_program(argv[0], _path(environment) if supervised else SYSTEM_PATH)
@@ -109,13 +109,13 @@ class Unconfined:
 
 
 def _confined(confinement: Confinement, environment: Mapping[str, str]) -> Confined:
-    from clada.world.confinement import Confined
+    from clada.world.confinement.layers import Confined
 
     return Confined(confinement, environment)
 
 
 def _judged(ended: Ended, confinement: Confinement, changed: list[str], tail: list[str]) -> Ended:
-    from clada.world.confinement import lacked, was_undone
+    from clada.world.confinement.layers import lacked, was_undone
 
     if ended.timed_out or ended.cancelled:
         return ended.but(lacked=str(was_undone(changed)) if changed else None)
@@ -151,15 +151,15 @@ def start(order: Order, supervised: bool) -> Child:
 
 
 def _supervised(order: Order) -> Child:
-    from clada.world.children import Supervised
-    from clada.world.supervisor import start_supervisor
+    from clada.world.processes.children import Supervised
+    from clada.world.processes.supervisor import start_supervisor
 
     return Supervised(*start_supervisor(order), order)
 
 
 def _alone(order: Order) -> Child:
-    from clada.world.children import Alone, cannot_start
-    from clada.world.spawn import spawn
+    from clada.world.processes.children import Alone, cannot_start
+    from clada.world.processes.spawn import spawn
 
     try:
         return Alone(spawn(order))

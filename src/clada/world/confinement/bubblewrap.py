@@ -7,15 +7,15 @@ import os
 import stat
 
 from clada.problems import Trouble
-from clada.world.guard import PROTECTED
+from clada.world.confinement.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clada.world.children import Child
-    from clada.world.confinement import Confinement
-    from clada.world.spawn import Order
+    from clada.world.confinement.layers import Confinement
+    from clada.world.processes.children import Child
+    from clada.world.processes.spawn import Order
 
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
@@ -41,7 +41,7 @@ CREDENTIALS = """
 
 def trouble() -> str | None:
     """Return why bubblewrap cannot do here what we ask of it; None if it can. It is really tried."""
-    from clada.world.processes import find_program, run
+    from clada.world.processes.running import find_program, run
 
     lines: list[str] = []
     try:
@@ -66,9 +66,9 @@ def trouble() -> str | None:
 
 def start(order: Order, confinement: Confinement) -> Child:
     """Start a program in the sandbox; nothing is started where that fails."""
-    from clada.world.children import Boxed, cannot_start
-    from clada.world.processes import find_program
-    from clada.world.spawn import spawn
+    from clada.world.processes.children import Boxed, cannot_start
+    from clada.world.processes.running import find_program
+    from clada.world.processes.spawn import spawn
 
     if problem := _cannot_execute(order):
         raise cannot_start(order.argv[0], problem)
@@ -101,7 +101,7 @@ def _cannot_execute(order: Order) -> int:
 
 
 def _filter_handle() -> int:
-    from clada.world.seccomp import socket_filter
+    from clada.world.confinement.seccomp import socket_filter
 
     handle = os.memfd_create("filter", os.MFD_CLOEXEC)
     os.write(handle, socket_filter(network=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.world.git import shown
+from clada.world.git.calls import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import select
 import sys
 
 from clada.problems import Trouble
-from clada.world.children import shell_code
-from clada.world.family import KILL, end_children, watch
-from clada.world.spawn import LIBC, Order, Prepared, spawn
+from clada.world.processes.children import shell_code
+from clada.world.processes.family import KILL, end_children, watch
+from clada.world.processes.spawn import LIBC, Order, Prepared, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ _TURN_MS = 100  # how often orphans are buried, and clada's life is checked by a
 _SHORT_TURN_MS = 10  # the same where the system cannot say when the command ends
 
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_FRESH = f"import sys; sys.path.insert(0, {_ROOT!r}); from clada.world.supervisor import main; main()"
+_ROOT = os.path.abspath(__file__).removesuffix("/clada/world/processes/supervisor.py")
+_FRESH = (
+    f"import sys; sys.path.insert(0, {_ROOT!r}); from clada.world.processes.supervisor import main; main()"
+)
 
 
 def start_supervisor(order: Order) -> tuple[int, int, int]:
@@ -94,7 +96,7 @@ def main() -> NoReturn:
     with open(letter, "rb") as reader:
         program, argv, environment, rules = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
     if rules:
-        from clada.world.landlock import Rules
+        from clada.world.confinement.landlock import Rules
 
         rules = Rules(*rules)
     order = Order(program, argv, environment, directory, output, rules=rules)

@@ -15,9 +15,9 @@ import os
 
 from clada.problems import Trouble
 from clada.text.match import Text
-from clada.world.atomic import clear, put
-from clada.world.entries import Entry, checked_utf8, entry_of, read_all, trouble
-from clada.world.paths import OUTSIDE, Parts, locate, locate_inside, protect
+from clada.world.files.atomic import clear, put
+from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
+from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside, protect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

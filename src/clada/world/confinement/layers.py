@@ -16,15 +16,15 @@ import sys
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.guard import IGNORED, PROTECTED, Guard
+from clada.world.confinement.guard import IGNORED, PROTECTED, Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Literal
 
-    from clada.world.children import Child
-    from clada.world.spawn import Order
+    from clada.world.processes.children import Child
+    from clada.world.processes.spawn import Order
 
     Layer = Literal["bubblewrap", "landlock", "none"]
 
@@ -92,7 +92,7 @@ def has_bubblewrap() -> bool:
     """Return whether bubblewrap is installed and can do here what we ask of it."""
     if sys.platform != "linux":
         return False
-    from clada.world import bubblewrap
+    from clada.world.confinement import bubblewrap
 
     return bubblewrap.trouble() is None
 
@@ -101,7 +101,7 @@ def has_landlock() -> bool:
     """Return whether the kernel has Landlock and takes seccomp filters."""
     if sys.platform != "linux":
         return False
-    from clada.world import landlock, seccomp
+    from clada.world.confinement import landlock, seccomp
 
     return landlock.version() > 0 and seccomp.is_supported()
 
@@ -121,7 +121,7 @@ class Confined:
                 raise Trouble("command_not_allowed", f"the sandbox could not be set up: {error}") from error
 
     def _set_up(self) -> None:
-        from clada.world.bubblewrap import not_mountable
+        from clada.world.confinement.bubblewrap import not_mountable
 
         workspace = self._confinement.workspace
         self.environment |= _quiet_git(self.environment)
@@ -136,9 +136,9 @@ class Confined:
 
     def start(self, order: Order, supervised: bool) -> Child:
         """Start the command under its layer."""
-        from clada.world import bubblewrap
-        from clada.world.landlock import Rules
-        from clada.world.processes import start
+        from clada.world.confinement import bubblewrap
+        from clada.world.confinement.landlock import Rules
+        from clada.world.processes.running import start
 
         if self._confinement.layer == "bubblewrap":
             return bubblewrap.start(order, self._confinement)

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clada.world.landlock import Rules
+    from clada.world.confinement.landlock import Rules
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 _posix_spawn = LIBC.posix_spawn  # looked up here once, rather than in every forked supervisor

@@ -7,13 +7,13 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.git import failed, shown
+from clada.world.git.calls import failed, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from clada.world.git import Git
+    from clada.world.git.calls import Git
 
 STATUS = tuple(
     "status --porcelain=v2 --branch -z --untracked-files=all --no-renames --ignore-submodules=all".split()

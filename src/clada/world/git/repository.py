@@ -7,13 +7,13 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world import git
+from clada.world.git import calls as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clada.world.recording import Recording
+    from clada.world.git.recording import Recording
 
 NO_GIT = "use --no-git to work without commits"
 MAX_POINTER = 4096  # bytes of a .git file, or of what leads from one git directory to another
@@ -54,7 +54,7 @@ class Repository(Value):
         waiting: Callable[[], None] | None = None,
     ) -> Recording:
         """Return the context in which a run is recorded: a commit before it, and one after it."""
-        from clada.world.recording import Recording
+        from clada.world.git.recording import Recording
 
         return Recording(self, author, describe, lock_timeout, waiting)
 

@@ -6,11 +6,11 @@ import time
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.git import failed
+from clada.world.git.calls import failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.git import Git
+    from clada.world.git.calls import Git
 
 NO_IDENTITY = (b"auto-detection is disabled", b"empty ident name")
 KEPT_STAGED = "refs/clada/staged"

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clada.world.repository import Repository
+    from clada.world.git.repository import Repository
 
 REFUSING = "/bin/false"
 
@@ -130,7 +130,7 @@ class Git(Value):
         return run(argv, {**self.variables, **OWN_VARIABLES, **variables}, given, self._stuck)
 
     def _stuck(self) -> None:
-        from clada.world.stuck import refuse_pipes
+        from clada.world.git.stuck import refuse_pipes
 
         refuse_pipes(self.root, self.variables["GIT_DIR"])
 
@@ -175,14 +175,14 @@ def hardened(arguments: Sequence[str], repository: Repository) -> tuple[list[str
 
 
 def _stash_push(git: Git, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    from clada.world import stash
+    from clada.world.git import stash
 
     variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}
     return [*git.start, "stash", "push", *words, *stash.limits(git)], variables
 
 
 def _refuse_approvals(git: Git, words: Sequence[str]) -> None:
-    from clada.world import stash
+    from clada.world.git import stash
 
     stash.refuse_approvals(git, words)
 

@@ -6,7 +6,7 @@ import os
 from stat import S_ISFIFO
 
 from clada.problems import Trouble
-from clada.world.git import shown
+from clada.world.git.calls import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

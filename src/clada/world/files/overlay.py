@@ -7,15 +7,15 @@ import time
 from clada.problems import Trouble
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.entries import Entry, checked_utf8
-from clada.world.tree import walk
+from clada.world.files.entries import Entry, checked_utf8
+from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from clada.world.paths import Parts
-    from clada.world.workspace import Workspace
+    from clada.world.files.paths import Parts
+    from clada.world.files.workspace import Workspace
 
 NEW_FILE, NEW_DIRECTORY = 0o644, 0o755
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from clada.problems import Trouble
-from clada.world import staging
+from clada.world.git import staging
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clada.world.git import Git
+    from clada.world.git.calls import Git
 
 
 def limits(git: Git) -> list[str]:

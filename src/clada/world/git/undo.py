@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble
+from clada.problems import Trouble, system_words
 from clada.values import Value
-from clada.world import commits, history, restoring, staging
-from clada.world.git import hardened_git, shown
+from clada.world.git import commits, history, restoring, staging
+from clada.world.git.calls import hardened_git, shown
+from clada.world.git.repository import check, find
 from clada.world.locks import RepositoryLock
-from clada.world.repository import check, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from clada.world.git import Git
-    from clada.world.repository import Repository
+    from clada.world.git.calls import Git
+    from clada.world.git.repository import Repository
 
 NOTHING = "000000"  # the mode of what is not there
 GITLINK = "160000"  # the mode of a submodule
@@ -68,7 +68,7 @@ def undo(
         try:
             return _undone(git, repository, run, differences, who).but(notes=_notes(run, left))
         except OSError as error:
-            message = f"Undoing stopped half way: {error.strerror}: {shown(str(error.filename))}"
+            message = f"Undoing stopped half way: {shown(system_words(error))}"
             raise Trouble("io_error", message, "Every content is in a commit: git log shows them") from None
 
 

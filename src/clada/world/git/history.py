@@ -8,7 +8,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.repository import Repository
+    from clada.world.git.repository import Repository
 
 MAX_READ = 16 * 1024 * 1024  # bytes, from the end: older runs are left out
 MAX_TAIL = 256 * 1024  # bytes in which the last number is looked for

@@ -7,14 +7,23 @@ import os
 import time
 
 from clada.problems import Trouble
-from clada.world.family import GRACE, KILL, PATIENCE, TERMINATE, descendants, end_writers, send, watch
+from clada.world.processes.family import (
+    GRACE,
+    KILL,
+    PATIENCE,
+    TERMINATE,
+    descendants,
+    end_writers,
+    send,
+    watch,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    from clada.world.spawn import Order
+    from clada.world.processes.spawn import Order
 
     class Child(Protocol):
         """What `processes.run` needs of a child."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Error, Trouble
-from clada.world import commits, history, staging
-from clada.world.git import hardened_git, shown
+from clada.problems import Error, Trouble, system_words
+from clada.world.git import commits, history, staging
+from clada.world.git.calls import hardened_git, shown
+from clada.world.git.notes import noted
+from clada.world.git.repository import check
 from clada.world.locks import RepositoryLock
-from clada.world.notes import noted
-from clada.world.repository import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Self
 
-    from clada.world.git import Git
-    from clada.world.repository import Repository
+    from clada.world.git.calls import Git
+    from clada.world.git.repository import Repository
 
 NOT_COMMITTED = "The changes are in the tree, not committed: repair this, then git add and git commit them"
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from clada.problems import Trouble
-from clada.world.paths import OUTSIDE, is_protected
+from clada.world.files.paths import OUTSIDE, is_protected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
 
-    from clada.world.entries import Entry
-    from clada.world.overlay import Overlay
-    from clada.world.paths import Parts
-    from clada.world.workspace import Workspace
+    from clada.world.files.entries import Entry
+    from clada.world.files.overlay import Overlay
+    from clada.world.files.paths import Parts
+    from clada.world.files.workspace import Workspace
 
     Files: TypeAlias = Workspace | Overlay
 

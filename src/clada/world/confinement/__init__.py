@@ -1,0 +1,1 @@
+"""Confinement of commands: bubblewrap, or Landlock and seccomp."""

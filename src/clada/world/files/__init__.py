@@ -1,0 +1,1 @@
+"""The workspace: contained, atomic file access, on disk and on an overlay."""

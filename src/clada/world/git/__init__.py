@@ -1,0 +1,1 @@
+"""Git: every run recorded, nothing foreign executed, everything can be undone."""

@@ -1,0 +1,1 @@
+"""Processes: started, streamed, limited and ended, with all that they start."""
