@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
-# Blocks of these versions call an edit that found nothing by its older name.
+# Blocks of these versions, of CML and of JSON and TOML after it, call an edit that found nothing by its older
+# name; CSL has numbers of its own.
 SEARCH_NOT_FOUND = ("1.0", "1.0.0")
 
 
@@ -99,7 +100,7 @@ class Engine:
         self.world.begin(task.label)
         start = time.perf_counter()
         outcome = self._apply(operation)
-        if version in SEARCH_NOT_FOUND:
+        if version in SEARCH_NOT_FOUND and self.plan.notation != "csl":
             outcome = _by_older_name(outcome, operation)
         return task.but(
             outcome=outcome,

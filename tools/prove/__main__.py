@@ -2,19 +2,20 @@
 
     python -m tools.prove [--quick] [PART …]
 
-Without parts it runs all of them, and writes docs/proof.md with the figures and the date; a quick look
-writes nothing.
+Without parts it runs all of them, and writes docs/proof.md with the figures and the dates. What single parts
+showed is kept in build/prove until there is something of each; a quick look writes nothing.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import platform
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools.prove import adversarial, faults, fuzzing, load, mutants, whole
 from tools.prove.load import git_version
@@ -23,8 +24,10 @@ from tools.prove.rows import Row, failures, table, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 PROOF = ROOT / "docs" / "proof.md"
+KEPT = ROOT / "build" / "prove"
 
 
 def _adversarial(name: str) -> Callable[[bool], list[Row]]:
@@ -41,56 +44,79 @@ PARTS: dict[str, Callable[[bool], list[Row]]] = {
 }
 
 
+class Shown(NamedTuple):
+    """What a part showed, how many seconds it took, and when."""
+
+    rows: list[Row]
+    seconds: float
+    day: str
+
+
 def main() -> int:
     """Run the parts, print what fails, and write down all of it."""
     quick = "--quick" in sys.argv
     chosen = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     names = [name for name in PARTS if not chosen or any(word.lower() in name.lower() for word in chosen)]
-    proof = dict(zip(names, _all(names, quick=quick), strict=True))
-    if not quick and not chosen:
-        PROOF.write_text("\n".join(_document(proof)) + "\n", encoding="utf-8")
-        print(f"written: {PROOF.relative_to(ROOT)}")
-    return 1 if any(failures(rows) for rows, _seconds in proof.values()) else 0
+    shown = dict(zip(names, _all(names, quick=quick), strict=True))
+    if not quick:
+        _write_down(shown)
+    return 1 if any(failures(part.rows) for part in shown.values()) else 0
 
 
-def _all(names: Sequence[str], *, quick: bool) -> Iterator[tuple[list[Row], float]]:
+def _all(names: Sequence[str], *, quick: bool) -> Iterator[Shown]:
     """Yield what each part showed: side by side in a quick look, else one by one, for times are measured."""
     with ProcessPoolExecutor((os.cpu_count() or 1) if quick else 1) as pool:
         waiting = [pool.submit(_run, name, quick=quick) for name in names]
         for name, future in zip(names, waiting, strict=True):
-            rows, seconds = future.result()
-            print(f"{name}: {tally(rows)} ({seconds:.0f} s)", flush=True)
-            for row in failures(rows):
+            part = future.result()
+            print(f"{name}: {tally(part.rows)} ({part.seconds:.0f} s)", flush=True)
+            for row in failures(part.rows):
                 print(f"  {row}", flush=True)
-            yield rows, seconds
+            yield part
 
 
-def _run(name: str, *, quick: bool) -> tuple[list[Row], float]:
+def _run(name: str, *, quick: bool) -> Shown:
     start = time.perf_counter()
     rows = PARTS[name](quick)
-    return rows, time.perf_counter() - start
+    return Shown(rows, time.perf_counter() - start, f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}")
 
 
-def _document(proof: dict[str, tuple[list[Row], float]]) -> Iterator[str]:
-    """Yield the lines of the proof: figures first, then every row."""
-    yield "# Proof"
+def _write_down(shown: dict[str, Shown]) -> None:
+    """Keep what was shown; once there is something of every part, write the page."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for name, part in shown.items():
+        _file(name).write_text(json.dumps(part), encoding="utf-8")
+    if all(_file(name).exists() for name in PARTS):
+        PROOF.write_text("\n".join(_document({name: _kept(name) for name in PARTS})) + "\n", encoding="utf-8")
+        print(f"written: {PROOF.relative_to(ROOT)}")
+
+
+def _file(name: str) -> Path:
+    return KEPT / f"{name.replace(': ', '-').replace(' ', '-').lower()}.json"
+
+
+def _kept(name: str) -> Shown:
+    rows, seconds, day = json.loads(_file(name).read_text(encoding="utf-8"))
+    return Shown([Row(*row) for row in rows], seconds, day)
+
+
+def _document(shown: dict[str, Shown]) -> Iterator[str]:
+    """Yield the lines of the page: figures first, then every row."""
+    yield from HEAD.splitlines()
     yield ""
-    yield "What happens under load, faults and hostile input. `make prove` runs all of it, and writes this"
-    yield "page; `make prove QUICK=1` runs a part of it in under two minutes, and is part of `make test`."
+    yield f"Made with {_machine()}."
     yield ""
-    yield f"Made on {dt.datetime.now(tz=dt.UTC):%Y-%m-%d} with {_machine()}."
-    yield ""
-    yield "| part | rows | time |"
-    yield "|---|---|---|"
-    for name, (rows, seconds) in proof.items():
-        yield f"| {name} | {tally(rows)} | {seconds:.0f} s |"
+    yield "| part | rows | time | date |"
+    yield "|---|---|---|---|"
+    for name, part in shown.items():
+        yield f"| {name} | {tally(part.rows)} | {part.seconds:.0f} s | {part.day} |"
     yield ""
     yield from NOT_COVERED.splitlines()
-    for name, (rows, _seconds) in proof.items():
+    for name, part in shown.items():
         yield ""
         yield f"## {name}"
         yield ""
-        yield from table(rows)
+        yield from table(part.rows)
 
 
 def _machine() -> str:
@@ -99,6 +125,13 @@ def _machine() -> str:
     return f"{python}, {git_version()}, Linux {platform.release()}, {os.cpu_count()} cores, as {who}"
 
 
+HEAD = """\
+# Proof
+
+What happens under load, faults and hostile input. `make prove` runs all of it and writes this page;
+`make prove QUICK=1` runs a part of it in under two minutes, and is part of `make test`.
+A row that was seen alike as root and as an ordinary user stands once.
+"""
 NOT_COVERED = """\
 ## What is not covered
 - Failing system calls are a sample, spread so that rare calls count as much as frequent ones; calls of the
