@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -14,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clada
+from clada import settings
 from clada.model import BlockSkipped, Ended, Event, Note, Output, Started
+from clada.report.json import to_dict
+from clada.settings import CHOICES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +146,82 @@ def test_every_public_name_is_there_and_documented() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = clada.nothing
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a new repository, with a folder beside it."""
+    workspace = tmp_path / "workspace"
+    (tmp_path / "outside").mkdir()
+    subprocess.run(["git", "init", "-q", workspace], check=True)
+    return workspace
+
+
+@pytest.mark.parametrize("command", ["chmod 755 .", "touch ."])
+def test_a_change_of_the_workspace_itself_is_in_no_commit(repository: Path, command: str) -> None:
+    repository.chmod(0o700)
+    document = f'<---RUN--->\n{command}\n<---END--->\n<---WRITE file="a"--->\nx\n<---END--->\n'
+    report = clada.execute(clada.parse(document), workspace=str(repository))
+    assert (report.ok, report.error) == (True, None)
+    assert list(report.commits) == ["post"]
+
+
+def test_a_path_outside_is_written_as_the_system_writes_it(repository: Path) -> None:
+    target = repository.parent / "outside" / "x"
+    paths = (str(target), "inside")
+    plan = clada.parse("".join(f'<---WRITE file="{path}"--->\nx\n<---END--->\n' for path in paths))
+    look = clada.execute(plan, workspace=str(repository), allow_escape=True, dry_run=True)
+    assert look.changes == tuple((path, None, b"x") for path in paths)
+    report = clada.execute(plan, workspace=str(repository), allow_escape=True)
+    assert report.ok
+    undone = subprocess.run(
+        [sys.executable, "-m", "clada", "undo"], cwd=repository, capture_output=True, text=True, check=False
+    )
+    assert str(target) in undone.stdout + undone.stderr
+    assert f"/{target}" not in undone.stdout + undone.stderr
+
+
+def test_commits_that_were_not_made_are_not_there(repository: Path) -> None:
+    report = clada.execute(clada.parse("<---RUN--->\necho hi\n<---END--->\n"), workspace=str(repository))
+    assert (report.ok, report.commits) == (True, {})
+    assert to_dict(report)["commits"] == {"pre": None, "post": None}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_an_option_that_is_not_among_its_choices_is_a_mistake_of_the_caller(name: str) -> None:
+    options: Any = {name: "bogus"}
+    with pytest.raises(ValueError, match=f"{name} must be one of .*, not 'bogus'"):
+        clada.execute(clada.parse(""), **options)
+
+
+def test_the_options_of_execute_are_the_settings() -> None:
+    with open(settings.__file__, encoding="utf-8") as file:
+        classes = {
+            node.name: node for node in ast.walk(ast.parse(file.read())) if isinstance(node, ast.ClassDef)
+        }
+    fields = [
+        {
+            ast.unparse(line.target): ast.unparse(line.annotation)
+            for line in classes[name].body
+            if isinstance(line, ast.AnnAssign)
+        }
+        for name in ("Settings", "Options")
+    ]
+    assert fields[0] == fields[1]
+    assert tuple(fields[0]) == settings.Settings.__match_args__
+
+
+def test_the_report_has_all_that_was_noted(tmp_path: Path) -> None:
+    events: list[Event] = []
+    plan = clada.parse('<tasks version="1.1">\n<later/>\n<write path="a">x</write>\n</tasks>\n')
+    report = clada.execute(plan, workspace=str(tmp_path), git=False, on_event=events.append)
+    assert report.notes == plan.notes == tuple(event.text for event in events if isinstance(event, Note))
+    assert len(report.notes) == 1
+    fatal = clada.execute(plan, workspace=str(tmp_path))  # no repository
+    assert fatal.fatal
+    assert fatal.notes == plan.notes
+
+
+def test_a_name_is_looked_up_once() -> None:
+    script = "import clada; assert 'parse' not in vars(clada); clada.parse; assert 'parse' in vars(clada)"
+    subprocess.run([sys.executable, "-c", script], check=True)

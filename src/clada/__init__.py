@@ -50,4 +50,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'clada' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"clada.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"clada.{_HOMES[name]}"), name)
+    return value

@@ -43,11 +43,12 @@ MAX_COUNT_DIGITS = 18  # a longer count than any file has bytes is not worth con
 
 def read_count(text: str) -> int | str | None:
     """Return what a count attribute stands for: a positive decimal integer or `all`; None if it is wrong."""
-    if text == "all":
-        return "all"
-    if text.isascii() and text.isdigit() and len(text) <= MAX_COUNT_DIGITS and int(text) > 0:
-        return int(text)
-    return None
+    return "all" if text == "all" else read_number(text) or None
+
+
+def read_number(text: str) -> int | None:
+    """Return the number that these digits stand for; None if there is anything else, or far too many."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_COUNT_DIGITS else None
 
 
 def read_flag(text: str) -> bool | None:

@@ -235,7 +235,7 @@ class BlockSkipped(Value):
 
 
 class Note(Value):
-    """Event: something that the person should know, and no part of the report."""
+    """Event: something that the person should know; the report has it among its notes."""
 
     text: str
 

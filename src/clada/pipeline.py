@@ -9,7 +9,8 @@ from clada.engine import Engine
 from clada.model import Event, Note, Plan, Report
 from clada.operations import World
 from clada.problems import Error, Trouble
-from clada.settings import Settings
+from clada.settings import chosen
+from clada.world.files.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from clada.operations import Ask, Stop
-    from clada.settings import Options
+    from clada.settings import Options, Settings
     from clada.world.files.tree import Files
     from clada.world.git.recording import Recording
     from clada.world.locks import LockFile
@@ -36,15 +37,21 @@ def execute(
     The options are those of the command line, under the same names (see Settings); `git=False` is --no-git.
     `ask` puts commands that are not approved to a person; without it, they are refused.
     """
-    settings = Settings(**options)
+    settings = chosen(**options)
     if plan.fatal:
         return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
-    for note in plan.notes:
-        on_event(Note(note))
+    notes: list[str] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+        on_event(event)
+
     try:
-        return _execute(plan, settings, on_event, ask, stop)
+        report = _execute(plan, settings, emit, ask, stop)
     except Trouble as trouble:
-        return Report(plan.notation, fatal=trouble.error)
+        report = Report(plan.notation, fatal=trouble.error, interrupted=stop.signal if stop else None)
+    return report.but(notes=tuple(notes))
 
 
 def _execute(
@@ -54,21 +61,30 @@ def _execute(
     ask: Ask | None,
     stop: Stop | None,
 ) -> Report:
-    with _locked(plan, settings, emit), _recorded(plan, settings, emit) as record, _opened(settings) as files:
+    for note in plan.notes:
+        emit(Note(note))
+    handle = stop.handle if stop else None
+    with (
+        _locked(plan, settings, emit, handle),
+        _recorded(plan, settings, emit, handle) as record,
+        _opened(settings) as files,
+    ):
         world = World(files, settings, emit, ask, stop)
         blocks = Engine(plan, world).run()
         signal = stop.signal if stop else None
         changes = tuple(files.changes())
         report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes)
-        record.touched = None if world.ran else ["/".join(parts) for parts in files.touched]
+        record.touched = None if world.ran else [written(parts) for parts in files.touched]
         record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
     for note in record.notes:
         emit(Note(note))
-    commits = dict(zip(("pre", "post"), record.commits, strict=True))
-    return report.but(error=record.error, commits=commits, notes=record.notes)
+    commits = {kind: commit for kind, commit in zip(("pre", "post"), record.commits, strict=True) if commit}
+    return report.but(error=record.error, commits=commits)
 
 
-def _locked(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> LockFile | _Nothing:
+def _locked(
+    plan: Plan, settings: Settings, emit: Callable[[Event], None], stop: int | None
+) -> LockFile | _Nothing:
     if not settings.lock_file or not _executable(plan) or settings.dry_run:
         return _Nothing()
     from clada.world.locks import LockFile
@@ -76,12 +92,14 @@ def _locked(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> Lo
     def waiting() -> None:
         emit(Note(f"waiting for the lock {settings.lock_file}"))
 
-    return LockFile(settings.lock_file, settings.lock_timeout, waiting)
+    return LockFile(settings.lock_file, settings.lock_timeout, waiting, stop)
 
 
-def _recorded(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> Recording | _Nothing:
+def _recorded(
+    plan: Plan, settings: Settings, emit: Callable[[Event], None], stop: int | None
+) -> Recording | _Unrecorded:
     if not settings.git or not _executable(plan) or settings.dry_run:
-        return _Nothing()
+        return _Unrecorded()
     from clada.world.git import repository
 
     def waiting() -> None:
@@ -89,7 +107,7 @@ def _recorded(plan: Plan, settings: Settings, emit: Callable[[Event], None]) -> 
 
     found = repository.find(settings.workspace)
     return found.recorded(
-        settings.git_author, _summary(plan), lock_timeout=settings.lock_timeout, waiting=waiting
+        settings.git_author, _summary(plan), lock_timeout=settings.lock_timeout, waiting=waiting, stop=stop
     )
 
 
@@ -116,16 +134,20 @@ def _summary(plan: Plan) -> str:
 
 
 class _Nothing:
-    """Where there is no lock to hold, or no commit to make."""
-
-    touched: list[str] | None = None
-    ended = ""
-    commits: tuple[str | None, str | None] = (None, None)
-    error: Error | None = None
-    notes: tuple[str, ...] = ()
+    """Where there is no lock to hold."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+class _Unrecorded(_Nothing):
+    """Where there is no commit to make: it takes in what a recording takes, and has nothing to tell."""
+
+    touched: list[str] | None = None
+    ended = ""
+    commits: tuple[str | None, str | None] = (None, None)
+    error: Error | None = None
+    notes: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ class Error(Value):
     nearest: Nearest | None = None
     details: str | None = None  # several lines, for --error-detail=full
     traceback: str | None = None  # of a bug, for --error-detail=debug
+    stage: str | None = None  # of a run that could not begin, where the type does not tell: LOCK
 
 
 class Nearest(Value):
@@ -54,11 +55,17 @@ class Nearest(Value):
 
 
 class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what it is)
-    """Carries an error from deep in the world up to the one place that makes an outcome of it."""
+    """Carries an error from deep in the world up to the one place that makes an outcome of it.
 
-    def __init__(self, type_: str, message: str, hint: str | None = None) -> None:
+    `system` has the system's own words where it is the system that refused, and no rule of ours.
+    """
+
+    def __init__(
+        self, type_: str, message: str, hint: str | None = None, *, system: str | None = None
+    ) -> None:
         super().__init__(message)
         self.error = Error(type_, message, hint)
+        self.system = system
 
     @classmethod
     def of(cls, error: Error) -> Trouble:

@@ -7,6 +7,9 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
+
+CHOICES = {"shell": ("never", "approved"), "sandbox": ("auto", "off", "require")}
 
 
 class Settings(Value):
@@ -25,8 +28,8 @@ class Settings(Value):
     final_newline: bool = False
     approve: Sequence[str] = ()
     approve_all: bool = False
-    shell: str = "never"  # or approved
-    sandbox: str = "auto"  # or off, require
+    shell: str = "never"
+    sandbox: str = "auto"
     sandbox_write: Sequence[str] = ()
     sandbox_read: Sequence[str] = ()
     sandbox_env_hide: Sequence[str] = ()
@@ -56,3 +59,13 @@ if TYPE_CHECKING:
         sandbox_write: Sequence[str]
         sandbox_read: Sequence[str]
         sandbox_env_hide: Sequence[str]
+
+
+def chosen(**options: Unpack[Options]) -> Settings:
+    """Return the settings with these options; a value that is not among its choices is an error."""
+    settings = Settings(**options)
+    for name, choices in CHOICES.items():
+        value = getattr(settings, name)
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return settings

@@ -110,6 +110,7 @@ class Screen:
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (no threads here)
         )
+        self.device = os.ttyname(slave)
         os.close(slave)
         self.seen = b""
 
@@ -124,6 +125,19 @@ class Screen:
     def type(self, text: str) -> None:
         """Press keys."""
         os.write(self.master, text.encode())
+
+    def type_until_read(self, line: str) -> None:
+        """Type a line, and wait until the program has read it."""
+        self.type(f"{line}\n")
+        self.until(f"{line}\r\n")  # the echo: it has arrived
+        device = os.open(self.device, os.O_RDWR | os.O_NOCTTY)
+        try:
+            end = time.monotonic() + LONG
+            while fcntl.ioctl(device, termios.FIONREAD, bytes(4)) != bytes(4):
+                assert time.monotonic() < end, "nobody reads it"
+                time.sleep(0.01)
+        finally:
+            os.close(device)
 
     def end(self) -> tuple[int, str]:
         """Wait for the program to end; return its exit code and everything that was printed."""

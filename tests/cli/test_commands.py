@@ -81,7 +81,7 @@ def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
 def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
     done = shell("history")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("clada: Not a git repository: ")
+    assert done.stderr.startswith("clada: not a git repository: ")
     shell.git("init", "-q")
     done = shell("history")
     assert (done.returncode, done.stdout) == (0, "")
@@ -109,7 +109,7 @@ def test_undo_refuses_where_files_changed_since_and_names_them(repository: Shell
     repository.write("a.txt", "changed since\n")
     done = repository("undo")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("clada: Changed since run 1: a.txt; ")
+    assert done.stderr.startswith("clada: changed since run 1: a.txt; ")
     assert (repository.workspace / "a.txt").read_text() == "changed since\n"
 
 
@@ -118,11 +118,11 @@ def test_undo_names_what_it_cannot_restore(repository: Shell) -> None:
     repository(document=WRITE + WRITE.replace("a.txt", "ignored.txt"))
     done = repository("undo")
     assert done.returncode == 0
-    assert done.stderr == "clada: Not restored, because git does not record them: ignored.txt\n"
+    assert done.stderr == "clada: not restored, because git does not record them: ignored.txt\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [((), "No run is recorded"), (("7",), "There is no run 7")]
+    ("arguments", "message"), [((), "no run is recorded"), (("7",), "there is no run 7")]
 )
 def test_undo_without_such_a_run(repository: Shell, arguments: tuple[str, ...], message: str) -> None:
     done = repository("undo", *arguments)
@@ -174,6 +174,12 @@ def test_doctor_finds_mistakes_in_the_configuration(repository: Shell) -> None:
     assert "approve_all cannot be set here" in found["configuration"][1]
 
 
+def test_doctor_takes_the_workspace_that_is_given_though_it_is_the_default(repository: Shell) -> None:
+    repository.configure('workspace = "/"\n')
+    assert findings(repository)[1]["workspace"] == ("ok", "/")
+    assert findings(repository, "--workspace=.")[1]["workspace"] == ("ok", str(repository.workspace))
+
+
 def test_doctor_finds_that_the_workspace_is_not_there(shell: Shell) -> None:
     code, found = findings(shell, "--workspace=nowhere")
     assert (code, found["workspace"][0]) == (1, "broken")
@@ -185,7 +191,7 @@ def test_doctor_finds_a_merge_in_progress(repository: Shell) -> None:
     repository.git("commit", "-qm", "a")
     (repository.workspace / ".git" / "MERGE_HEAD").write_text(repository.git("rev-parse", "HEAD"))
     code, found = findings(repository)
-    assert (code, found["repository"]) == (1, ("broken", "A merge is in progress"))
+    assert (code, found["repository"]) == (1, ("broken", "a merge is in progress"))
 
 
 def test_the_workspace_flag_leads_every_command_elsewhere(shell: Shell) -> None:

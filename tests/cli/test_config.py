@@ -118,3 +118,12 @@ def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, data: bytes) -> No
     done = shell(document=WRITE)
     assert (done.returncode, done.stdout) == (2, "")
     assert "config.toml: cannot be read: " in done.stderr
+
+
+def test_a_folder_in_place_of_the_file_is_told_in_the_systems_words(shell: Shell) -> None:
+    path = shell.configure("")
+    path.unlink()
+    path.mkdir()
+    done = shell(document=WRITE)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"clada: {path}: cannot be read: is a directory\n"

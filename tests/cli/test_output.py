@@ -257,7 +257,7 @@ def test_a_post_commit_that_fails_is_reported_with_its_remedy(repository: Shell)
     done = repository("--approve-all", "--sandbox=off", document=document)
     assert done.returncode == 1
     last = done.stdout.splitlines()[-1]
-    assert last.startswith("[run] ERROR: GIT - git_operation_failed: Another git process holds ")
+    assert last.startswith("[run] ERROR: GIT - git_operation_failed: another git process holds ")
     assert "git add and git commit" in last
     assert (repository.workspace / "a.txt").read_text() == "hi"
 

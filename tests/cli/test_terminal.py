@@ -210,6 +210,14 @@ def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
     tmux.until(lambda screen: "exit=1" in screen)
 
 
+def test_confirm_in_the_background_does_not_wait_for_ever(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE)
+    tmux.start("clear; set -m; clada --no-git --confirm answer.md & wait $!; echo exit=$?")
+    seen = tmux.until(lambda screen: "exit=" in screen)
+    assert "clada: --confirm needs a terminal to ask on" in seen
+    assert "exit=1" in seen
+
+
 def test_confirm_without_a_terminal_is_one_line(shell: Shell) -> None:
     done = shell("--no-git", "--confirm", document=WRITE)
     assert (done.returncode, done.stdout) == (1, "")

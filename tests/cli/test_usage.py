@@ -239,3 +239,39 @@ def test_python_m_clada_and_the_installed_command_are_the_same(shell: Shell) -> 
     command = os.path.join(os.path.dirname(sys.executable), "clada")
     done = subprocess.run([command, "--help"], capture_output=True, check=True, env=shell.environment)
     assert done.stdout.decode() == shell("--help").stdout
+
+
+BUG = """\
+import sys
+from clada.cli import document
+from clada.cli.dispatch import dispatch
+def bug(*_): raise ZeroDivisionError("oh dear")
+document.parsed = bug
+sys.exit(dispatch(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "configuration", "traced"),
+    [
+        ((), "", False),
+        (("--error-detail=debug",), "", True),
+        (("--error-detail", "debug"), "", True),
+        ((), 'error_detail = "debug"\n', True),
+        (("debug",), "", False),  # a file of that name
+        (("--error-detail=full",), 'error_detail = "debug"\n', False),
+    ],
+)
+def test_a_bug_is_one_line_unless_more_is_asked_for(
+    shell: Shell, arguments: tuple[str, ...], configuration: str, *, traced: bool
+) -> None:
+    shell.configure(configuration)
+    shell.write("debug", WRITE)
+    done = subprocess.run(
+        [sys.executable, "-c", BUG, *arguments],
+        cwd=shell.workspace, env=shell.environment, input=WRITE, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert ("Traceback" in done.stderr) is traced
+    line = "clada: internal error: ZeroDivisionError: oh dear; --error-detail=debug shows where\n"
+    assert (done.stderr == line) is not traced

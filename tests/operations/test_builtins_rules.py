@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import clada
 from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
-from clada.model import Change
+from clada.model import Change, Failed
 from clada.operations.builtins import run
 from clada.operations.builtins.permissions import _tried, umask
-from clada.problems import Trouble
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace
 
@@ -70,14 +70,15 @@ def do(files: Files, text: str, here: tuple[str, ...] = ()) -> tuple[int, list[s
     """Carry out a command; return its exit code and output."""
     lines: list[str] = []
     ran = run(command_of(text), files, here, lines.append)
+    assert ran.refused is None, ran
     return ran.exit_code, lines
 
 
 def refused(files: Files, text: str, here: tuple[str, ...] = ()) -> str:
     """Carry out a command that breaks a rule; return the type of its error."""
-    with pytest.raises(Trouble) as raised:
-        do(files, text, here)
-    return raised.value.error.type
+    ran = run(command_of(text), files, here, print)
+    assert ran.refused, ran
+    return ran.refused.type
 
 
 def assert_refused(top: Path, text: str, type_: str, here: tuple[str, ...] = ()) -> None:
@@ -325,11 +326,8 @@ SWAPPED = """
 def attempted(files: Workspace, command: str) -> list[str]:
     """Carry out a command without what is known of directories; return the type of error that it raises."""
     files.forget()
-    try:
-        do(files, command)
-    except Trouble as trouble:
-        return [trouble.error.type]
-    return []
+    ran = run(command_of(command), files, (), print)
+    return [ran.refused.type] if ran.refused else []
 
 
 # Protected names, and the workspace's bounds.
@@ -488,9 +486,9 @@ def test_special_modes_are_refused_here_too(mode: str, top: Path) -> None:
     """Though the policy has already asked for approval."""
     with Workspace(str(top)) as files:
         for command in (BuiltIn("chmod", {}, (mode, "a")), BuiltIn("mkdir", {"m": mode}, ("new",))):
-            with pytest.raises(Trouble) as raised:
-                run(command, files, (), print)
-            assert raised.value.error.type == "command_not_allowed"
+            refusal = run(command, files, (), print).refused
+            assert refusal
+            assert refusal.type == "command_not_allowed"
     assert not (top / "new").exists()
 
 
@@ -784,3 +782,25 @@ def test_backslashes_in_paths_are_slashes(top: Path) -> None:
         "x/x",
         "x/y",
     ]
+
+
+def test_a_rule_that_is_met_half_way_does_not_hide_what_was_done(top: Path) -> None:
+    """The report names the changes that were made before it."""
+    (top / "link").symlink_to("a")
+    (top / "d/link").write_text("a file of the same name")
+    with Workspace(str(top)) as files:
+        ran = run(command_of("mv link d/link e"), files, (), print)
+    assert ran.refused
+    assert ran.refused.type == "symlink_not_allowed"
+    assert ran.changes == (Change("link", "removed"), Change("e/link", "moved"))
+
+
+def test_half_done_changes_are_in_the_report(top: Path) -> None:
+    """Of a run that a rule ends."""
+    (top / "link").symlink_to("a")
+    (top / "d/link").write_text("a file of the same name")
+    plan = clada.parse("<---RUN--->\nmv link d/link e\n<---END--->\n")
+    outcome = clada.execute(plan, workspace=str(top), git=False).tasks[0].outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.error.type == "symlink_not_allowed"
+    assert outcome.changes == (Change("link", "removed"), Change("e/link", "moved"))

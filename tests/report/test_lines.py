@@ -80,6 +80,16 @@ FATAL = {
 }  # fmt: skip
 
 
+def test_a_stage_that_the_type_does_not_tell_is_named() -> None:
+    error = Error("io_error", "Cannot lock x", stage="LOCK")
+    assert fatal_line(error, "csl") == "[task-1] FATAL: LOCK - Cannot lock x"
+
+
+def test_a_file_outside_has_its_whole_path_in_a_diff() -> None:
+    lines = [text for _kind, text in unified([("/tmp/x", b"a\n", b"b\n")])]
+    assert lines[:2] == ["--- /tmp/x", "+++ /tmp/x"]
+
+
 @pytest.mark.parametrize("type_", FATAL)
 def test_trouble_before_any_task(type_: str) -> None:
     error = Error(type_, "Line 3: Malformed marker")

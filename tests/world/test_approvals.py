@@ -294,7 +294,7 @@ def test_a_file_that_may_not_be_read_is_an_io_error(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    assert done.stdout == "io_error .clada/allowed-commands.json cannot be read: Permission denied\n"
+    assert done.stdout == "io_error .clada/allowed-commands.json cannot be read: permission denied\n"
 
 
 def test_the_mode_of_the_file_is_kept(tmp_path: Path) -> None:

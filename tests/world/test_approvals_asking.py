@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.world.approvals import remedy
-from clada.world.asking import visible
+from clada.world.asking import remedy, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +32,7 @@ if arguments.pop("in_background", False):
         os.wait()
         sys.exit()
     os.setpgid(0, 0)
-from clada.world.approvals import ask
+from clada.world.asking import ask
 print(json.dumps(ask(**arguments)))
 """
 
@@ -241,9 +240,7 @@ def test_a_stop_ends_the_question_with_a_no(terminal: Terminal) -> None:
 
 def test_without_a_terminal_there_is_no_answer() -> None:
     """At once, and nothing is written."""
-    code = (
-        "import os; from clada.world.approvals import ask; os.setsid(); print(ask('npm', '.', 'why', False))"
-    )
+    code = "import os; from clada.world.asking import ask; os.setsid(); print(ask('npm', '.', 'why', False))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True
     )

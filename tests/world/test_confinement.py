@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -22,10 +23,11 @@ from clada.world.confinement import bubblewrap, landlock
 from clada.world.confinement import layers as confinement
 from clada.world.confinement.guard import Guard
 from clada.world.confinement.layers import Confined, Confinement, lacked
+from clada.world.confinement.removal import remove
 from clada.world.processes.running import Ended, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ESCAPES = Path(__file__).with_name("confinement_escapes.py")
 DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
@@ -33,6 +35,15 @@ ROOT = os.geteuid() == 0
 BOTH = ("bubblewrap", "landlock")
 PYTHON = os.path.realpath(sys.executable)
 _SCOPES = 6  # the version of Landlock that keeps signals in
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Return whether the condition comes true before long."""
+    for _ in range(1000):
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def layer_mark(layer: str) -> pytest.MarkDecorator:
@@ -239,6 +250,43 @@ def world(place: Place) -> Iterator[World]:
                 os.unlink(path)
 
 
+@contextlib.contextmanager
+def second_thread() -> Iterator[None]:
+    """Make this process one with threads."""
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def few_handles(left: int) -> Iterator[None]:
+    """Let this process open no more than so many files."""
+    old, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fillers: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, open_handles())) + 1, most))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                fillers.append(os.dup(0))
+        for _ in range(left):
+            os.close(fillers.pop()) if fillers else None
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (old, most))
+        for filler in fillers:
+            os.close(filler)
+
+
+def open_handles() -> list[str]:
+    """Return the handles that this process holds."""
+    return sorted(os.listdir("/proc/self/fd"))
+
+
 def is_running(mark: str) -> bool:
     """Return whether a `sleep` of that many seconds is running."""
     return subprocess.run(["pgrep", "-f", f"sleep {mark}"], check=False, capture_output=True).returncode == 0
@@ -433,30 +481,31 @@ def test_a_deaf_command_that_takes_too_long(layer: str, place: Place) -> None:
 
 
 @layers
-def test_clada_killed_while_a_confined_command_runs(layer: str, place: Place) -> None:
-    """When clada is killed with SIGKILL, everything in the sandbox dies too."""
+@pytest.mark.parametrize("threads", [False, True], ids=["one thread", "threads"])
+def test_clada_killed_while_a_confined_command_runs(layer: str, threads: bool, place: Place) -> None:
+    """When clada is killed with SIGKILL, everything in the sandbox dies too, temporary files included."""
     mark = f"9877{os.getpid()}"
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
 from clada.world.confinement.layers import Confinement
 from clada.world.processes.running import run
-run(["sh", "-c", "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"],
+if {threads}:
+    import threading, time
+    threading.Thread(target=time.sleep, args=(99,)).start()
+run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo started; sleep {mark}"],
     directory=os.open({place.workspace!r}, 0), environment=os.environ, timeout=None, max_output=99,
     emit=lambda line: print(line, flush=True), confinement=Confinement({layer!r}, {place.workspace!r}))
 """
-    outside = os.environ | {"TMPDIR": place.path("outside")}  # a killed clada cannot remove its folder there
+    outside = os.environ | {"TMPDIR": place.path("outside")}
     clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=outside)
     assert clada.stdout
     assert clada.stdout.readline() == b"started\n"
     clada.kill()
     clada.wait()
     clada.stdout.close()
-    for _ in range(500):
-        if not is_running(mark):
-            break
-        time.sleep(0.01)
-    assert not is_running(mark)
+    assert eventually(lambda: not is_running(mark))
+    assert eventually(lambda: os.listdir(place.path("outside")) == ["file"])  # its temporary folder is gone
 
 
 @layers
@@ -473,18 +522,65 @@ def test_what_is_protected_cannot_be_planted(layer: str, name: str, place: Place
 
 
 @layers
-def test_a_sandbox_that_cannot_be_set_up_runs_nothing(
-    layer: str, place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("threads", [False, True], ids=["one thread", "threads"])
+def test_a_sandbox_that_cannot_be_set_up_runs_nothing(layer: str, threads: bool, place: Place) -> None:
     """Where the sandbox fails to start, the command does not run, and that is said."""
-    if layer == "bubblewrap":
-        monkeypatch.setattr(bubblewrap, "_SANDBOX", [*bubblewrap._SANDBOX, "--bind", "/no/such/path", "/x"])
-    else:
-        monkeypatch.setattr(landlock, "_DEVICES", ("/proc/self/environ/x",))
-    with pytest.raises(Trouble, match="the sandbox could not be set up") as caught:
-        place.run("sh", "-c", "echo x > made", layer=layer)
+    impossible = place.path("outside/file/x")
+    hosted = second_thread() if threads else contextlib.nullcontext()
+    with hosted, pytest.raises(Trouble, match="the sandbox could not be set up") as caught:
+        place.run("sh", "-c", "echo x > made", layer=layer, write=(impossible,))
     assert caught.value.error.type == "command_not_allowed"
     assert not os.path.exists(place.path("workspace/made"))
+
+
+@only_landlock
+def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No handle stays open and no folder stays behind when a sandbox cannot be prepared."""
+    monkeypatch.setenv("TMPDIR", place.path("outside"))
+    wanted = Confinement("landlock", place.workspace)
+    before = open_handles(), place.state()
+    with few_handles(3), pytest.raises(Trouble, match="the sandbox could not be set up"):
+        Confined(wanted, {})
+    monkeypatch.setenv("TMPDIR", "/proc")  # where nobody can make a folder
+    with pytest.raises(Trouble, match="the sandbox could not be set up"):
+        Confined(wanted, {})
+    assert (open_handles(), place.state()) == before
+
+
+@only_bubblewrap
+def test_sockets_that_come_and_go(place: Place) -> None:
+    """A socket outside that vanishes while a sandbox is set up does not keep the command from running."""
+    churn = subprocess.Popen([PYTHON, "-I", "-S", "-c", COME_AND_GO, place.path("outside")])
+    try:
+        results = [place.run("echo", "hi", layer="bubblewrap") for _ in range(20)]
+    finally:
+        churn.kill()
+        churn.wait()
+    assert [(result.ended.exit_code, result.lines) for result in results] == [(0, ["hi"])] * 20
+
+
+COME_AND_GO = """
+import itertools, os, socket, sys, time
+for number in itertools.count():
+    folder = f"{sys.argv[1]}/{number}"
+    os.mkdir(folder)
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind(f"{folder}/socket")
+        service.listen()
+        time.sleep(0.04)
+    os.unlink(f"{folder}/socket")
+    os.rmdir(folder)
+"""
+
+
+@only_bubblewrap
+def test_a_command_that_speaks_as_bubblewrap(place: Place) -> None:
+    """A line that looks like bubblewrap's own is passed on where the command printed it."""
+    for script, lines in (
+        ("echo bwrap: x", ["bwrap: x"]),
+        ("echo bwrap: x; echo y; exit 1", ["bwrap: x", "y"]),
+    ):
+        assert place.run("sh", "-c", script, layer="bubblewrap").lines == lines
 
 
 def test_the_best_layer_that_works() -> None:
@@ -583,7 +679,8 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
 # --- putting back ---
 
 
-DIG = 'import os\nfor _ in range(3000): os.mkdir("x"); os.chdir("x")'
+# Deeper than functions can call each other, and with a path longer than the system takes.
+DIG = 'import os\nfor _ in range(1100): os.mkdir("deep"); os.chdir("deep")'
 # Each is a shell command in the workspace.
 CHANGES = {
     "content": "echo changed > .git/config",
@@ -599,7 +696,7 @@ CHANGES = {
     "moved and replaced": "mv .clada c; mkdir .clada; echo x > .clada/allowed-commands.json",
     "all gone": "rm -r .git .clada",
     "no rights": "chmod 000 .git/hooks .clada; chmod 000 .git",
-    "too deep to remove": f"{PYTHON} -c '{DIG}'; mv x .git/x",
+    "too deep to remove": f"{PYTHON} -c '{DIG}'; mv deep .git/deep",
     "times set back": "touch -r .git/HEAD t; echo changed0 > .git/HEAD; touch -r t .git/HEAD",
 }
 
@@ -612,6 +709,53 @@ def test_put_back(change: str, place: Place) -> None:
     subprocess.run(["sh", "-c", CHANGES[change]], cwd=place.workspace, check=True)
     assert guard.restore()
     assert place.state() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("echo x > .git/large; echo x > .git/config", r"^\.git/large could not be put back: its content"),
+        ("rm -r ../workspace", r"^\.clada, .* could not be put back: "),
+    ],
+)
+def test_what_cannot_be_put_back(change: str, message: str, place: Place) -> None:
+    """A change that cannot be undone is said to be so, and all others are undone; no handle stays open."""
+    before = open_handles()
+    with open(place.path("workspace/.git/large"), "wb") as large:
+        large.truncate(300 << 20)
+    guard = Guard(place.workspace)
+    subprocess.run(["sh", "-c", change], cwd=place.workspace, check=True)
+    with pytest.raises(Trouble, match=message) as caught:
+        guard.restore()
+    assert caught.value.error.type == "permission_denied"
+    assert open_handles() == before
+    if os.path.exists(place.workspace):
+        assert Path(place.path("workspace/.git/config")).read_text() == "original\n"
+
+
+def test_a_guard_without_handles(place: Place) -> None:
+    """Where the system has no more handles, what is protected is not taken for missing."""
+    for left in range(4):
+        before = open_handles()
+        with few_handles(left), pytest.raises(OSError, match="Too many open files"):
+            Guard(place.workspace)
+        assert open_handles() == before
+
+
+def test_folders_of_any_depth_and_mode_are_removed(place: Place) -> None:
+    """What a command leaves is removed, however deep and with whatever rights; links are not followed."""
+    script = (
+        f"{PYTHON} -c '{DIG}'; mkdir -p a/b/c; touch a/b/f; ln -s ../../outside a/b/l; chmod 0 a/b/c a/b a"
+    )
+    subprocess.run(["sh", "-c", script], cwd=place.workspace, check=True)
+    handle = os.open(place.workspace, os.O_RDONLY)
+    try:
+        for name in ("a", "deep", "missing"):
+            remove(name, handle)
+        assert sorted(os.listdir(handle)) == [".clada", ".git"]
+    finally:
+        os.close(handle)
+    assert os.path.exists(place.path("outside/file"))
 
 
 @only_bubblewrap

@@ -168,15 +168,14 @@ def test_a_very_long_line_comes_in_pieces() -> None:
 
 def test_output_up_to_the_limit_is_whole() -> None:
     """Output of exactly the limit is not truncated."""
-    ended, lines = sh("printf 12345", max_output=5)
-    assert (lines, ended.truncated) == (["12345"], False)
+    assert sh("printf 12345", max_output=5)[1] == ["12345"]
 
 
 def test_output_past_the_limit_is_cut_once() -> None:
     """Past the limit the rest is discarded, which is told once, and the program still ends by itself."""
     ended, lines = sh("yes 123456789 | head -n 100000; echo end; exit 3", max_output=25)
     assert lines == ["123456789", "123456789", "12345", "<cut>"]
-    assert ended == Ended(3, truncated=True)
+    assert ended == Ended(3)
 
 
 def test_the_limit_cuts_no_character_in_two() -> None:
@@ -186,7 +185,7 @@ def test_the_limit_cuts_no_character_in_two() -> None:
 
 def test_no_output_wanted() -> None:
     """A limit of nothing keeps nothing, and says so only if there was something."""
-    assert sh("true", max_output=0)[0].truncated is False
+    assert sh("true", max_output=0)[1] == []
     assert sh("echo x", max_output=0)[1] == ["<cut>"]
 
 
@@ -199,9 +198,10 @@ def test_a_flood_takes_no_memory() -> None:
         from clada.world.processes.running import run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
+            cut = []
             ended = run(["sh", "-c", program], directory=os.open("/", os.O_RDONLY), environment=os.environ,
-                timeout=60.0, max_output=1 << 20, emit=lambda line: None)
-            assert ended.truncated and ended.exit_code == 0, ended
+                timeout=60.0, max_output=1 << 20, emit=lambda line: None, truncated=lambda: cut.append(1))
+            assert cut and ended.exit_code == 0, ended
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         flood(4 << 20)
         before = flood(4 << 20)
@@ -284,8 +284,9 @@ def test_arguments_beyond_what_the_system_takes() -> None:
         go("true", "x" * 10_000_000)
 
 
-def test_a_nul_in_an_argument() -> None:
+def test_a_nul_in_an_argument(host: None) -> None:
     """A NUL, which would cut the argument, is refused."""
+    del host
     with pytest.raises(Trouble, match="NUL"):
         go("echo", "a\0b")
 
@@ -307,8 +308,11 @@ def test_a_nul_in_an_argument() -> None:
         ("", " is not installed"),
     ],
 )
-def test_what_cannot_be_started(program: str, message: str, supervised: bool, tmp_path: Path) -> None:
+def test_what_cannot_be_started(
+    program: str, message: str, supervised: bool, tmp_path: Path, host: None
+) -> None:
     """A program that cannot be started is `exec_failed`, with what is wrong with it."""
+    del host
     (tmp_path / "plain").write_text("x")
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").write_text("\0\1\2")
@@ -580,6 +584,30 @@ def test_a_host_that_ignores_its_children() -> None:
             sh("exit 7", supervised=False)
     finally:
         signal.signal(signal.SIGCHLD, old)
+
+
+@only_linux
+@pytest.mark.parametrize(
+    ("interpreter", "message"),
+    [
+        ("/no/such/python", "no Python to supervise the command"),
+        ("/bin/true", "supervised the command was killed"),
+    ],
+)
+def test_a_host_without_a_python_to_supervise(
+    interpreter: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host with threads whose interpreter cannot be started is told so, and does not wait for it."""
+    monkeypatch.setattr(sys, "executable", interpreter)
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        with pytest.raises(Trouble, match=message):
+            go("true", "x" * 100_000)  # more than fits into a pipe
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_several_threads_at_once() -> None:

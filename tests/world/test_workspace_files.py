@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.model import Done, Failed
+from clada.problems import Trouble
+from clada.world.files import tree
 from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Attempt, Place
 
+    from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
 OLD = "one\ntwo\n"
@@ -414,3 +417,26 @@ def test_what_is_protected_stays_so_behind_an_outside_link(place: Place, attempt
         for path in ("../outside/way/config", "../outside/way/hooks/new"):
             assert attempt.refusal(files, "write", path=path, content="x") == "permission_denied"
     assert place.picture() == before
+
+
+class Busy(Workspace):
+    """A workspace in which another process makes a repository as soon as somebody has looked."""
+
+    def names(self, parts: Parts) -> list[str]:
+        """Return the names that were there before it."""
+        found = super().names(parts)
+        folder = os.path.join(self.root, *parts, ".git")
+        if parts == ("d",) and not os.path.exists(folder):
+            os.mkdir(folder)
+            with open(os.path.join(folder, "config"), "w", encoding="utf-8"):
+                pass
+        return found
+
+
+def test_what_becomes_protected_while_it_is_removed_stays(tmp_path: Path) -> None:
+    """What is deleted is what was looked at, and nothing that came after."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/file").touch()
+    with Busy(str(tmp_path)) as files, pytest.raises(Trouble):
+        tree.remove(files, ("d",))
+    assert (tmp_path / "d/.git/config").exists()

@@ -77,7 +77,10 @@ def _all(names: Sequence[str], *, quick: bool) -> Iterator[Shown]:
 
 def _run(name: str, *, quick: bool) -> Shown:
     start = time.perf_counter()
-    rows = PARTS[name](quick)
+    try:
+        rows = PARTS[name](quick)
+    except Exception as error:  # noqa: BLE001 (a part that cannot be tried must not hide what others show)
+        rows = [Row("the part itself", "can be tried", f"{type(error).__name__}: {error}", False)]
     return Shown(rows, time.perf_counter() - start, f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}")
 
 

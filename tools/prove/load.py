@@ -105,7 +105,8 @@ def _append(name: str, number: int) -> str:
 def _complete(place: Place, names: list[str], count: int) -> str:
     """Return what is missing after so many runs; nothing, if all is well."""
     for name in names:
-        lines = (place.inside / name).read_text().splitlines()
+        file = place.inside / name
+        lines = file.read_text().splitlines() if file.exists() else []
         if sorted(lines) != sorted(f"line {number}" for number in range(count)):
             return f"{name} has {len(lines)} lines, {len(set(lines))} different"
     checked = place.run(["git", "fsck", "--strict", "--no-dangling", "--no-progress"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = ROOT / "src" / "clada"
+NEEDED = ("filelock", "rich")
 NOBODY = 65534
 LONG = 600.0  # seconds after which a run counts as hanging
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -203,9 +204,8 @@ def library() -> str:
     """Return a folder with clada and what it needs, which every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="clada-prove-library-"))
     folder.chmod(0o755)
-    packages = Path(sysconfig.get_path("purelib"))
-    for source in (SOURCE, packages / "filelock", packages / "rich"):
-        if source.exists():
+    for source in (SOURCE, *map(_package, NEEDED)):
+        if source is not None:
             shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     compileall = [sys.executable, "-m", "compileall", "-q", str(folder)]
     subprocess.run(compileall, check=False)
@@ -215,6 +215,11 @@ def library() -> str:
 
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return str(folder)
+
+
+def _package(name: str) -> Path | None:
+    found = importlib.util.find_spec(name)
+    return Path(found.origin).parent if found and found.origin else None
 
 
 @cache

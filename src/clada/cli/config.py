@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.cli.flags import FLAGS, USER_LISTS, Flag, UsageError, convert
+from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,10 +74,12 @@ def _text(path: str, folder: int | None = None) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     try:
         return _content(handle)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
+    except ValueError as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
     finally:
         os.close(handle)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.model import Plan, Report
 
-TERMINAL = "/dev/tty"
+ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "": "no"}
 
 
 def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
@@ -23,7 +23,7 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
     try:
         report = _look(plan, options, console)
         console.pause()
-        if report.fatal is None and _answer(terminal, _question(report)) in (b"y", b"yes"):
+        if report.fatal is None and _answer(terminal, _question(report)) == "yes":
             return True
     finally:
         os.close(terminal)
@@ -32,11 +32,13 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
 
 
 def _terminal() -> int:
-    try:
-        return os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
+    from clada.world.asking import open_terminal
+
+    terminal = open_terminal()
+    if terminal is None:
         hint = "without one, use clada plan to look first"
-        raise Trouble("io_error", "--confirm needs a terminal to ask on", hint) from None
+        raise Trouble("io_error", "--confirm needs a terminal to ask on", hint)
+    return terminal
 
 
 def _look(plan: Plan, options: dict[str, Any], console: Console) -> Report:
@@ -49,14 +51,16 @@ def _look(plan: Plan, options: dict[str, Any], console: Console) -> Report:
     return report
 
 
-def _question(report: Report) -> bytes:
+def _question(report: Report) -> str:
     failing = sum(not report.fine(task) for task in report.tasks)
-    return f"Execute this{f', though {failing} would fail' if failing else ''}? [y/N] ".encode()
+    return f"Execute this{f', though {failing} would fail' if failing else ''}? [y/N] "
 
 
-def _answer(terminal: int, question: bytes) -> bytes:
-    import termios
+def _answer(terminal: int, question: str) -> str | None:
+    """Return yes or no; an interrupt ends the whole program, of which nothing has been executed yet."""
+    from clada.world.asking import answer
 
-    termios.tcflush(terminal, termios.TCIFLUSH)  # what was typed before the question does not answer it
-    os.write(terminal, question)
-    return os.read(terminal, 1024).strip().lower()
+    try:
+        return answer(terminal, None, question, ANSWERS)
+    except OSError:
+        return None  # the terminal has gone

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from clada.cli.flags import Invocation
+
     Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
 
 FAILED, USAGE = 1, 2
@@ -19,8 +21,11 @@ FAILED, USAGE = 1, 2
 def dispatch(arguments: Sequence[str]) -> int:
     """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
     console = Console()
+    options: Mapping[str, Any] = {}
     try:
-        code = _dispatch(arguments, console)
+        invocation = flags.read(arguments)
+        options = _options(invocation)
+        code = _perform(invocation, options, console)
     except flags.UsageError as error:
         console.complain(f"clada: {error}")
         return USAGE
@@ -29,7 +34,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         console.complain(f"clada: {trouble.error.message}{hint}")
         return FAILED
     except Exception as bug:
-        if not {"debug", "--error-detail=debug"}.isdisjoint(arguments):
+        if options.get("error_detail") == "debug":
             raise
         if isinstance(bug, OSError | MemoryError):
             console.complain(f"clada: {system_words(bug)}")
@@ -41,21 +46,26 @@ def dispatch(arguments: Sequence[str]) -> int:
     return code or (FAILED if console.lost else 0)
 
 
-def _dispatch(arguments: Sequence[str], console: Console) -> int:
-    invocation = flags.read(arguments)
-    command, given = invocation.command, invocation.given
-    if given.get("help"):
+def _options(invocation: Invocation) -> Mapping[str, Any]:
+    """Return the options of a command; those that were given are all, where no configuration is read."""
+    given = invocation.given
+    plain = given.get("help") or given.get("version")
+    configured = flags.described(invocation.command).configured and not plain
+    return merged(given) if configured else given
+
+
+def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
+    if options.get("help"):
         from clada.cli.help import command_help
 
-        console.write(command_help(command))
+        console.write(command_help(invocation.command))
         return 0
-    if given.get("version"):
+    if options.get("version"):
         from clada.version import VERSION
 
         console.write(f"clada {VERSION}\n")
         return 0
-    options = merged(given, configured=flags.described(command).configured)
-    return _handler(command)(options, invocation.arguments, console)
+    return _handler(invocation.command)(dict(options), invocation.arguments, console)
 
 
 def _handler(command: str | None) -> Handler:
@@ -70,8 +80,6 @@ def _handler(command: str | None) -> Handler:
     return run
 
 
-def merged(given: Mapping[str, Any], *, configured: bool = True) -> dict[str, Any]:
+def merged(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options: flags win over the workspace's file, which wins over the user's."""
-    options = {flag.key: flag.default for flag in flags.FLAGS}
-    files = config.defaults(given.get("workspace")) if configured else {}
-    return {**options, **dict.fromkeys(flags.USER_LISTS, ()), **files, **given}
+    return {**flags.DEFAULTS, **config.defaults(given.get("workspace")), **given}

@@ -6,7 +6,7 @@ import os
 import sys
 
 from clada.cli import config
-from clada.cli.flags import UsageError
+from clada.cli.flags import DEFAULTS, UsageError
 from clada.problems import Trouble
 from clada.text.shown import shown
 from clada.values import Value
@@ -29,11 +29,11 @@ class Finding(Value):
     remedy: str | None = None
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def run(given: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Look at everything that a run needs; exit 1 if one would not work."""
     if arguments:
         raise UsageError(f"doctor takes no argument, and got {arguments[0]!r}")
-    settings, configuration = _configured(options)
+    settings, configuration = _configured(given)
     findings = {"clada": _clada(), "workspace": _workspace(settings)}
     if findings["workspace"].state == OK:
         for name, look in LOOKS.items():
@@ -56,19 +56,16 @@ def _examined(look: Callable[[dict[str, Any]], Finding], settings: dict[str, Any
         return Finding(BROKEN, trouble.error.message, trouble.error.hint)
 
 
-def _configured(options: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
-    """Return the options with what the configuration files add, and how these are."""
-    from clada.cli.flags import FLAGS
-
-    given = {flag.key: options[flag.key] for flag in FLAGS if options[flag.key] != flag.default}
+def _configured(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
+    """Return the options, with what the configuration files add to those given; and how these files are."""
     try:
         own = config.read_own()
         workspace = given.get("workspace") or own.get("workspace", ".")
         shared = config.read_shared(workspace)
     except UsageError as error:
-        return options, Finding(BROKEN, str(error))
+        return {**DEFAULTS, **given}, Finding(BROKEN, str(error))
     counts = f"{len(own)} set in {config.user_file()}, {len(shared)} in {config.FOLDER}/{config.FILE}"
-    return {**options, **own, **shared, **given}, Finding(OK, counts)
+    return {**DEFAULTS, **own, **shared, **given}, Finding(OK, counts)
 
 
 def _clada() -> Finding:
@@ -147,10 +144,12 @@ def _approvals(settings: dict[str, Any]) -> Finding:
 
 
 def _terminal() -> Finding:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
-    except OSError:
+    from clada.world.asking import open_terminal
+
+    terminal = open_terminal()
+    if terminal is None:
         return Finding(NOTE, "none: nobody can be asked", "approve commands with clada approvals add")
+    os.close(terminal)
     color = "without colour: NO_COLOR is set" if os.environ.get("NO_COLOR") else "in colour"
     return Finding(OK, f"commands can be asked about; shown {color}")
 

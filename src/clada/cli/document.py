@@ -9,6 +9,8 @@ from clada.cli.flags import COMMANDS, UsageError
 from clada.cli.presenter import Presenter
 from clada.grammar import MAX_INPUT
 from clada.notations import parse
+from clada.settings import Settings
+from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +24,6 @@ if TYPE_CHECKING:
 
 STDIN = 0
 CHUNK = 1 << 20
-SETTINGS = (
-    "workspace git_author allow_escape timeout total_timeout max_output lock_file lock_timeout dry_run"
-    " final_newline approve approve_all shell sandbox sandbox_write sandbox_read sandbox_env_hide"
-).split()
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -63,8 +61,8 @@ def perform(plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Sto
 
 def settings(options: dict[str, Any]) -> Options:
     """Return the options that a run has, of those of the command line."""
-    chosen: Any = {name: options[name] for name in SETTINGS}
-    chosen["git"] = not options["no_git"]
+    known = {**options, "git": not options["no_git"]}
+    chosen: Any = {name: known[name] for name in Settings.__match_args__}
     return chosen  # type: ignore[no-any-return]
 
 
@@ -81,7 +79,11 @@ def _carry_out(plan: Plan, options: dict[str, Any], console: Console) -> int:
 
 def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
     from clada.cli.signals import Stop
+    from clada.notations.lookalikes import overlooked
 
+    note = None if plan.fatal else overlooked(plan, options["start_delimiter"])
+    if note:
+        console.complain(f"clada: {note}")
     if options["approve_all"]:
         console.complain("clada: --approve-all: every command runs without asking, network included")
     with Stop() as stop:
@@ -110,18 +112,14 @@ def read(arguments: Sequence[str], console: Console) -> bytes | None:
 def _read_file(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {_why(error)}{_meant(path)}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {reason(error)}{_meant(path)}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
     try:
         return _read_all(fd, path)
     finally:
         os.close(fd)
-
-
-def _why(error: OSError | ValueError) -> str:
-    """Return the reason in the system's words, as part of a sentence."""
-    words = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return words[:1].lower() + words[1:]
 
 
 def _meant(path: str) -> str:
@@ -145,7 +143,7 @@ def _read_all(fd: int, name: str) -> bytes:
             select([fd], [], [])
             continue
         except OSError as error:
-            raise UsageError(f"{name}: {_why(error)}") from None
+            raise UsageError(f"{name}: {reason(error)}") from None
         if not piece:
             break
         pieces.append(piece)

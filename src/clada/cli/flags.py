@@ -5,6 +5,7 @@ Help, completion, the manual page and the configuration files are made from the 
 
 from __future__ import annotations
 
+from clada.settings import CHOICES, Settings
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -35,28 +36,37 @@ class Flag(Value):
         return tuple(self.kind.split()) if " " in self.kind else ()
 
 
+def _setting(  # noqa: PLR0913 (they are the columns of a row)
+    name: str, kind: str, meaning: str, group: str, value: str = "", *, shared: bool = False
+) -> Flag:
+    """Return the flag of a setting, with the default and the choices that this has."""
+    key = name.replace("-", "_")
+    words = " ".join(CHOICES.get(key, (kind,)))
+    return Flag(name, words, getattr(Settings(), key), meaning, group, value, shared)
+
+
 READING, RUNNING, SAFETY, GIT, OUTPUT = "Reading", "Running", "Safety", "Git and locks", "Output"
 
 FLAGS = (
-    Flag("workspace", "text", ".", "the directory that operations are contained in", READING, "DIR"),
+    _setting("workspace", "text", "the directory that operations are contained in", READING, "DIR"),
     Flag("format", "auto csl cml json toml", "auto", "the notation of the document", READING, shared=True),
     Flag("start-delimiter", "text", "<---", "how CSL markers start", READING, "TEXT", shared=True),
     Flag("end-delimiter", "text", "--->", "how CSL markers end", READING, "TEXT", shared=True),
-    Flag("dry-run", "switch", False, "show what would happen, with a diff; touch nothing", RUNNING),
+    _setting("dry-run", "switch", "show what would happen, with a diff; touch nothing", RUNNING),
     Flag("confirm", "switch", False, "show the plan and its diff, and ask before executing it", RUNNING),
-    Flag("timeout", "duration", 30.0, "time limit of each approved command", RUNNING, "TIME", shared=True),
-    Flag("total-timeout", "duration", None, "time limit of the whole batch", RUNNING, "TIME", shared=True),
-    Flag("max-output", "size", 10 << 20, "output kept of each task", RUNNING, "SIZE", shared=True),
-    Flag("final-newline", "switch", False, "written files end in a line break", RUNNING, shared=True),
-    Flag("approve", "list", (), "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
-    Flag("approve-all", "switch", False, "run any command without asking, network included", SAFETY),
-    Flag("allow-escape", "switch", False, "allow absolute paths and paths outside the workspace", SAFETY),
-    Flag("shell", "never approved", "never", "let bash run approved commands that need a shell", SAFETY),
-    Flag("sandbox", "auto off require", "auto", "confinement of commands", SAFETY),
-    Flag("no-git", "switch", False, "make no commits", GIT),
-    Flag("git-author", "text", "clada", "author of commits: Name, or Name <mail>", GIT, "NAME", shared=True),
-    Flag("lock-file", "text", None, "hold this file's lock while executing", GIT, "FILE"),
-    Flag("lock-timeout", "duration", 10.0, "how long to wait for a lock", GIT, "TIME"),
+    _setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
+    _setting("total-timeout", "duration", "time limit of the whole batch", RUNNING, "TIME", shared=True),
+    _setting("max-output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
+    _setting("final-newline", "switch", "written files end in a line break", RUNNING, shared=True),
+    _setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
+    _setting("approve-all", "switch", "run any command without asking, network included", SAFETY),
+    _setting("allow-escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),
+    _setting("shell", "choice", "let bash run approved commands that need a shell", SAFETY),
+    _setting("sandbox", "choice", "confinement of commands", SAFETY),
+    Flag("no-git", "switch", not Settings().git, "make no commits", GIT),
+    _setting("git-author", "text", "author of commits: Name, or Name <mail>", GIT, "NAME", shared=True),
+    _setting("lock-file", "text", "hold this file's lock while executing", GIT, "FILE"),
+    _setting("lock-timeout", "duration", "how long to wait for a lock", GIT, "TIME"),
     Flag(
         "output-mode", "stream buffer silent", "stream", "print as it happens, at the end, or only a summary",
         OUTPUT, shared=True,
@@ -76,6 +86,7 @@ BY_NAME = {flag.name: flag for flag in (*FLAGS, NETWORK)}
 SHORT_FORMS = {("error-detail", "min"): "minimal"}
 # Settings that have no flag: only the user's own configuration file has them.
 USER_LISTS = ("sandbox_write", "sandbox_read", "sandbox_env_hide")
+DEFAULTS = {**{flag.key: flag.default for flag in FLAGS}, **dict.fromkeys(USER_LISTS, ())}  # by key
 
 
 class Command(Value):

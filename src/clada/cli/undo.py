@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from clada.cli.flags import UsageError
+from clada.cli.history import SHORT
+from clada.grammar import read_number
 from clada.text.shown import shown
 
 TYPE_CHECKING = False
@@ -12,8 +14,6 @@ if TYPE_CHECKING:
 
     from clada.cli.console import Console
     from clada.world.git.undo import Undone
-
-SHORT = 9  # characters of a commit's name
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -39,9 +39,10 @@ def _number(arguments: Sequence[str]) -> int | None:
         raise UsageError(f"undo takes one run at a time: {arguments[1]!r} is too many")
     if not arguments:
         return None
-    if not (arguments[0].isascii() and arguments[0].isdecimal() and int(arguments[0]) > 0):
+    number = read_number(arguments[0])
+    if not number:
         raise UsageError(f"undo takes the number of a run, not {arguments[0]!r}; clada history lists them")
-    return int(arguments[0])
+    return number
 
 
 def _lines(undone: Undone) -> Iterator[str]:

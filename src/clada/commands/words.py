@@ -94,6 +94,14 @@ _RESERVED = frozenset(
     ! { } [[ ]] case coproc do done elif else esac fi for function if in select then time until while
     """.split()
 )
+# Commands of the shell itself, which no program answers to.
+_OF_THE_SHELL = frozenset(
+    """
+    . alias bg bind builtin caller command compgen complete compopt declare dirs disown enable eval exec exit
+    export fc fg getopts hash jobs let local logout mapfile popd pushd read readarray readonly return set
+    shift shopt source suspend times trap type typeset ulimit umask unalias unset wait
+    """.split()
+)
 _SEQUENCE_PARTS = (2, 3)
 _END = ""
 
@@ -234,7 +242,7 @@ def _double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
         if char == '"':
             return _quoted("".join(pieces), at + 1)
         if char in "$`":
-            return _refusal(f"{char} inside double quotes", _NO_VALUES)
+            return _refusal(char, _NO_VALUES, " inside double quotes")
         if char == "\\":
             pieces.append(_ESCAPED_IN_DOUBLE_QUOTES.get(body[at : at + 2], body[at : at + 2]))
             at += 2
@@ -266,7 +274,7 @@ def _refused_at(body: str, at: int) -> Refusal:
 def _objection(word: _Word, *, first: bool) -> Refusal | None:
     """Return why a shell would not pass this word on as it is, or None."""
     bare = word.bare
-    if first and bare in _RESERVED:
+    if first and (bare in _RESERVED or bare in _OF_THE_SHELL):
         return _refusal(bare, "it is a word of the shell's own: write plain commands, one after the other")
     if first and _assigned_name(bare):
         return _refusal(f"{_assigned_name(bare)}=", "no variable can be set: start with the command itself")
@@ -336,8 +344,8 @@ def _is_integer(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _refusal(construct: str, instead: str) -> Refusal:
-    return Refusal(construct, f"`{construct}` is not available: {instead}")
+def _refusal(construct: str, instead: str, where: str = "") -> Refusal:
+    return Refusal(construct, f"`{construct}`{where} is not available: {instead}")
 
 
 def _unended(quote: str) -> Refusal:

@@ -46,13 +46,16 @@ def parse(
     data = _checked(document)
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
-    if notation == "auto":
-        notation = _detect(data, start_delimiter) or ""
-    if not notation:
-        return _nothing_found(data, start_delimiter)
+    given, detected = notation, None
+    if given == "auto":
+        notation = detected = _detect(data, start_delimiter) or ""
     if notation == "csl":
-        return csl.read(data, start_delimiter, end_delimiter)
-    return _load(notation).read(data)
+        plan = csl.read(data, start_delimiter, end_delimiter)
+    else:
+        plan = _load(notation).read(data) if notation else Plan(None, source=data)
+    if plan.blocks or plan.fatal or detected:
+        return plan
+    return plan.but(fatal=_mistake(data, given, start_delimiter))
 
 
 def _checked(document: str | bytes) -> bytes | Problem:
@@ -109,7 +112,11 @@ def _load(name: str) -> Notation:
     return toml
 
 
-def _nothing_found(data: bytes, start_delimiter: str) -> Plan:
-    from clada.notations.lookalikes import lookalike
+def _mistake(data: bytes, given: str, start_delimiter: str) -> Problem | None:
+    """Return why a document without operations is probably not what it was meant to be."""
+    from clada.notations.lookalikes import lookalike, mismatch
 
-    return Plan(None, fatal=lookalike(data, start_delimiter), source=data)
+    detected = None if given == "auto" else _detect(data, start_delimiter)
+    if detected and detected != given:
+        return mismatch(given, detected)
+    return lookalike(data, start_delimiter)

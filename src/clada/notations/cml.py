@@ -43,10 +43,14 @@ _NAMES = "|".join(ELEMENTS).encode()
 _OPENING = re.compile(rb"\n[ \t]*+<(?:(!--)|(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z))")
 _FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
 _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
-_TAG = re.compile(rb"""<[^<>"']*+(?:"[^"]*+"[^<>"']*+|'[^']*+'[^<>"']*+)*+>""")
+# A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
+# after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
+_TAG = re.compile(rb"""<[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
 # Markup in which tags do not count: how it opens and how it closes.
 _OPAQUE = {b"<![CDATA[": b"]]>", b"<!--": b"-->", b"<?": b"?>"}
 # What expat says when the text ends too soon.
+_MARKUP = (b"<", b"&")
+_CURLY_QUOTES = tuple(chr(code).encode() for code in range(0x2018, 0x2020))
 _CUT_OFF = {
     expat.errors.codes[message]
     for message in (
@@ -121,6 +125,7 @@ class _Reading:
             cut = error.code in _CUT_OFF
             offset = builder.offset(builder.parser.ErrorByteIndex)
             message = "the text ends inside an element" if cut else expat.ErrorString(error.code)
+            message += "" if cut else _advice(self.data, offset, message)
         except _RefusedError as refused:
             cut, offset, message = False, builder.offset(), str(refused)
         if builder.top:
@@ -184,6 +189,19 @@ class _FatalError(Exception):
 
 class _RefusedError(Exception):
     """Ends expat's reading at something that it would accept and we do not."""
+
+
+def _advice(data: bytes, offset: int, message: str) -> str:
+    """Return what to do about the commonest slips of those who write XML by hand, as one more clause."""
+    if message == "undefined entity":
+        return "; only &lt; &gt; &amp; &quot; &apos; are known: write the character itself"
+    if b"]]>" in data[max(offset - 3, 0) : offset + 3]:
+        return "; inside CDATA, ]]> is written ]]&gt;"
+    if data.startswith(_CURLY_QUOTES, offset):
+        return "; attributes stand in straight quotes"
+    if data.startswith(_MARKUP, offset) or data.startswith(_MARKUP, max(offset - 1, 0)):
+        return "; write &amp; for & and &lt; for <, or put the text into <![CDATA[…]]>"
+    return ""
 
 
 def _element_end(data: bytes, at: int) -> int | None:

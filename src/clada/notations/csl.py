@@ -50,6 +50,7 @@ COUNTING = {
 # Markers as they are usually written, up to the value: settled without a closer look.
 USUAL = {"WRITE file=": ("WRITE", "file"), "SEARCH file=": ("SEARCH", "file"), "RUN dir=": ("RUN", "dir")}
 NO_ATTRIBUTES: dict[str, str] = {}  # one for all operations that have none left
+MALFORMED = "Malformed marker"
 CONTENT_AFTER = "Content not allowed on marker line"
 NO_END = ("SEARCH", "TO")  # where END does not end an operation
 
@@ -143,7 +144,10 @@ class Reader:
                 else:
                     self._handle_outside(at, end)
         except _FatalError as fatal:
-            self._fatal = Problem("malformed_csl", f"Line {fatal.line}: {fatal.message}", fatal.line)
+            message = f"Line {fatal.line}: {fatal.message}"
+            if fatal.message == MALFORMED and self._final and self._data.rfind(b"\n") < fatal.at:
+                message += cut_off(self._completed())  # it is the last line: the answer stops in it
+            self._fatal = Problem("malformed_csl", message, fatal.line)
 
     def _marker_lines(self) -> Iterator[tuple[int, int]]:
         """Yield where such lines start and end; note how far the data was looked at, for the next piece."""
@@ -222,12 +226,12 @@ class Reader:
         first = at + len(self._mark)
         last = self._data.rfind(self._end, first, end)
         if last < 0:
-            self._fail(at, "Malformed marker")
+            self._fail(at, MALFORMED)
         if last + len(self._end) < end and self._data[last + len(self._end) : end].strip(b" \t"):
             self._fail(at, CONTENT_AFTER)
         body = self._data[first:last].decode()
         if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
-            self._fail(at, "Malformed marker")
+            self._fail(at, MALFORMED)
         return body
 
     def _named(self, body: str, at: int) -> tuple[str, str]:
@@ -288,21 +292,23 @@ class Reader:
         name, _, line, _ = self._opened
         if self._block and self._state == "TASKS":
             name, line = "TASKS", self._block.line
-        complete = sum(len(block.operations) for block in self._blocks)
-        complete += len(self._block.operations) if self._block else 0
-        message = f"Line {line}: Unterminated {name} operation{cut_off(complete)}"
+        message = f"Line {line}: Unterminated {name} operation{cut_off(self._completed())}"
         self._fatal = Problem("malformed_csl", message, line)
 
+    def _completed(self) -> int:
+        in_block = len(self._block.operations) if self._block else 0
+        return sum(len(block.operations) for block in self._blocks) + in_block
+
     def _fail(self, at: int, message: str) -> NoReturn:
-        raise _FatalError(self._lines.line(at), message)
+        raise _FatalError(at, self._lines.line(at), message)
 
 
 class _FatalError(Exception):
     """Ends the reading from within."""
 
-    def __init__(self, line: int, message: str) -> None:
+    def __init__(self, at: int, line: int, message: str) -> None:
         super().__init__(message)
-        self.line, self.message = line, message
+        self.at, self.line, self.message = at, line, message
 
 
 class _OpenBlock:

@@ -49,10 +49,11 @@ MAX_TABLES = 2 * MAX_TASKS  # with their blocks
 WORTH_CUTTING = 32  # blanks and comments longer than this are left out of the skeleton
 TASK, BLOCK, BLOCK_TASK = ("task",), ("tasks",), ("tasks", "task")
 
-# All possessive, so that no input makes them go back.
+# All possessive or atomic, so that no input makes them go back. A possessive group's rounds fail at their
+# first byte only: before Python 3.11.5, it keeps what a failed round had gone over.
 _PART = rb"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')"""
 _PARTS = re.compile(_PART)
-_KEY = rb"%s(?:[ \t]*+\.[ \t]*+%s){0,%d}+" % (_PART, _PART, MAX_DEPTH)
+_KEY = rb"%s(?>(?:[ \t]*+\.[ \t]*+%s){0,%d})" % (_PART, _PART, MAX_DEPTH)
 _PAIR = re.compile(rb"(%s)[ \t]*+(?:=|(\.))" % _KEY)
 _HEADER = re.compile(rb"\[[ \t]*+(%s)[ \t]*+(?:\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)
 _LIST_HEADER = re.compile(rb"\[\[[ \t]*+(%s)[ \t]*+(?:\]\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)

@@ -9,7 +9,8 @@ from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, 
 from clada.model import Skipped
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.approvals import BLANKS, PATH, Approvals, remedy
+from clada.world.approvals import BLANKS, PATH, Approvals
+from clada.world.asking import remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from clada.operations import launch
 from clada.operations.builtins import run as run_builtin
 from clada.operations.permission import permitted
 from clada.problems import Error, Trouble
+from clada.world.files.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class _Run:
         ran = run_builtin(how, self.world.files, self.here, self._emit)
         self.here = ran.here
         self.changes += ran.changes
+        if ran.refused:
+            return self._failed(ran.refused)
         return self._exited(ran.exit_code) if ran.exit_code else None
 
     def _read(self, how: Allowed) -> Failed | None:
@@ -137,8 +140,8 @@ class _Run:
         try:
             return files.handle(self.here)
         except Trouble as trouble:
-            where = "/".join(self.here)
-            raise Trouble(trouble.error.type, f"cannot run in {where}: {trouble.error.message}") from None
+            message = f"cannot run in {written(self.here)}: {trouble.error.message}"
+            raise Trouble(trouble.error.type, message) from None
         finally:
             files.forget()
 

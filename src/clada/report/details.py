@@ -17,9 +17,7 @@ MARK = "  | "
 
 
 def details(task: Task, source: str, level: str) -> Iterator[str]:
-    """Yield the lines that this level of detail adds to the status line of a task."""
-    if level == "minimal":
-        return
+    """Yield the lines that a level of detail, full or debug, adds to the status line of a task."""
     error = task.error
     if error:
         yield from _section(f"source, from line {task.line}:", source)

@@ -24,13 +24,20 @@ def unified(changes: Sequence[Change]) -> Iterator[Line]:
 
 
 def _file(path: str, old: bytes | None, new: bytes | None) -> Iterator[Line]:
-    before, after = f"a/{path}" if old is not None else MISSING, f"b/{path}" if new is not None else MISSING
+    before, after = _header("a", path, old), _header("b", path, new)
     if len(old or b"") + len(new or b"") > LARGE or b"\0" in (old or b"") + (new or b""):
         yield "file", f"Files {before} and {after} differ ({len(old or b'')} and {len(new or b'')} bytes)"
         return
     yield "file", f"--- {before}"
     yield "file", f"+++ {after}"
     yield from _hunks(_lines(old), _lines(new))
+
+
+def _header(side: str, path: str, data: bytes | None) -> str:
+    """Return how a side is called; what lies outside of the workspace by its whole path."""
+    if data is None:
+        return MISSING
+    return path if path.startswith("/") else f"{side}/{path}"
 
 
 def _hunks(old: list[str], new: list[str]) -> Iterator[Line]:

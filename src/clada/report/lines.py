@@ -33,7 +33,7 @@ def fatal_line(error: Error, notation: str | None) -> str:
     message = shown(_with_hint(error.message, error))
     if notation == "cml":
         return f"[task-1] Error: {error.type}: {message}"
-    return f"[task-1] FATAL: {STAGES.get(error.type, 'PARSE')} - {message}"
+    return f"[task-1] FATAL: {error.stage or STAGES.get(error.type, 'PARSE')} - {message}"
 
 
 def trouble_line(error: Error, notation: str | None) -> str:

@@ -19,12 +19,13 @@ GOOD = 0.75  # the likeness of a place that needs no competitor
 ENOUGH = 0.5  # the likeness of a place that is worth pointing at
 REACH = 12  # lines up and down that are compared to choose between places
 FEW = 8  # hits of a piece that is rare
-BUDGET = 5  # scans of the file for long pieces, or fewer for short ones, which are found more slowly
+BUDGET = 4  # scans of the file for long pieces, or fewer for short ones, which are found more slowly
 BUDGET_LOWERED = 2  # and where letter case makes no difference
 FREE = 5_000_000  # bytes that may be scanned in any case: small files are searched thoroughly
 SPEED = ((24, 1), (10, 2), (0, 4))  # from so many bytes on, a scan for a piece costs so much
 LINES, HALVED, WORDS = 5, 2, 5  # pieces of each kind that are tried
-SHORTEST, SHORTEST_LINE = 4, 12  # bytes of a piece, and of a line that is worth halving
+SHORTEST = 4  # bytes of a piece
+SHORTEST_HALF = 3  # bytes of half a line, where that line is the whole search text
 MOST_LINES = 2_000  # lines of a search text from which pieces are taken
 _NOT_IN_WORDS = bytes(byte for byte in range(128) if not (chr(byte).isalnum() or chr(byte) == "_"))
 _WORDS_ONLY = bytes.maketrans(_NOT_IN_WORDS, b" " * len(_NOT_IN_WORDS))
@@ -86,11 +87,17 @@ def _pieces(wanted: Wanted) -> Iterator[Piece]:
     lines = [(number, line.strip().encode()) for number, line in enumerate(wanted.lines[:MOST_LINES])]
     longest = _longest(lines, LINES)
     yield from longest
+    shortest = SHORTEST if len(lines) > 1 else SHORTEST_HALF
     for number, line in longest[:HALVED]:
-        if len(line) >= SHORTEST_LINE:
-            yield from ((number, line[: len(line) // 2]), (number, line[len(line) // 2 :]))
+        yield from ((number, half) for half in _halves(line) if len(half) >= shortest)
     words = [(number, word) for number, line in lines for word in _words(line)]
     yield from _longest(words, WORDS)
+
+
+def _halves(line: bytes) -> tuple[bytes, bytes]:
+    """Return both halves of a line, with its middle in both."""
+    half = (len(line) + 1) // 2
+    return line[:half], line[-half:]
 
 
 def _longest(pieces: list[Piece], number: int) -> list[Piece]:

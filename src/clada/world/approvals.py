@@ -11,14 +11,12 @@ import os
 import stat
 
 from clada.problems import Trouble
-from clada.world.asking import ask, remedy
+from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
-
-__all__ = ["BLANKS", "Approvals", "ask", "remedy"]
 
 BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
 FOLDER, FILE = ".clada", "allowed-commands.json"
@@ -229,7 +227,7 @@ def _write(folder: int, content: dict[str, Any]) -> None:
     try:
         put(folder, FILE, json.dumps(content, indent=2).encode() + b"\n")
     except OSError as error:
-        raise Trouble("io_error", f"{PATH} cannot be written: {error.strerror}") from error
+        raise Trouble("io_error", f"{PATH} cannot be written: {reason(error)}") from error
 
 
 # Handles.
@@ -257,7 +255,7 @@ def _made_folder(root: int) -> int:
     except FileExistsError:
         pass
     except OSError as error:
-        raise Trouble("io_error", f"{FOLDER} cannot be made: {error.strerror}") from error
+        raise Trouble("io_error", f"{FOLDER} cannot be made: {reason(error)}") from error
     folder = _folder(root)
     if folder is None:
         raise Trouble("io_error", f"{FOLDER} was removed at this moment", "try again")
@@ -274,7 +272,7 @@ def _is_link(name: str, folder: int) -> bool:
 def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
     if link:
         return Trouble("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
-    return Trouble("io_error", f"{path} cannot be read: {error.strerror}")
+    return Trouble("io_error", f"{path} cannot be read: {reason(error)}")
 
 
 def _lock(folder: int) -> None:
@@ -291,4 +289,4 @@ def _lock(folder: int) -> None:
                 raise Trouble("lock_timeout", f"{FOLDER} is locked by another process") from None
             time.sleep(PAUSE)
         except OSError as error:
-            raise Trouble("io_error", f"{FOLDER} cannot be locked: {error.strerror}") from error
+            raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error

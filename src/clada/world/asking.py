@@ -36,7 +36,7 @@ def ask(command: str, directory: str, reason: str, network: bool, stop: int | No
     `network` says whether that is a question at all. None: there is no terminal to ask on. `stop` is a handle
     that becomes readable when the run must end: that is a no, as is the end of input, and a third bad answer.
     """
-    terminal = _terminal()
+    terminal = open_terminal()
     if terminal is None:
         return None
     try:
@@ -49,10 +49,10 @@ def ask(command: str, directory: str, reason: str, network: bool, stop: int | No
 
 
 def _decision(terminal: int, stop: int | None, *, network: bool) -> str:
-    decision = _answer(terminal, stop, QUESTION, ANSWERS)
+    decision = answer(terminal, stop, QUESTION, ANSWERS)
     if not network or decision in (None, "no", "never"):
         return decision or "no"
-    granted = _answer(terminal, stop, NETWORK_QUESTION, NETWORK_ANSWERS)
+    granted = answer(terminal, stop, NETWORK_QUESTION, NETWORK_ANSWERS)
     return "no" if granted is None else f"{decision}{granted}"
 
 
@@ -113,7 +113,7 @@ def _foreign(command: str) -> str:
     return ", ".join([*names, "…"] if len(found) > NAMED else names)
 
 
-def _terminal() -> int | None:
+def open_terminal() -> int | None:
     """Open the terminal this process is in the foreground of; in the background, nobody could answer."""
     try:
         terminal = os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -129,8 +129,8 @@ def _terminal() -> int | None:
     return None
 
 
-def _answer(terminal: int, stop: int | None, question: str, answers: Mapping[str, str]) -> str | None:
-    """Ask until there is an answer; None after the end of input, a stop, or too many bad ones."""
+def answer(terminal: int, stop: int | None, question: str, answers: Mapping[str, str]) -> str | None:
+    """Return what an answer means; None after the end of input, a stop, or too many that mean nothing."""
     import termios
 
     for _ in range(TRIES):
@@ -140,10 +140,10 @@ def _answer(terminal: int, stop: int | None, question: str, answers: Mapping[str
         if line is None:
             _write(terminal, "no\n")
             return None
-        answer = answers.get(line.strip().lower())
-        if answer is not None:
-            return answer
-        _write(terminal, f"please answer with one of {', '.join(answers)}\n")
+        meaning = answers.get(line.strip().lower())
+        if meaning is not None:
+            return meaning
+        _write(terminal, f"please answer with one of {', '.join(filter(None, answers))}\n")
     return None
 
 

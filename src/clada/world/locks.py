@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from clada.problems import Trouble
+from clada.problems import Error, Trouble, system_words
+from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,26 +21,27 @@ POLL = 0.05  # seconds
 class LockFile:
     """Holds the lock of a file that the user named, while executing."""
 
-    def __init__(self, path: str, timeout: float, waiting: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        timeout: float,
+        waiting: Callable[[], None] | None = None,
+        stop: int | None = None,
+    ) -> None:
         self._path = path
-        self._timeout = timeout
-        self._waiting = waiting
+        self._turn = _Turn(path, timeout, waiting, stop)
         self._lock: BaseFileLock | None = None
 
     def __enter__(self) -> Self:
-        from filelock import FileLock, Timeout
+        from filelock import FileLock
 
         lock = FileLock(self._path, thread_local=False, preserve_lock_file=True, fallback_to_soft=False)
         try:
-            if not _at_once(lock):
-                _tell(self._waiting)
-                lock.acquire(timeout=self._timeout, poll_interval=POLL)
-        except Timeout:
-            raise _timed_out(self._path, self._timeout) from None
+            self._turn.come(lambda: _at_once(lock))
         except (OSError, NotImplementedError) as error:
-            raise Trouble(
-                "io_error", f"Cannot lock {self._path}: {error}", "Name another --lock-file"
-            ) from None
+            why = system_words(error) if isinstance(error, OSError) else error
+            message = f"cannot lock {self._path}: {why}"
+            raise Trouble.of(Error("io_error", message, "name another --lock-file", stage="LOCK")) from None
         self._lock = lock
         return self
 
@@ -51,23 +53,29 @@ class LockFile:
 class RepositoryLock:
     """Makes runs in one repository wait for each other; the system drops it when its holder dies."""
 
-    def __init__(self, folder: str, timeout: float, waiting: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        timeout: float,
+        waiting: Callable[[], None] | None = None,
+        stop: int | None = None,
+    ) -> None:
         self._path = os.path.join(folder, "lock")
-        self._timeout = timeout
-        self._waiting = waiting
+        self._turn = _Turn("this repository: another run of clada is at work in it", timeout, waiting, stop)
         self._handle: int | None = None
 
     def __enter__(self) -> Self:
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            message = f"Cannot write in the git directory: {error.strerror}"
+            message = f"cannot write in the git directory: {error.strerror}"
             raise Trouble(
-                "git_operation_failed", message, "Give yourself that permission, or use --no-git"
+                "git_operation_failed", message, "give yourself that permission, or use --no-git"
             ) from None
+        self._handle = handle
         try:
-            self._acquire(self._handle)
+            self._turn.come(lambda: _taken(handle))
         except BaseException:
             self.__exit__()
             raise
@@ -78,16 +86,44 @@ class RepositoryLock:
         if handle is not None:
             os.close(handle)
 
-    def _acquire(self, handle: int) -> None:
-        end = time.monotonic() + self._timeout
-        if _taken(handle):
+
+class _Turn(Value):
+    """Waits until a lock can be taken, the time is over, or the run is to end."""
+
+    what: str
+    timeout: float
+    waiting: Callable[[], None] | None  # told that it waits
+    stop: int | None  # a handle, readable when the run is to end
+
+    def come(self, taken: Callable[[], bool]) -> None:
+        """Return as soon as the lock is taken; raise where it is not to be."""
+        end = time.monotonic() + self.timeout
+        if taken():
             return
-        _tell(self._waiting)
+        if self.waiting is not None:
+            self.waiting()
         while time.monotonic() < end:
-            time.sleep(POLL)
-            if _taken(handle):
+            if _stopped(self.stop):
+                raise Trouble("lock_timeout", f"interrupted while waiting for the lock of {self.what}")
+            if taken():
                 return
-        raise _timed_out("this repository: another run of clada is at work in it", self._timeout)
+        raise Trouble(
+            "lock_timeout",
+            f"waited {self.timeout:g} s for the lock of {self.what}",
+            "wait for the other run to end, or allow more time with --lock-timeout",
+        )
+
+
+def _stopped(handle: int | None) -> bool:
+    """Wait a little, and tell whether the run is to end."""
+    if handle is None:
+        time.sleep(POLL)
+        return False
+    import select
+
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(POLL * 1000))
 
 
 def _at_once(lock: BaseFileLock) -> bool:
@@ -108,16 +144,3 @@ def _taken(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _tell(waiting: Callable[[], None] | None) -> None:
-    if waiting is not None:
-        waiting()
-
-
-def _timed_out(what: str, timeout: float) -> Trouble:
-    return Trouble(
-        "lock_timeout",
-        f"Waited {timeout:g} s for the lock of {what}",
-        "Wait for the other run to end, or allow more time with --lock-timeout",
-    )

@@ -78,6 +78,61 @@ def test_no_child_is_left() -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
+REAPED = """
+import os, signal, sys
+import clada
+plan = clada.parse('<---WRITE file="a"--->\\nnew\\n<---END--->\\n')
+if sys.argv[2] == "before":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def told(event):
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+report = clada.execute(plan, workspace=sys.argv[1], on_event=told)
+error = report.fatal or report.error
+print(report.ok, error.type, error.message, error.hint, sep="\\n")
+"""
+
+
+def with_lost_exit_codes(repo: Repo, since: str) -> list[str]:
+    """Run a document in a host that ignores SIGCHLD; return how it went, and the error."""
+    done = subprocess.run(
+        [sys.executable, "-c", REAPED, repo.root, since], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_a_host_that_takes_exit_codes_is_told_before_anything_is_executed(repo: Repo) -> None:
+    """No call whose end is unknown counts as one that succeeded."""
+    before = repo.commit(a="old")
+    ok, type_, message, hint = with_lost_exit_codes(repo, "before")
+    assert (ok, type_) == ("False", "git_operation_failed")
+    assert message == "git's exit code is lost: the host process takes it itself"
+    assert "SIGCHLD" in hint
+    assert "git=False" in hint
+    assert ((repo.root / "a").read_text(), repo.head()) == ("old", before)
+
+
+def test_a_host_that_takes_exit_codes_later_is_told_that_nothing_was_committed(repo: Repo) -> None:
+    """The change stays in the tree."""
+    before = repo.commit(a="old")
+    ok, type_, message, _ = with_lost_exit_codes(repo, "after")
+    assert (ok, type_) == ("False", "git_operation_failed")
+    assert "exit code is lost" in message
+    assert ((repo.root / "a").read_text(), repo.head()) == ("new", before)
+
+
+def test_an_interrupt_is_passed_on_where_the_host_took_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing left to end."""
+
+    def taken() -> None:
+        os.waitpid(-1, 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(git, "PATIENCE", 10)
+    with pytest.raises(KeyboardInterrupt):
+        git.run(["/bin/sleep", "0.1"], {}, stuck=taken)
+
+
 INTERRUPTED = """
 import os, signal, subprocess, sys, threading, time
 from clada.world.git import calls as git
@@ -173,11 +228,6 @@ def test_a_run_takes_few_processes(repo: Repo, monkeypatch: pytest.MonkeyPatch) 
         "commit-tree",
         "update-ref",
     ]
-
-
-def test_names_are_shown_without_what_a_terminal_would_act_on() -> None:
-    """Control characters, C1, bidi marks, lone surrogates, line separators."""
-    assert git.shown("a b\x1b[2J\x9b\u202e\udcff\u2028é\n") == r"a b\x1b[2J\x9b\u202e\udcff\u2028é\n"
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,20 @@ def test_history_survives_a_torn_line_and_foreign_text(repo: Repo) -> None:
     assert [(each.number, each.ended) for each in past_runs(str(repo.root))] == [(8, "ok"), (1, "ok")]
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 19, "٣", "²", "-1", "+1", " 1", "1_0", ""])
+def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) -> None:
+    """A planted line keeps nothing from being listed, recorded or undone."""
+    repo.commit(a="1")
+    file = repo.write(
+        ".git/clada/history", f"start\t{number}\tnow\tplanted\t\t\t\nend\t{number}\tok\t\t\tfiles\n"
+    )
+    assert past_runs(str(repo.root)) == []
+    run(repo, lambda: repo.write("a", "2"), "a", what="real")
+    assert [(each.number, each.what) for each in past_runs(str(repo.root))] == [(1, "real")]
+    assert undone(repo).number == 2
+    assert file.read_text().startswith(f"start\t{number}\t")
+
+
 def test_history_takes_any_text(repo: Repo) -> None:
     """Tabs, line breaks, backslashes and bytes that are no text."""
     odd = "\\t\t\n\\n\\\\\udcff end"
@@ -184,6 +198,26 @@ def test_undo_keeps_modes_that_git_does_not_know(repo: Repo) -> None:
     assert (repo.root / "private").read_text() == "1"
 
 
+def test_undo_gives_nobody_the_rights_of_another(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose owner cannot be kept comes back without setuid and setgid; else they stay."""
+    repo.commit(a="1")
+    file = repo.root / "a"
+    file.chmod(0o6755)
+    run(repo, lambda: file.write_text("2"), "a")
+    file.chmod(0o6755)
+    undone(repo)
+    assert file.stat().st_mode & 0o7777 == 0o6755
+    run(repo, lambda: file.write_text("3"), "a")
+    file.chmod(0o6755)
+
+    def not_given_away(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", not_given_away)
+    undone(repo)
+    assert file.stat().st_mode & 0o7777 == 0o755
+
+
 def test_undo_leaves_other_work_as_it_is(repo: Repo) -> None:
     """Staged, changed, untracked: all stays, and nothing of it is committed."""
     repo.commit(a="1", b="1", c="1")
@@ -240,9 +274,9 @@ def test_undo_is_refused_where_a_later_run_changed_the_file(repo: Repo) -> None:
     run(repo, lambda: repo.write("a", "1"), "a")
     run(repo, lambda: repo.write("a", "2"), "a")
     error = refused(repo, 1)
-    assert error.message == "Changed since run 1: a"
+    assert error.message == "changed since run 1: a"
     undone(repo, 2)
-    assert refused(repo, 2).message == "Changed since run 2: a"
+    assert refused(repo, 2).message == "changed since run 2: a"
     undone(repo, 1)
     assert repo.files() == []
 
@@ -254,7 +288,7 @@ def test_undo_is_refused_where_the_file_was_changed_by_hand(repo: Repo, staged: 
     repo.write("a", "by hand")
     if staged:
         repo.git("add", "a")
-    assert refused(repo).message == "Changed since run 1: a"
+    assert refused(repo).message == "changed since run 1: a"
     assert (repo.root / "a").read_text() == "by hand"
 
 
@@ -265,7 +299,7 @@ def test_undo_is_refused_where_a_new_file_stands_in_the_place(repo: Repo, ignore
     run(repo, (repo.root / "a").unlink, "a")
     repo.write(".git/info/exclude", "a\n" if ignored else "")
     repo.write("a", "new")
-    assert refused(repo).message == "Changed since run 1: a"
+    assert refused(repo).message == "changed since run 1: a"
     assert (repo.root / "a").read_text() == "new"
 
 
@@ -281,7 +315,7 @@ def test_undo_is_refused_where_a_folder_has_other_files_now(repo: Repo, ignored:
     run(repo, change, "a")
     repo.write(".git/info/exclude", "precious\n" if ignored else "")
     repo.write("a/precious", "mine")
-    assert refused(repo).message == "Changed since run 1: a/precious"
+    assert refused(repo).message == "changed since run 1: a/precious"
     assert (repo.root / "a/precious").read_text() == "mine"
 
 
@@ -316,7 +350,7 @@ def test_undo_of_a_removal_follows_no_link_on_the_way(repo: Repo, tmp_path: Path
     (tmp_path / "outside").mkdir()
     (repo.root / "folder").symlink_to(tmp_path / "outside")
     repo.write(".git/info/exclude", "folder\n")
-    assert refused(repo).message == "Changed since run 1: folder"
+    assert refused(repo).message == "changed since run 1: folder"
     assert list((tmp_path / "outside").iterdir()) == []
 
 
@@ -334,28 +368,28 @@ def test_undo_names_what_it_cannot_restore(repo: Repo) -> None:
     run(repo, change, "a", "x.log", ".clada")
     done = undone(repo)
     assert done.notes == (
-        "Not restored, because git does not record them: x.log",
-        "Not restored, because undo leaves approvals and submodules alone: .clada/allowed-commands.json",
+        "not restored, because git does not record them: x.log",
+        "not restored, because undo leaves approvals and submodules alone: .clada/allowed-commands.json",
     )
     assert (repo.root / ".clada/allowed-commands.json").read_text() == "{ }"
     run(repo, lambda: repo.write("b"))
     assert undone(repo).notes == (
-        "Not undone: what the run's commands did to ignored files and outside the workspace",
+        "not undone: what the run's commands did to ignored files and outside the workspace",
     )
 
 
 def test_undo_where_nothing_can_be_undone(repo: Repo) -> None:
     """No run, a run that changed nothing, one that does not exist, one that was cut off."""
     repo.commit(a="1")
-    assert refused(repo).message == "No run is recorded for this workspace"
+    assert refused(repo).message == "no run is recorded for this workspace"
     run(repo, lambda: None)
-    assert refused(repo).message == "Run 1 changed nothing"
-    assert refused(repo, 7).message == "There is no run 7 for this workspace"
+    assert refused(repo).message == "run 1 changed nothing"
+    assert refused(repo, 7).message == "there is no run 7 for this workspace"
     run(repo, lambda: repo.write(".clada/allowed-commands.json"), ".clada/allowed-commands.json")
-    assert refused(repo).message == "Run 2 changed nothing that could be undone"
+    assert refused(repo).message == "run 2 changed nothing that could be undone"
     history.start(repo.found(), history.Run(0, "now", "killed", "", repo.head()))
     error = refused(repo)
-    assert error.message == "Run 3 ended before its changes were committed"
+    assert error.message == "run 3 ended before its changes were committed"
     assert "git restore --source=" in str(error.hint)
 
 
@@ -363,7 +397,7 @@ def test_undo_during_a_merge_is_refused(repo: Repo) -> None:
     """Like a run."""
     run(repo, lambda: repo.write("a"), "a")
     repo.write(".git/MERGE_HEAD", repo.head())
-    assert refused(repo).message == "A merge is in progress"
+    assert refused(repo).message == "a merge is in progress"
 
 
 def test_undo_whose_content_is_gone_touches_nothing(repo: Repo) -> None:
@@ -372,7 +406,7 @@ def test_undo_whose_content_is_gone_touches_nothing(repo: Repo) -> None:
     blob = repo.git("rev-parse", "HEAD:a")
     run(repo, lambda: [repo.write("a", "2"), repo.write("c")], "a", "c")
     (repo.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    assert refused(repo).message == "The repository does not have the content of a"
+    assert refused(repo).message == "the repository does not have the content of a"
     assert (repo.root / "c").exists()
 
 

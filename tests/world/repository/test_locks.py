@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,11 +91,59 @@ def test_the_lock_of_a_dead_process_does_not_block(
         pass
 
 
+@KINDS
+def test_a_run_that_is_to_end_waits_no_longer(kind: type[LockFile | RepositoryLock], tmp_path: Path) -> None:
+    """What becomes readable while it waits ends the waiting; a lock that is free is taken all the same."""
+    stop, sink = os.pipe()
+    with holder(kind, tmp_path / "lock") as process:
+        start = time.monotonic()
+        with (
+            pytest.raises(Trouble, match="interrupted") as caught,
+            kind(str(tmp_path / "lock"), 60, lambda: os.close(sink), stop),
+        ):
+            pytest.fail("it was held")
+        assert time.monotonic() - start < 30
+        process.communicate("")
+    with kind(str(tmp_path / "lock"), 0, None, stop):
+        os.close(stop)
+    assert caught.value.error.type == "lock_timeout"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@KINDS
+def test_a_signal_ends_a_run_that_waits_for_a_lock(
+    kind: type[LockFile | RepositoryLock], repo: Repo, tmp_path: Path, number: int, code: int
+) -> None:
+    """The first one, long before the time for the lock is over; nothing was executed."""
+    held = tmp_path / "lock" if kind is LockFile else repo.root / ".git/clada"
+    words = ["--lock-timeout=60s", f"--lock-file={tmp_path / 'lock'}", "--summary=json"]
+    with (
+        holder(kind, held) as other,
+        subprocess.Popen(
+            [sys.executable, "-m", "clada", *words], cwd=repo.root, text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as clada,
+    ):  # fmt: skip
+        assert clada.stdin is not None
+        assert clada.stderr is not None
+        clada.stdin.write('<---WRITE file="a"--->\n<---END--->\n')
+        clada.stdin.close()
+        clada.stdin = None
+        assert clada.stderr.readline().startswith("clada: waiting for ")
+        clada.send_signal(number)
+        out, _ = clada.communicate(timeout=30)
+        other.communicate("")
+    assert clada.returncode == code
+    assert out.startswith("[task-1] FATAL: LOCK - interrupted while waiting for the lock of ")
+    assert f'"interrupted": {number:d}' in out
+    assert os.listdir(repo.root) == [".git"]
+
+
 def test_a_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """It names the file."""
     (tmp_path / "file").write_text("not a folder")
     path = tmp_path / "file" / "lock"
-    with pytest.raises(Trouble, match="Cannot lock") as caught, LockFile(str(path), 1):
+    with pytest.raises(Trouble, match="cannot lock") as caught, LockFile(str(path), 1):
         pytest.fail("there is no such folder")
     assert caught.value.error.type == "io_error"
 

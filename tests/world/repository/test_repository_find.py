@@ -36,13 +36,13 @@ def refused(workspace: Path) -> Error:
 def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
     """The remedy is git init."""
     error = refused(tmp_path)
-    assert error.message == f"Not a git repository: {tmp_path}"
-    assert error.hint == "Run git init, or use --no-git to work without commits"
+    assert error.message == f"not a git repository: {tmp_path}"
+    assert error.hint == "run git init, or use --no-git to work without commits"
 
 
 def test_a_workspace_that_does_not_exist(tmp_path: Path) -> None:
     """It is said plainly."""
-    with pytest.raises(Trouble, match="There is no folder") as caught:
+    with pytest.raises(Trouble, match="there is no folder") as caught:
         find(str(tmp_path / "missing"))
     assert caught.value.error.type == "file_not_found"
 
@@ -94,13 +94,13 @@ def _stash_conflict(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        (_started("merge", "side"), "A merge is in progress"),
-        (_started("rebase", "side"), "A rebase is in progress"),
-        (_started("rebase", "--apply", "side"), "A rebase or git am is in progress"),
-        (_started("cherry-pick", "side"), "A cherry-pick is in progress"),
-        (_started("revert", "main~1"), "A revert is in progress"),
-        (_bisect, "A bisect is in progress"),
-        (_stash_conflict, "There are unmerged files: a"),
+        (_started("merge", "side"), "a merge is in progress"),
+        (_started("rebase", "side"), "a rebase is in progress"),
+        (_started("rebase", "--apply", "side"), "a rebase or git am is in progress"),
+        (_started("cherry-pick", "side"), "a cherry-pick is in progress"),
+        (_started("revert", "main~1"), "a revert is in progress"),
+        (_bisect, "a bisect is in progress"),
+        (_stash_conflict, "there are unmerged files: a"),
     ],
     ids=["merge", "rebase", "rebase-apply", "cherry-pick", "revert", "bisect", "stash"],
 )
@@ -119,14 +119,14 @@ def test_unmerged_files_outside_the_workspace(inner: Repo) -> None:
     inner.write("outside.txt", "main")
     inner.commit()
     inner.git("stash", "pop", "-q", check=False)
-    assert refused(inner.workspace).message == "There are unmerged files: outside.txt"
+    assert refused(inner.workspace).message == "there are unmerged files: outside.txt"
 
 
 def test_the_index_is_locked(repo: Repo) -> None:
     """The remedy tells of a lock that was left behind."""
     lock = repo.write(".git/index.lock", "")
     error = refused(repo.root)
-    assert error.message == f"Another git process holds {lock}"
+    assert error.message == f"another git process holds {lock}"
     assert "remove that file" in str(error.hint)
 
 
@@ -155,7 +155,7 @@ def test_a_repository_of_another_user(repo: Repo) -> None:
     repo.commit(a="1")
     os.chown(repo.root / ".git", NOBODY, NOBODY)
     error = refused(repo.root)
-    assert error.message.startswith("The repository belongs to another user")
+    assert error.message.startswith("the repository belongs to another user")
     assert f"safe.directory {repo.root}" in str(error.hint)
     os.chown(repo.root, NOBODY, NOBODY)
     subprocess.run(["git", "config", "--global", "--add", "safe.directory", repo.root], check=True)
@@ -174,7 +174,7 @@ if os.geteuid() == 0:
         for name in folders + files:
             os.lchown(os.path.join(folder, name), 65534, 65534)
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
-os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), 0o555)
+os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), int(sys.argv[3], 8))
 os.environ["HOME"] = "/"
 try:
     with find(sys.argv[1]).recorded():
@@ -203,10 +203,49 @@ def test_no_permission_to_write(open_repo: Repo, folder: str) -> None:
     """Noticed before anything runs, even where there is nothing to commit yet."""
     subprocess.run(["git", "-C", open_repo.root, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, open_repo.root, folder], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", AS_NOBODY, open_repo.root, folder, "555"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.stdout.startswith("git_operation_failed "), done.stderr
-    assert "git directory" in done.stdout or "No permission" in done.stdout
+    assert "git directory" in done.stdout or "no permission" in done.stdout
+
+
+@pytest.mark.parametrize("place", ["config", "."])
+def test_no_permission_to_read(open_repo: Repo, place: str) -> None:
+    """It is said what the system refused, and where."""
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, open_repo.root, place, "0"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.startswith("git_operation_failed "), done.stderr
+
+
+@pytest.mark.parametrize("place", ["config", "HEAD", "clada/history", "clada/lock", "commondir"])
+def test_a_folder_where_a_file_of_git_has_to_be(repo: Repo, place: str) -> None:
+    """Trouble with a remedy, for a run and for the doctor: no internal error."""
+    (repo.root / ".git" / place).unlink(missing_ok=True)
+    (repo.root / ".git" / place).mkdir(parents=True)
+    refused(repo.root)
+    done = subprocess.run(
+        [sys.executable, "-m", "clada", "doctor"], cwd=repo.root, capture_output=True, text=True, check=False
+    )
+    assert "\nok      sandbox" in done.stdout or "\nnote    sandbox" in done.stdout
+    assert done.stderr == ""
+
+
+def test_handles_are_closed_where_a_folder_is_no_file(repo: Repo) -> None:
+    """A host that goes on after the error does not run out of them."""
+    (repo.root / ".git/config").unlink()
+    (repo.root / ".git/config").mkdir()
+    before = os.listdir("/proc/self/fd")
+    refused(repo.root)
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_common_directory_that_no_path_can_name(repo: Repo) -> None:
+    """A NUL in it is trouble like any other."""
+    repo.write(".git/commondir", "a\0b")
+    refused(repo.root)
 
 
 def test_a_damaged_index(repo: Repo) -> None:

@@ -127,7 +127,7 @@ def test_the_committer_of_the_environment_counts(repo: Repo, monkeypatch: pytest
 @pytest.mark.parametrize("author", ["", " ", "<a@b>", "Ada <ada", "A\nB", "Ada <a> <b>"])
 def test_what_is_no_author_is_refused_before_anything(repo: Repo, author: str) -> None:
     """With a message that says how to write one."""
-    with pytest.raises(Trouble, match="Not an author"):
+    with pytest.raises(Trouble, match="not an author"):
         repo.found().recorded(author=author)
 
 
@@ -577,7 +577,7 @@ def test_a_failed_after_commit_keeps_the_changes_and_says_what_to_do(repo: Repo)
         record.touched = {"a"}
     assert record.error is not None
     assert record.error.type == "git_operation_failed"
-    assert record.error.message == "A merge is in progress"
+    assert record.error.message == "a merge is in progress"
     assert "git commit" in str(record.error.hint)
     assert (repo.root / "a").read_text() == "2"
 

@@ -46,6 +46,8 @@ BY_COMMAND = (
     "mkdir .clada/x",
 )
 AT_ONCE = 16
+# Makes standard output the terminal that a person is asked on, and goes on as something else.
+TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def rows(user: User, quick: bool) -> Iterator[Row]:
@@ -158,14 +160,13 @@ def _on_terminal(place: Place, data: bytes) -> str:
     os.write(sink, data)
     os.close(sink)
     process = subprocess.Popen(
-        [*command(place.user), "--no-git"],
+        [*command(place.user)[:1], "-c", TAKE_TERMINAL, *command(place.user), "--no-git"],
         stdin=source,
         stdout=slave,
         stderr=slave,
         cwd=place.inside,
         env={**place.environment(), "TERM": "xterm"},
         start_new_session=True,
-        preexec_fn=_take_terminal,  # noqa: PLW1509 (no thread is running)
         **place.identity(),
     )
     os.close(slave)
@@ -188,10 +189,3 @@ def _on_terminal(place: Place, data: bytes) -> str:
     process.wait()
     os.close(master)
     return seen.decode(errors="replace")
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(1, termios.TIOCSCTTY, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 LIMIT = 50 * MB
+# Keeps a run that goes wrong from taking the machine along: 8 GB of memory, so many seconds of its time.
+LIMITED = ("bash", "-c", f'ulimit -v {8 << 20} -t {LONG:.0f}; exec "$@"', "limited")
 QUICK_PART = 20  # how much smaller the large ones are in a quick look
 SLOWEST = 60.0  # seconds, on any machine; they take a few at most
 START = 100.0  # MB of memory that a run may take whatever its input
@@ -159,14 +160,13 @@ def measured(place: Place, data: bytes, *arguments: str) -> Measured:
         source.seek(0)
         start = time.perf_counter()
         process = subprocess.Popen(
-            [*command(place.user), *arguments],
+            [*LIMITED, *command(place.user), *arguments],
             stdin=source,
             stdout=sink,
             stderr=subprocess.STDOUT,
             cwd=place.inside,
             env=place.environment(),
             start_new_session=True,
-            preexec_fn=_limited,  # noqa: PLW1509 (no thread is running)
             **place.identity(),
         )
         _, status, usage = os.wait4(process.pid, 0)
@@ -175,9 +175,3 @@ def measured(place: Place, data: bytes, *arguments: str) -> Measured:
         sink.seek(0)
         said = sink.read().decode(errors="replace")
     return Measured(Result(process.returncode, said, ""), seconds, usage.ru_maxrss / 1024)
-
-
-def _limited() -> None:
-    """Keep a run that goes wrong from taking the machine along."""
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(LONG), int(LONG)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from clada.operations.builtins.faults import Fault
 from clada.operations.builtins.job import Job
+from clada.problems import Trouble
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from clada.commands.judgements import BuiltIn
     from clada.model import Change
+    from clada.problems import Error
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
@@ -40,16 +42,20 @@ class Ran(Value):
     exit_code: int
     here: Parts
     changes: tuple[Change, ...] = ()
+    refused: Error | None = None  # by a rule that it came upon, perhaps half way
 
 
 def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> Ran:
-    """Carry out a command in a directory; a rule that it breaks is raised as Trouble."""
+    """Carry out a command in a directory."""
     job = Job(command, files, here, emit)
+    refused = None
     try:
         _find(command.name)(job)
     except Fault as fault:
         job.complain(fault)
-    return Ran(job.exit_code, job.here, tuple(job.changes))
+    except Trouble as trouble:
+        refused = trouble.error
+    return Ran(job.exit_code, job.here, tuple(job.changes), refused)
 
 
 def _find(name: str) -> Callable[[Job], None]:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from clada.model import Change
-from clada.operations.builtins.faults import (
-    NO_SUCH,
-    NOT_A_DIRECTORY,
-    Fault,
-    Missing,
-    is_rule,
-    named,
-    reason,
-)
-from clada.operations.builtins.places import Place, refusal, refuse_link, written
+from clada.operations.builtins.faults import NO_SUCH, NOT_A_DIRECTORY, Fault, Missing, named
+from clada.operations.builtins.places import Place, refuse_link
 from clada.problems import Trouble
 from clada.text.shown import shown
-from clada.world.files.paths import OUTSIDE, is_protected
-from clada.world.files.tree import walk
+from clada.world.files.paths import written
+from clada.world.files.tree import refuse_workspace, unprotected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,9 +103,9 @@ class Job:
         try:
             return action(*args)
         except Trouble as trouble:
-            if is_rule(trouble):
+            if trouble.system is None:
                 raise named(trouble, place.text) from None
-            raise Fault(f"{what}: {reason(trouble)}") from None
+            raise Fault(f"{what}: {trouble.system}") from None
 
     # Looking.
 
@@ -153,16 +145,9 @@ class Job:
 
         What is protected may be neither taken away nor copied.
         """
-        found = []
-        for parts, entry in self.attempt(what, place, lambda: list(walk(self.files, place.parts))):
-            rest = parts[len(place.parts) :]
-            if is_protected(parts[-1]):
-                raise refusal(place, "permission_denied", f"contains {'/'.join(rest)}, which is protected")
-            found.append((rest, entry))
-        return found
+        found = self.attempt(what, place, unprotected, self.files, place.parts)
+        return [(parts[len(place.parts) :], entry) for parts, entry in found]
 
     def refuse_taking(self, place: Place) -> None:
         """Refuse to take away the workspace, or a directory that it lies in."""
-        home = (OUTSIDE, *filter(None, self.files.root.split("/")))
-        if not place.parts or place.parts == home[: len(place.parts)]:
-            raise refusal(place, "permission_denied", "is the workspace itself")
+        self.attempt(f"cannot take {place}", place, refuse_workspace, self.files, place.parts)

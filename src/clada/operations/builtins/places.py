@@ -5,7 +5,6 @@ from __future__ import annotations
 from clada.operations.builtins.faults import named, quoted
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.files.paths import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,8 +55,3 @@ def refuse_special(place: Place, entry: Entry | None) -> None:
     refuse_link(place, entry)
     if entry and entry.kind == "other":
         raise refusal(place, "permission_denied", "is not a regular file")
-
-
-def written(parts: Parts) -> str:
-    """Return a path as reports write it."""
-    return "/" + "/".join(parts[1:]) if parts[:1] == (OUTSIDE,) else "/".join(parts) or "."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
 from clada.operations.builtins.job import Job
-from clada.operations.builtins.places import Place, refuse_link, written
-from clada.world.files.paths import OUTSIDE
+from clada.operations.builtins.places import Place, refuse_link
+from clada.world.files.paths import OUTSIDE, written
 
 GO_BACK = "-"
 

@@ -7,18 +7,26 @@ the others.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
+from clada.problems import Trouble
 from clada.values import Value
+from clada.world.confinement.removal import remove
+from clada.world.files import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-PROTECTED = (".git", ".clada")
+# The others are names by which another kind of file system knows the same folders.
+PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
+_LISTED = 3  # changed paths that a message names
 IGNORED = ("objects", "logs", "lfs")
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; beyond, a change is told but cannot be undone
+# What a path that is not there, not a folder or not ours says; a system out of handles says otherwise.
+_OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,26 +44,43 @@ class Guard:
 
     def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
         self._workspace = os.open(workspace, _DIRECTORY)
-        self._roots = {name: _open_folder(name, self._workspace) for name in names}
-        self._before = dict(self._entries(with_content=True))
+        self._roots: dict[str, int | None] = {}
+        try:
+            for name in names:
+                self._roots[name] = _open_folder(name, self._workspace)
+            self._before = dict(self._entries(with_content=True))
+        except BaseException:
+            self.close()
+            raise
 
     def restore(self) -> list[str]:
-        """Put back what changed, and return its paths. Called once."""
+        """Put back what changed, and return its paths; raise Trouble where that fails. Called once."""
         try:
-            moved = [name for name, root in self._roots.items() if root and self._bring_back(name, root)]
-            after = dict(self._entries(with_content=False))
-            changed = sorted(path for path in self._before | after if _differ(self._before, after, path))
-            for path in reversed(changed):  # what is inside a folder comes after it
-                if path in after and not self._stays_folder(path, after[path]):
-                    _remove(path, self._workspace)
-            for path in changed:
-                if path in self._before:
-                    self._put(path, self._before[path])
-            return sorted({*moved, *changed})
+            return self._restore()
+        except OSError as error:
+            raise _not_put_back({"what the command changed": error}) from error
         finally:
-            for root in (self._workspace, *self._roots.values()):
-                if root is not None:
-                    os.close(root)
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the folders, without putting anything back."""
+        for root in (self._workspace, *self._roots.values()):
+            if root is not None:
+                os.close(root)
+
+    def _restore(self) -> list[str]:
+        moved = [name for name, root in self._roots.items() if root and self._is_elsewhere(name, root)]
+        failures = _failures(self._bring_back, moved)
+        after = dict(self._entries(with_content=False))
+        changed = sorted(path for path in self._before | after if _differ(self._before, after, path))
+        wrong = {path for path in changed if path in after and not self._stays_folder(path, after[path])}
+        failures |= _failures(
+            self._remove, (path for path in changed if path in wrong and _parent(path) not in wrong)
+        )
+        failures |= _failures(self._put, (path for path in changed if path in self._before))
+        if failures:
+            raise _not_put_back(failures)
+        return sorted({*moved, *changed})
 
     def _entries(self, *, with_content: bool) -> Iterator[tuple[str, Entry]]:
         room = _MOST_CONTENT if with_content else 0
@@ -71,27 +96,39 @@ class Guard:
                 names = _names(path, self._workspace)
                 paths += [f"{path}/{name}" for name in names if not name.endswith(".sample")]
 
-    def _bring_back(self, name: str, root: int) -> bool:
+    def _is_elsewhere(self, name: str, root: int) -> bool:
+        try:
+            return not os.path.samestat(os.lstat(name, dir_fd=self._workspace), os.fstat(root))
+        except OSError:
+            return True
+
+    def _bring_back(self, name: str) -> None:
         """Move a protected folder back that was moved away: the open handle still knows where it is."""
-        if _same_place(name, self._workspace, root):
-            return False
-        place = os.readlink(f"/proc/self/fd/{root}")
+        place = os.readlink(f"/proc/self/fd/{self._roots[name]}")
         if os.path.isdir(place):
-            _remove(name, self._workspace)
+            self._remove(name)
             os.rename(place, name, dst_dir_fd=self._workspace)
-        return True
+
+    def _remove(self, path: str) -> None:
+        """Remove what is at the path; what is made so that it cannot be, is moved aside."""
+        try:
+            remove(path, self._workspace)
+        except OSError:
+            aside = f"undone-{os.urandom(4).hex()}"
+            os.rename(path, aside, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
 
     def _stays_folder(self, path: str, entry: Entry) -> bool:
         before = self._before.get(path)
         return before is not None and stat.S_ISDIR(before.mode) and stat.S_ISDIR(entry.mode)
 
-    def _put(self, path: str, entry: Entry) -> None:
+    def _put(self, path: str) -> None:
+        entry = self._before[path]
         if stat.S_ISDIR(entry.mode):
             _make_folder(path, self._workspace)
         elif entry.content is None:
-            return
+            raise OSError(errno.EFBIG, "its content was not remembered")
         else:
-            _remove(path, self._workspace)
+            self._remove(path)
         if stat.S_ISLNK(entry.mode):
             os.symlink(entry.content or b"", path, dir_fd=self._workspace)
             return
@@ -104,15 +141,42 @@ class Guard:
 def _open_folder(name: str, folder: int) -> int | None:
     try:
         return os.open(name, _DIRECTORY, dir_fd=folder)
-    except OSError:  # not there, or a file: a linked worktree's
-        return None
+    except OSError as error:  # not there, or a file: a linked worktree's
+        if error.errno in _OUT_OF_REACH:
+            return None
+        raise
 
 
-def _same_place(name: str, folder: int, root: int) -> bool:
+def _failures(action: Callable[[str], None], paths: Iterable[str]) -> dict[str, OSError]:
+    """Do this with every path, whatever comes of the others; return those with which it failed."""
+    tried = {path: _failure(action, path) for path in paths}
+    return {path: error for path, error in tried.items() if error}
+
+
+def _failure(action: Callable[[str], None], path: str) -> OSError | None:
     try:
-        return os.path.samestat(os.lstat(name, dir_fd=folder), os.fstat(root))
-    except FileNotFoundError:
-        return False
+        action(path)
+    except OSError as error:
+        return error
+    return None
+
+
+def _not_put_back(failures: dict[str, OSError]) -> Trouble:
+    listed = listing(sorted(failures))
+    reason = next(iter(failures.values())).strerror
+    return Trouble(
+        "permission_denied", f"{listed} could not be put back: {reason}", "look at it before you go on"
+    )
+
+
+def listing(paths: list[str]) -> str:
+    """Return the first few of these paths, and how many more there are."""
+    rest = len(paths) - _LISTED
+    return ", ".join(paths[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _look(path: str, folder: int, room: int) -> Entry | None:
@@ -125,8 +189,10 @@ def _look(path: str, folder: int, room: int) -> Entry | None:
             content = os.fsencode(os.readlink(path, dir_fd=folder))
         elif is_file and found.st_size <= room:
             content = _read(path, folder)
-    except OSError:
-        return None
+    except OSError as error:
+        if error.errno in _OUT_OF_REACH:
+            return None
+        raise
     stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_file else ()
     return Entry(found.st_mode, stamp, content, (found.st_atime_ns, found.st_mtime_ns))
 
@@ -166,32 +232,4 @@ def _make_folder(path: str, folder: int) -> None:
     try:
         os.mkdir(path, dir_fd=folder)
     except FileExistsError:
-        return
-
-
-def _remove(path: str, folder: int) -> None:
-    """Remove what is at the path, following no link; what is made so that it cannot be, is moved aside."""
-    try:
-        _remove_all(path, folder)
-    except (OSError, RecursionError):
-        os.rename(path, f"undone-{os.urandom(4).hex()}", src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def _remove_all(path: str, folder: int) -> None:
-    handle = _open_folder(path, folder)
-    if handle is None:
-        _unlink(path, folder)
-        return
-    try:
-        for name in os.listdir(handle):
-            _remove_all(name, handle)
-    finally:
-        os.close(handle)
-    os.rmdir(path, dir_fd=folder)
-
-
-def _unlink(path: str, folder: int) -> None:
-    try:
-        os.unlink(path, dir_fd=folder)
-    except FileNotFoundError:
         return

@@ -16,7 +16,8 @@ import sys
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.confinement.guard import IGNORED, PROTECTED, Guard
+from clada.world.confinement.guard import IGNORED, PROTECTED, Guard, listing
+from clada.world.confinement.removal import remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ SECRETS = """
     *_TOKEN *_KEY *_SECRET *_PASSWORD *_PASSWD *_CREDENTIALS *_API_KEY *_APIKEY *_PAT TOKEN SECRET PASSWORD
     AWS_* AZURE_* GOOGLE_APPLICATION_CREDENTIALS DATABASE_URL SSH_AUTH_SOCK
 """.split()
-_LISTED = 3  # changed paths that a message names
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
 # By what a program prints, in small letters, when it could not do something; by layer.
@@ -118,6 +118,7 @@ class Confined:
             try:
                 self._set_up()
             except OSError as error:
+                _remove_folder(self._temporary)
                 raise Trouble("command_not_allowed", f"the sandbox could not be set up: {error}") from error
 
     def _set_up(self) -> None:
@@ -130,9 +131,9 @@ class Confined:
         if self._confinement.layer == "bubblewrap":
             self._guard = Guard(workspace, not_mountable(workspace))
         else:
-            self._guard = Guard(workspace)
             self._temporary = _temporary_folder()
             self.environment |= dict.fromkeys(_TEMPORARY, self._temporary)
+            self._guard = Guard(workspace)
 
     def start(self, order: Order, supervised: bool) -> Child:
         """Start the command under its layer."""
@@ -143,15 +144,14 @@ class Confined:
         if self._confinement.layer == "bubblewrap":
             return bubblewrap.start(order, self._confinement)
         rules = Rules(self._writable(), self._confinement.network)
-        return start(order.but(rules=rules), supervised)
+        return start(order.but(rules=rules, temporary=self._temporary), supervised)
 
     def end(self) -> list[str]:
         """Undo what must not have been done, and return the paths that were changed."""
         try:
             return self._guard.restore() if self._guard else []
         finally:
-            if self._temporary:
-                _remove_folder(self._temporary)
+            _remove_folder(self._temporary)
 
     def _writable(self) -> tuple[str, ...]:
         if self._confinement.read_only:
@@ -170,10 +170,9 @@ def _resolved(confinement: Confinement) -> Confinement:
     return confinement.but(workspace=workspace, write=write, read=read)
 
 
-def was_undone(changed: Sequence[str]) -> Trouble:
+def was_undone(changed: list[str]) -> Trouble:
     """Return what to say of a command that changed what is protected."""
-    rest = len(changed) - _LISTED
-    listed = ", ".join(changed[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    listed = listing(changed)
     if any(os.path.basename(path) in IGNORED for path in changed):
         return Trouble(
             "permission_denied", f"the command changed {listed}; the git objects cannot be put back"
@@ -222,14 +221,10 @@ def _temporary_folder() -> str:
 
 def _remove_folder(folder: str) -> None:
     try:
-        os.rmdir(folder)
-    except OSError:  # something is in it
-        import shutil
-
-        try:
-            shutil.rmtree(folder, ignore_errors=True)
-        except RecursionError:  # folders in folders in folders: left to whoever clears that place
-            return
+        if folder:
+            remove(folder)
+    except OSError:  # left to whoever clears that place
+        return
 
 
 def _quiet_git(environment: Mapping[str, str]) -> dict[str, str]:

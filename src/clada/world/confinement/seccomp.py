@@ -19,7 +19,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _X32 = 0x40000000  # a second set of numbers on x86_64, for the same calls
 _NEW_USER = 0x10000000  # CLONE_NEWUSER
-_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_INET, _INET6, _NETLINK = 2, 10, 16
 
 # Calls that no build or test needs and that reach beyond the sandbox or deep into the kernel.
 _REFUSED = "setns keyctl add_key request_key bpf perf_event_open userfaultfd mount umount2 pivot_root".split()
@@ -66,10 +66,10 @@ def is_supported() -> bool:
     return os.uname().machine in _MACHINES and ctypes.get_errno() == errno.EFAULT
 
 
-def socket_filter(*, network: bool, unix: bool = False, refused: tuple[str, ...] = ()) -> bytes:
+def socket_filter(*, network: bool, refused: tuple[str, ...] = ()) -> bytes:
     """Return the filter: which kinds of sockets are left, and which calls are refused besides."""
     architecture, numbers = _MACHINES[os.uname().machine]
-    domains = [_INET, _INET6] * network + [_UNIX] * unix
+    domains = [_INET, _INET6] * network
     program = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_EQUAL, architecture, no=0, yes=1),

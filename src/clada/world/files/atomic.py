@@ -7,6 +7,7 @@ import os
 import stat
 
 from clada.problems import Trouble
+from clada.world.files.entries import refused
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
@@ -86,9 +87,9 @@ def _replaceable(parent: int, name: str) -> os.stat_result | None:
         return old
     if stat.S_ISLNK(old.st_mode):
         raise Trouble("symlink_not_allowed", "is a symbolic link")
-    raise Trouble(
-        "permission_denied", "is a directory" if stat.S_ISDIR(old.st_mode) else "not a regular file"
-    )
+    if stat.S_ISDIR(old.st_mode):
+        raise refused(errno.EISDIR)
+    raise Trouble("permission_denied", "not a regular file")
 
 
 def _scratch(parent: int, old: os.stat_result | None, nameless: int) -> tuple[int, str | None]:

@@ -47,28 +47,39 @@ def entry_of(status: os.stat_result) -> Entry:
 
 def trouble(error: OSError, what: str = "") -> Trouble:
     """Return the typed trouble that a system error is; `what` names the place where it is not the target."""
-    text = (error.strerror or str(error)).lower()
-    message = f"{what}: {text}" if what else text
-    if error.errno == errno.ENOENT:
-        return Trouble(
-            "file_not_found", f"no such file or directory: {what}" if what else "no such file or directory"
-        )
     if error.errno == errno.ELOOP:
         return Trouble("symlink_not_allowed", f"{what} is a symbolic link" if what else "is a symbolic link")
+    words, system = reason(error), error.strerror or str(error)
+    if error.errno == errno.ENOENT:
+        return Trouble("file_not_found", f"{words}: {what}" if what else words, system=system)
     if error.errno == errno.EXDEV:
-        return Trouble(
-            "io_error", "the target is on another file system", "write it there, and remove it here"
-        )
-    if error.errno in DENIED:
-        return Trouble("permission_denied", message)
-    return Trouble("io_error", message)
+        hint = "write it there, and remove it here"
+        return Trouble("io_error", "the target is on another file system", hint, system=system)
+    type_ = "permission_denied" if error.errno in DENIED else "io_error"
+    return Trouble(type_, f"{what}: {words}" if what else words, system=system)
+
+
+def refused(number: int) -> Trouble:
+    """Return the trouble that the system would have with this error."""
+    return trouble(OSError(number, os.strerror(number)))
+
+
+def not_a_directory(path: str) -> Trouble:
+    """Return the trouble of a file that stands where a directory is needed."""
+    return Trouble("permission_denied", f"{path} is not a directory", system=refused(errno.ENOTDIR).system)
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused, in its own words, as part of a sentence."""
+    words = error.strerror or str(error)
+    return words[:1].lower() + words[1:]
 
 
 def read_all(fd: int) -> bytes:
     """Return the content of an open regular file."""
     status = os.fstat(fd)
     if stat.S_ISDIR(status.st_mode):
-        raise Trouble("permission_denied", "is a directory")
+        raise refused(errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):
         raise Trouble("permission_denied", "not a regular file")
     first = os.read(fd, status.st_size + 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import time
 
 from clada.problems import Trouble
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.files.entries import Entry, checked_utf8
+from clada.world.files.entries import Entry, checked_utf8, not_a_directory, refused
+from clada.world.files.paths import written
 from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
@@ -60,7 +62,7 @@ class Overlay:
         """Return the names in a directory, sorted."""
         entry = self.entry(parts)
         if entry is None or entry.kind != "directory":
-            raise Trouble("file_not_found" if entry is None else "permission_denied", "not a directory")
+            raise refused(errno.ENOENT if entry is None else errno.ENOTDIR)
         on_disk = set() if parts in self._nodes or self._hidden(parts) else set(self.under.names(parts))
         names = on_disk | self._below.get(parts, set())
         return sorted(name for name in names if self._nodes.get((*parts, name), True))
@@ -70,7 +72,7 @@ class Overlay:
         node = self._nodes.get(parts)
         if node is None:
             if parts in self._nodes or self._hidden(parts):
-                raise Trouble("file_not_found", "no such file or directory")
+                raise refused(errno.ENOENT)
             return self.under.load(parts)
         if node.entry.kind != "file":
             raise _not_a_file(node.entry)
@@ -111,12 +113,12 @@ class Overlay:
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
         if self.entry(parts):
-            raise Trouble("permission_denied", "file exists")
+            raise refused(errno.EEXIST)
         above = self.entry(parts[:-1])
         if not above:
-            raise Trouble("file_not_found", "no such file or directory")
+            raise refused(errno.ENOENT)
         if above.kind != "directory":
-            raise Trouble("permission_denied", "not a directory")
+            raise refused(errno.ENOTDIR)
         self._set(parts, _Node(Entry("directory", mode & NEW_DIRECTORY)))
 
     def make_parents(self, parts: Parts) -> None:
@@ -128,13 +130,13 @@ class Overlay:
             elif there.kind == "link":
                 raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
-                raise Trouble("permission_denied", f"{'/'.join(parts[:size])} is not a directory")
+                raise not_a_directory(written(parts[:size]))
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         there = self.entry(target)
         if there and there.kind == "directory" and self.names(target):
-            raise Trouble("permission_denied", "directory not empty")
+            raise refused(errno.ENOTEMPTY)
         self.make_parents(target)
         moved = [((), self._node(source)), *self._nodes_below(source)]
         self._remove(source)
@@ -146,15 +148,15 @@ class Overlay:
         """Remove a file or a link."""
         entry = self.entry(parts)
         if entry is None:
-            raise Trouble("file_not_found", "no such file or directory")
+            raise refused(errno.ENOENT)
         if entry.kind == "directory":
-            raise Trouble("permission_denied", "is a directory")
+            raise refused(errno.EISDIR)
         self._remove(parts)
 
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
         if self.names(parts):
-            raise Trouble("permission_denied", "directory not empty")
+            raise refused(errno.ENOTEMPTY)
         self._remove(parts)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
@@ -171,7 +173,7 @@ class Overlay:
         for parts in self._nodes:
             places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
         contents = ((parts, _content(self.under, parts), _content(self, parts)) for parts in sorted(places))
-        return [("/".join(parts), old, new) for parts, old, new in contents if old != new]
+        return [(written(parts), old, new) for parts, old, new in contents if old != new]
 
     def _hidden(self, parts: Parts) -> bool:
         """Whether the disk does not count here, for something above was made or removed by the overlay."""
@@ -195,7 +197,7 @@ class Overlay:
             return node
         entry = self.entry(parts)
         if entry is None:
-            raise Trouble("file_not_found", "no such file or directory")
+            raise refused(errno.ENOENT)
         return _Node(entry, origin=parts)
 
     def _nodes_below(self, top: Parts) -> list[tuple[Parts, _Node]]:
@@ -247,12 +249,12 @@ def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
 
 
 def _link_on_the_way(parts: Parts) -> Trouble:
-    return Trouble("symlink_not_allowed", f"{'/'.join(parts)} is a symbolic link")
+    return Trouble("symlink_not_allowed", f"{written(parts)} is a symbolic link")
 
 
 def _not_a_file(entry: Entry) -> Trouble:
     if entry.kind == "link":
         return Trouble("symlink_not_allowed", "is a symbolic link")
-    return Trouble(
-        "permission_denied", "is a directory" if entry.kind == "directory" else "not a regular file"
-    )
+    if entry.kind == "directory":
+        return refused(errno.EISDIR)
+    return Trouble("permission_denied", "not a regular file")

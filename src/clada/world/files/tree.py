@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+
 from clada.problems import Trouble
+from clada.world.files.entries import refused
 from clada.world.files.paths import OUTSIDE, is_protected
 
 TYPE_CHECKING = False
@@ -22,7 +25,7 @@ def existing(files: Files, parts: Parts) -> Entry:
     """Return what stands at this place; it must."""
     entry = files.entry(parts)
     if entry is None:
-        raise Trouble("file_not_found", "no such file or directory")
+        raise refused(errno.ENOENT)
     return entry
 
 
@@ -42,15 +45,14 @@ def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
             waiting.extend(((*parts, name), None) for name in files.names(parts))
 
 
-def refuse_protected(files: Files, parts: Parts, entry: Entry) -> None:
-    """Refuse to take away a directory with git's or clada's own files in it."""
-    if entry.kind != "directory":
-        return
-    for below, _ in walk(files, parts):
-        if is_protected(below[-1]):
-            raise Trouble(
-                "permission_denied", f"contains {'/'.join(below[len(parts) :])}, which is protected"
-            )
+def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
+    """Return all that is below a directory, as walk does; git's or clada's own files may not be there."""
+    found = list(walk(files, top))
+    for parts, _ in found:
+        if is_protected(parts[-1]):
+            message = f"contains {'/'.join(parts[len(top) :])}, which is protected"
+            raise Trouble("permission_denied", message)
+    return found
 
 
 def refuse_workspace(files: Files, parts: Parts) -> None:
@@ -66,16 +68,12 @@ def remove(files: Files, parts: Parts) -> None:
     """Remove whatever stands at this place, with all below it; links are removed, never followed."""
     entry = existing(files, parts)
     refuse_workspace(files, parts)
-    refuse_protected(files, parts, entry)
-    if entry.kind != "directory":
-        files.unlink(parts)
-        return
-    for below, kind in walk(files, parts):
-        if kind.kind == "directory":
-            files.remove_directory(below)
+    below = unprotected(files, parts) if entry.kind == "directory" else []
+    for place, each in [*below, (parts, entry)]:
+        if each.kind == "directory":
+            files.remove_directory(place)
         else:
-            files.unlink(below)
-    files.remove_directory(parts)
+            files.unlink(place)
 
 
 def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
@@ -92,7 +90,8 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
     if target[: len(source)] == source:
         raise Trouble("permission_denied", "cannot be moved onto or into itself")
     _refuse_target(entry, there)
-    refuse_protected(files, source, entry)
+    if entry.kind == "directory":
+        unprotected(files, source)
     files.rename(source, target)
     if there and files.entry(source) == entry:
         files.unlink(source)  # of two hard links to one file, the system renames neither

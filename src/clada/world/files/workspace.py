@@ -16,7 +16,7 @@ import os
 from clada.problems import Trouble
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
+from clada.world.files.entries import Entry, checked_utf8, entry_of, not_a_directory, read_all, trouble
 from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside, protect
 
 TYPE_CHECKING = False
@@ -246,7 +246,8 @@ class Workspace:
             raise trouble(error) from None
         finally:
             os.close(fd)
-        self.touched.add(parts)
+        if parts:  # the workspace itself is in no commit
+            self.touched.add(parts)
 
     def _open(self, parts: Parts, flags: int) -> int:
         self._refuse_root(parts)
@@ -375,5 +376,6 @@ def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bo
     if kind == "directory":
         return trouble(error, path)
     if create:
-        return Trouble("permission_denied", f"{path} is not a directory")
-    return Trouble("file_not_found", f"no such file: {path} is not a directory")
+        return not_a_directory(path)
+    message = f"no such file: {path} is not a directory"
+    return Trouble("file_not_found", message, system=not_a_directory(path).system)

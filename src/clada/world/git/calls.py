@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.problems import Trouble
+from clada.text.shown import shown
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -98,6 +99,11 @@ GUARDS = {
     "stash show": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
 }
 
+# Where the host ignores SIGCHLD, or waits for all children, nobody can tell whether a call succeeded.
+LOST = "git's exit code is lost: the host process takes it itself"
+KEEP = "let the host keep SIGCHLD, or use git=False (--no-git)"
+
+PAUSE = 0.05  # seconds
 PATIENCE = 3000  # milliseconds after which a git call counts as long
 SIGPIPE, SIGTERM, SIGXFSZ = 13, 15, 25  # importing signal costs more than a git call
 
@@ -151,7 +157,7 @@ def failed(subcommand: str, answer: Answer) -> Trouble:
     return Trouble(
         "git_operation_failed",
         f"git {subcommand} failed: {answer.complaint}",
-        "Repair this in the repository, or use --no-git",
+        "repair this in the repository, or use --no-git",
     )
 
 
@@ -238,9 +244,16 @@ def run(
             os.close(channel)
 
 
-def shown(text: str) -> str:
-    """Return text with everything escaped that a terminal would act on or a reader could not see."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+def opener(path: str, flags: int) -> int:
+    """Open a file in the git directory for `open`: through no link, and not waiting where it is a pipe."""
+    return _without_waiting(path, flags | os.O_NOFOLLOW)
+
+
+def pause() -> None:
+    """Give another git process a moment to let go of the index."""
+    import time
+
+    time.sleep(PAUSE)
 
 
 def _git(repository: Repository, settings: Sequence[tuple[str, str]]) -> Git:
@@ -260,12 +273,15 @@ def _git(repository: Repository, settings: Sequence[tuple[str, str]]) -> Git:
 
 def _telling(path: str) -> bool:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(path, "rb", opener=_without_waiting) as file:
+            text = file.read().lower().replace(b"bare = false", b"")
     except FileNotFoundError:
         return False
-    with open(handle, "rb") as file:
-        text = file.read().lower().replace(b"bare = false", b"")
     return any(word in text for word in TELLING)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _blanked(entries: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
@@ -323,12 +339,19 @@ def _wait(pid: int, stuck: Callable[[], None] | None) -> int:
         if stuck is not None and not _ends_soon(pid):
             stuck()
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:  # the host of this library has its children reaped for it
-        return 0
+    except ChildProcessError:
+        raise Trouble("git_operation_failed", LOST, KEEP) from None
     except BaseException:
+        _end(pid)
+        raise
+
+
+def _end(pid: int) -> None:
+    try:
         os.kill(pid, SIGTERM)
         os.waitpid(pid, 0)
-        raise
+    except (ChildProcessError, ProcessLookupError):
+        return  # the host was faster
 
 
 def _ends_soon(pid: int) -> bool:

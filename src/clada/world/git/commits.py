@@ -36,7 +36,7 @@ def read_author(text: str) -> Author:
     author = Author(name.strip(), mail.rstrip().removesuffix(">").strip() if bracket else "clada@localhost")
     closed = not bracket or text.rstrip().endswith(">")
     if not author.name or not closed or any(char in "<>\n\0" for char in author.name + author.mail):
-        raise Trouble("git_operation_failed", f"Not an author: {text!r}", "Write Name or Name <mail>")
+        raise Trouble("git_operation_failed", f"not an author: {text!r}", "write Name or Name <mail>")
     return author
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
+from clada.grammar import read_number
 from clada.values import Value
+from clada.world.git.calls import opener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def runs(repository: Repository) -> list[Run]:
 
 def start(repository: Repository, run: Run) -> Run:
     """Record that a run starts, and return it with its number."""
-    numbers = [int(fields[1]) for fields in _lines(repository, MAX_TAIL) if fields[1].isdecimal()]
+    numbers = (read_number(fields[1]) or 0 for fields in _lines(repository, MAX_TAIL))
     numbered = run.but(number=max(numbers, default=0) + 1)
     fields = (str(numbered.number), run.when, run.what[:MAX_WHAT], run.prefix, run.before, run.pre)
     _append(repository, ("start", *fields))
@@ -74,19 +76,20 @@ def _first(names: tuple[str, ...]) -> list[str]:
 
 def _take(fields: list[str], found: dict[int, Run]) -> None:
     """Add what a line says; one that was cut off, or that is not ours, says nothing."""
+    number = read_number(fields[1])
+    if number is None:
+        return
     match fields:
-        case ["start", number, when, what, prefix, before, pre] if number.isdecimal():
-            found[int(number)] = Run(int(number), when, what, prefix, before, pre)
-        case ["end", number, ended, after, post, kind, *unrecorded] if number.isdecimal():
-            run = found.get(int(number))
-            if run is not None:
-                found[run.number] = run.but(
-                    ended=ended,
-                    after=after,
-                    post=post,
-                    commands=kind == "commands",
-                    unrecorded=tuple(unrecorded),
-                )
+        case ["start", _, when, what, prefix, before, pre]:
+            found[number] = Run(number, when, what, prefix, before, pre)
+        case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
+            found[number] = found[number].but(
+                ended=ended,
+                after=after,
+                post=post,
+                commands=kind == "commands",
+                unrecorded=tuple(unrecorded),
+            )
 
 
 def _path(repository: Repository) -> str:
@@ -95,8 +98,7 @@ def _path(repository: Repository) -> str:
 
 def _lines(repository: Repository, limit: int) -> list[list[str]]:
     try:
-        handle = os.open(_path(repository), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        with open(handle, "rb") as file:
+        with open(_path(repository), "rb", opener=opener) as file:
             cut = file.seek(0, os.SEEK_END) > limit
             file.seek(-limit if cut else 0, os.SEEK_END if cut else os.SEEK_SET)
             lines = os.fsdecode(file.read(limit)).split("\n")[cut:]

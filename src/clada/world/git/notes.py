@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.world.git.calls import shown
+from clada.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,4 +54,4 @@ def _note(what: str, paths: list[str]) -> list[str]:
         return []
     names = ", ".join(shown(path) for path in paths[:MAX_NAMED])
     more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
-    return [f"The commit before the run takes in untracked files that {what}: {names}{more}"]
+    return [f"the commit before the run takes in untracked files that {what}: {names}{more}"]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Error, Trouble, system_words
+from clada.problems import Error, Trouble
+from clada.text.shown import shown
 from clada.world.git import commits, history, staging
-from clada.world.git.calls import hardened_git, shown
+from clada.world.git.calls import hardened_git
 from clada.world.git.notes import noted
-from clada.world.git.repository import check
-from clada.world.locks import RepositoryLock
+from clada.world.git.repository import Reaching, check, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
     from clada.world.git.calls import Git
     from clada.world.git.repository import Repository
+    from clada.world.locks import RepositoryLock
 
-NOT_COMMITTED = "The changes are in the tree, not committed: repair this, then git add and git commit them"
+NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then git add and git commit them"
 
 
 class Recording:
@@ -34,8 +35,7 @@ class Recording:
         repository: Repository,
         author: str,
         describe: str,
-        lock_timeout: float,
-        waiting: Callable[[], None] | None,
+        lock: RepositoryLock,
     ) -> None:
         self.touched: Iterable[str | bytes] | None = None
         self.ended = "ok"
@@ -44,8 +44,7 @@ class Recording:
         self.notes: tuple[str, ...] = ()
         self._repository = repository
         self._author = commits.read_author(author)
-        self._describe = describe
-        self._lock = RepositoryLock(os.path.join(repository.common_dir, "clada"), lock_timeout, waiting)
+        self._lock = lock
         self._run = history.Run(0, "", describe, repository.prefix, "")
 
     @property
@@ -57,10 +56,8 @@ class Recording:
         self._lock.__enter__()
         try:
             check(self._repository)
-            self._before()
-        except OSError as error:
-            self._lock.__exit__()
-            raise Trouble("git_operation_failed", _why(error), "Repair this, or use --no-git") from None
+            with Reaching():
+                self._before()
         except BaseException:
             self._lock.__exit__()
             raise
@@ -89,7 +86,7 @@ class Recording:
             self._note(noted(self._repository.root, found.untracked))
             if found.overlaid:
                 commits.keep_staged(git, self._author)
-                self._note([f"What was staged and then changed again is kept at {commits.KEPT_STAGED}"])
+                self._note([f"what was staged and then changed again is kept at {commits.KEPT_STAGED}"])
             before, pre = self._commit(git, (*found.changed, *found.untracked), "pre")
         self._note_nested(found)
         self.commits = (pre or None, None)
@@ -109,8 +106,8 @@ class Recording:
             self._fail(error)
 
     def _fail(self, error: Trouble | OSError) -> None:
-        message = _why(error) if isinstance(error, OSError) else error.error.message
-        self.error = self.error or Error("git_operation_failed", message, NOT_COMMITTED)
+        trouble = refused(error) if isinstance(error, OSError) else error
+        self.error = self.error or Error("git_operation_failed", trouble.error.message, NOT_COMMITTED)
 
     def _recorded(self, run: history.Run) -> history.Run:
         """Make the commit after the run, and return the run as it goes into the history."""
@@ -156,7 +153,3 @@ class Recording:
 
     def _note_nested(self, found: staging.Scan) -> None:
         self._note([f"{shown(path)} is a repository of its own: not recorded" for path in found.nested])
-
-
-def _why(error: OSError) -> str:
-    return f"Cannot work in the repository: {shown(system_words(error))}"

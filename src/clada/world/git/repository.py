@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from clada.problems import Trouble
+from clada.grammar import read_number
+from clada.problems import Trouble, system_words
+from clada.text.shown import shown
 from clada.values import Value
 from clada.world.git import calls as git
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clada.world.git.recording import Recording
+    from clada.world.locks import RepositoryLock
 
 NO_GIT = "use --no-git to work without commits"
 MAX_POINTER = 4096  # bytes of a .git file, or of what leads from one git directory to another
@@ -52,18 +55,54 @@ class Repository(Value):
         *,
         lock_timeout: float = 10.0,
         waiting: Callable[[], None] | None = None,
+        stop: int | None = None,
     ) -> Recording:
         """Return the context in which a run is recorded: a commit before it, and one after it."""
         from clada.world.git.recording import Recording
 
-        return Recording(self, author, describe, lock_timeout, waiting)
+        return Recording(self, author, describe, self.lock(lock_timeout, waiting, stop))
+
+    def lock(
+        self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
+    ) -> RepositoryLock:
+        """Return the lock that runs in this repository hold, in all of its work trees."""
+        from clada.world.locks import RepositoryLock
+
+        return RepositoryLock(os.path.join(self.common_dir, "clada"), timeout, waiting, stop)
+
+
+class Reaching:
+    """Where the system refuses something in the repository, that is trouble, with a remedy."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise refused(error) from None
+
+
+def refused(error: OSError) -> Trouble:
+    """Return the trouble of what the system refused in the repository."""
+    return _trouble(f"cannot work in the repository: {shown(system_words(error))}", "repair this")
 
 
 def find(workspace: str) -> Repository:
     """Return the repository that the workspace is in, whatever state it is in."""
+    with Reaching():
+        return _find(workspace)
+
+
+def check(repository: Repository) -> None:
+    """Raise if a commit cannot be made now, or would get into the way of something under way."""
+    with Reaching():
+        _check(repository)
+
+
+def _find(workspace: str) -> Repository:
     folder = os.path.realpath(workspace)
     if not os.path.isdir(folder):
-        raise Trouble("file_not_found", f"There is no folder {git.shown(folder)}")
+        raise Trouble("file_not_found", f"there is no folder {shown(folder)}")
     root = _root(folder)
     if root is None:
         raise _trouble(*_outside(folder))
@@ -79,21 +118,20 @@ def find(workspace: str) -> Repository:
     return found
 
 
-def check(repository: Repository) -> None:
-    """Raise if a commit cannot be made now, or would get into the way of something under way."""
+def _check(repository: Repository) -> None:
     if _identity(repository.git_dir) != repository.identity:
-        raise _trouble("The git directory was replaced by another one", "look into it before going on")
+        raise _trouble("the git directory was replaced by another one", "look into it before going on")
     for name, what, remedy in UNDER_WAY:
         if os.path.lexists(os.path.join(repository.git_dir, name)):
-            raise _trouble(f"{what[0].upper()}{what[1:]} is in progress", f"end it first ({remedy})")
+            raise _trouble(f"{what} is in progress", f"end it first ({remedy})")
     _check_lock(os.path.join(repository.git_dir, "index.lock"))
     for place in (repository.git_dir, repository.common_dir, os.path.join(repository.common_dir, "objects")):
         if not os.access(place, os.W_OK | os.X_OK):
-            raise _trouble(f"No permission to write in {git.shown(place)}", "give yourself that permission")
+            raise _trouble(f"no permission to write in {shown(place)}", "give yourself that permission")
 
 
 def _trouble(message: str, remedy: str) -> Trouble:
-    return Trouble("git_operation_failed", message, f"{remedy[0].upper()}{remedy[1:]}, or {NO_GIT}")
+    return Trouble("git_operation_failed", message, f"{remedy}, or {NO_GIT}")
 
 
 def _root(folder: str) -> str | None:
@@ -106,7 +144,7 @@ def _root(folder: str) -> str | None:
         except (FileNotFoundError, PermissionError):
             mode = 0
         if S_ISLNK(mode):
-            raise _trouble(f"{git.shown(entry)} is a symbolic link", "work where the repository really is")
+            raise _trouble(f"{shown(entry)} is a symbolic link", "work where the repository really is")
         if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):
             return folder
         above = os.path.dirname(folder)
@@ -117,8 +155,8 @@ def _root(folder: str) -> str | None:
 
 def _outside(folder: str) -> tuple[str, str]:
     if _looks_like_git_dir(folder):
-        return "This is a bare repository, without a work tree", "work in a clone of it"
-    return f"Not a git repository: {git.shown(folder)}", "run git init"
+        return "this is a bare repository, without a work tree", "work in a clone of it"
+    return f"not a git repository: {shown(folder)}", "run git init"
 
 
 def _looks_like_git_dir(path: str) -> bool:
@@ -131,13 +169,11 @@ def _git_dir(root: str) -> str:
     if os.path.isdir(entry):
         return entry
     pointer = _pointer(entry)
-    if not pointer.startswith("gitdir: ") or "\0" in pointer:
-        raise _trouble(f"{git.shown(entry)} is not a file that git could have made", "repair it")
+    if not pointer.startswith("gitdir: "):
+        raise _odd(entry)
     git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
     if git.inside(git_dir, root):
-        raise _trouble(
-            f"{git.shown(entry)} leads to {git.shown(git_dir)}, inside the work tree", "remove that file"
-        )
+        raise _trouble(f"{shown(entry)} leads to {shown(git_dir)}, inside the work tree", "remove that file")
     return git_dir
 
 
@@ -150,19 +186,22 @@ def _common_dir(git_dir: str) -> str:
 
 def _pointer(path: str) -> str:
     """Return the path that a small file of git's holds."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise _trouble(f"Cannot read {git.shown(path)}: {error.strerror}", "repair it") from None
-    with open(handle, "rb") as file:
-        return os.fsdecode(file.read(MAX_POINTER).rstrip(b"\r\n"))
+    with open(path, "rb", opener=git.opener) as file:
+        pointer = os.fsdecode(file.read(MAX_POINTER).rstrip(b"\r\n"))
+    if "\0" in pointer:
+        raise _odd(path)
+    return pointer
+
+
+def _odd(path: str) -> Trouble:
+    return _trouble(f"{shown(path)} is not a file that git could have made", "repair it")
 
 
 def _check_shape(place: str) -> None:
     if not os.path.isdir(os.path.join(place, "")):
-        raise _trouble(f"The git directory {git.shown(place)} is missing", "repair the .git file")
+        raise _trouble(f"the git directory {shown(place)} is missing", "repair the .git file")
     if os.path.islink(os.path.join(place, "clada")):
-        raise _trouble(f"{git.shown(place)}/clada is a symbolic link", "remove it")
+        raise _trouble(f"{shown(place)}/clada is a symbolic link", "remove it")
 
 
 def _program(workspace: str) -> str:
@@ -174,10 +213,7 @@ def _program(workspace: str) -> str:
 
 
 def _identity(path: str) -> tuple[int, int]:
-    try:
-        status = os.lstat(path)
-    except OSError as error:
-        raise _trouble(f"Cannot reach {git.shown(path)}: {error.strerror}", "repair it") from None
+    status = os.lstat(path)
     return status.st_dev, status.st_ino
 
 
@@ -190,15 +226,15 @@ def _check_owner(repository: Repository) -> None:
     variables = git.environment(os.environ, repository.workspace)
     answer = git.run([*asking, "-C", repository.root, "rev-parse", "--git-dir"], variables)
     if answer.code != 0:
-        remedy = f"if you trust it, run git config --global --add safe.directory {git.shown(repository.root)}"
-        raise _trouble(f"The repository belongs to another user: {git.shown(repository.git_dir)}", remedy)
+        remedy = f"if you trust it, run git config --global --add safe.directory {shown(repository.root)}"
+        raise _trouble(f"the repository belongs to another user: {shown(repository.git_dir)}", remedy)
 
 
 def _own_users() -> set[int]:
     """Return the ids of the user: under sudo also the one who called it, as git has it."""
     user = os.geteuid()
-    caller = os.environ.get("SUDO_UID", "") if user == 0 else ""
-    return {user, int(caller)} if caller.isdecimal() else {user}
+    caller = read_number(os.environ.get("SUDO_UID", "")) if user == 0 else None
+    return {user} if caller is None else {user, caller}
 
 
 def _check_configuration(repository: Repository) -> None:
@@ -206,13 +242,13 @@ def _check_configuration(repository: Repository) -> None:
     values = {key: value for _, key, value in git.configuration(repository)}
     linked = repository.git_dir != repository.common_dir  # then git leaves core.bare and core.worktree aside
     if not linked and values.get("core.bare", "false").lower() not in {"false", "no", "off", "0", ""}:
-        raise _trouble("This is a bare repository, without a work tree", "work in a clone of it")
+        raise _trouble("this is a bare repository, without a work tree", "work in a clone of it")
     if repository.git_dir == os.path.join(repository.root, ".git"):
         return
     expected = _work_tree(repository) if linked else _configured_work_tree(repository)
     if os.path.realpath(expected) != repository.root:
         raise _trouble(
-            f"The git directory {git.shown(repository.git_dir)} belongs to {git.shown(expected)}",
+            f"the git directory {shown(repository.git_dir)} belongs to {shown(expected)}",
             "remove the .git file here",
         )
 
@@ -237,14 +273,8 @@ def _check_lock(path: str, tries: int = 10) -> None:
     for _ in range(tries):
         if not os.path.lexists(path):
             return
-        _pause(0.05)
+        git.pause()
     raise _trouble(
-        f"Another git process holds {git.shown(path)}",
+        f"another git process holds {shown(path)}",
         "wait for it (where none is running any more, remove that file)",
     )
-
-
-def _pause(seconds: float) -> None:
-    import time
-
-    time.sleep(seconds)

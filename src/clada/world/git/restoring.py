@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from stat import S_IMODE, S_ISLNK
 
+from clada.world.files.atomic import AS_OWNER, CHANCE, LEFTOVER
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,14 +94,16 @@ def _inner(above: int, name: str, *, make: bool) -> int:
     return os.open(name, FOLDER, dir_fd=above)
 
 
-def _resemble(path: str, present: os.stat_result) -> None:
+def _resemble(path: str | int, present: os.stat_result) -> None:
+    """Give a file the owner and the mode of another; where it cannot be given away, it is the user's own."""
     if S_ISLNK(present.st_mode):
         return
-    os.chmod(path, S_IMODE(present.st_mode))
+    mode = S_IMODE(present.st_mode)
     try:
         os.chown(path, present.st_uid, present.st_gid)
     except PermissionError:
-        return  # the user may not give it away: it is theirs
+        mode &= ~AS_OWNER
+    os.chmod(path, mode)
 
 
 def _clear(path: str) -> None:
@@ -123,7 +127,7 @@ def _move(source: str, name: str, parent: int) -> None:
 
 def _copy(source: str, name: str, parent: int) -> None:
     """Move a file to another file system: a copy beside its place, which then takes it."""
-    temporary = f".clada-{os.getpid()}-{os.urandom(8).hex()}"
+    temporary = f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"  # a later run clears it away
     status = os.lstat(source)
     try:
         if S_ISLNK(status.st_mode):
@@ -142,15 +146,7 @@ def _copy_content(source: str, temporary: str, parent: int) -> None:
         while chunk := old.read(1 << 20):
             new.write(chunk)
         new.flush()
-        _resemble_handle(new.fileno(), os.fstat(old.fileno()))
-
-
-def _resemble_handle(handle: int, status: os.stat_result) -> None:
-    os.fchmod(handle, S_IMODE(status.st_mode))
-    try:
-        os.fchown(handle, status.st_uid, status.st_gid)
-    except PermissionError:
-        return
+        _resemble(new.fileno(), os.fstat(old.fileno()))
 
 
 def _forget(name: str, parent: int) -> None:

@@ -6,8 +6,10 @@ import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.problems import Trouble
+from clada.text.shown import shown
 from clada.values import Value
-from clada.world.git.calls import failed, shown
+from clada.world.files.paths import is_protected
+from clada.world.git.calls import failed, pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +21,9 @@ STATUS = tuple(
     "status --porcelain=v2 --branch -z --untracked-files=all --no-renames --ignore-submodules=all".split()
 )
 KINDS = tuple("changed untracked staged unmerged nested overlaid".split())
-PROTECTED = frozenset((".clada", ".git", "..", ".", ""))
+LEADING_OUT = ("..", ".", "")  # parts that no path of git's has
 FEW = 50  # paths that git matches against its index faster than it can list the whole of it
 PATIENCE = 40  # tries to get at an index that another git process holds, with a pause after each
-PAUSE = 0.05
 
 
 class Scan(Value):
@@ -88,14 +89,14 @@ def refuse_unmerged(git: Git, found: Scan, prefix: str) -> None:
         names = ", ".join(shown(path) for path in dict.fromkeys(unmerged))
         raise Trouble(
             "git_operation_failed",
-            f"There are unmerged files: {names}",
-            "Resolve them and git add them, or use --no-git to work without commits",
+            f"there are unmerged files: {names}",
+            "resolve them and git add them, or use --no-git to work without commits",
         )
 
 
 def protected(path: str) -> bool:
     """Tell whether neither undo nor a stash may touch the path: approvals, git's own, and what leads out."""
-    return not PROTECTED.isdisjoint(path.lower().split("/"))
+    return any(part in LEADING_OUT or is_protected(part) for part in path.split("/"))
 
 
 def stage(git: Git, paths: Collection[str]) -> None:
@@ -116,16 +117,10 @@ def _update(git: Git, paths: Iterable[str], *flags: str) -> None:
     for _ in range(PATIENCE):
         if answer.code == 0 or b"index.lock" not in answer.errors:
             break
-        _pause()
+        pause()
         answer = git.call(*call, given=given)
     if answer.code != 0:
         raise failed("update-index", answer)
-
-
-def _pause() -> None:
-    import time
-
-    time.sleep(PAUSE)
 
 
 def touched(git: Git, names: Iterable[str]) -> Touched | None:

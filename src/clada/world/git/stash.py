@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.problems import Trouble
+from clada.text.shown import shown
 from clada.world.git import staging
 
 TYPE_CHECKING = False
@@ -30,13 +31,13 @@ def refuse_approvals(git: Git, words: Sequence[str]) -> None:
     """Raise where a stash that is to be applied holds approvals."""
     names = [word for word in words if not word.startswith("-")]
     stash = names[0] if names else "stash@{0}"
-    if stash.isdecimal():
+    if stash.isascii() and stash.isdecimal():
         stash = f"stash@{{{stash}}}"
     held = _paths(git, "diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{stash}^1", stash)
     held += _paths(git, "ls-tree", "-r", "-z", "--name-only", f"{stash}^3")  # the untracked files, if any
     approvals = [path for path in held if staging.protected(path)]
     if approvals:
-        raise Trouble("permission_denied", f"The stash holds {approvals[0]}, which is protected")
+        raise Trouble("permission_denied", f"the stash holds {shown(approvals[0])}, which is protected")
 
 
 def _paths(git: Git, *call: str) -> list[str]:

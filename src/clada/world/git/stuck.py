@@ -6,7 +6,7 @@ import os
 from stat import S_ISFIFO
 
 from clada.problems import Trouble
-from clada.world.git.calls import shown
+from clada.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def refuse_pipes(root: str, git_dir: str) -> None:
         raise Trouble(
             "git_operation_failed",
             f"{shown(path)} is a pipe, and git waits for it without end",
-            "Remove it, or use --no-git to work without commits",
+            "remove it, or use --no-git to work without commits",
         )
 
 

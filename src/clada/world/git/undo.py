@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from clada.problems import Trouble, system_words
+from clada.text.shown import shown
 from clada.values import Value
 from clada.world.git import commits, history, restoring, staging
-from clada.world.git.calls import hardened_git, shown
-from clada.world.git.repository import check, find
-from clada.world.locks import RepositoryLock
+from clada.world.git.calls import hardened_git
+from clada.world.git.repository import Reaching, check, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class Undone(Value):
 
 def past_runs(workspace: str) -> list[history.Run]:
     """Return the recorded runs of the workspace, newest first."""
-    return history.runs(find(workspace))
+    repository = find(workspace)
+    with Reaching():
+        return history.runs(repository)
 
 
 def undo(
@@ -59,7 +61,7 @@ def undo(
     """Undo the last run in the workspace, or the one with this number."""
     repository = find(workspace)
     who = commits.read_author(author)
-    with RepositoryLock(os.path.join(repository.common_dir, "clada"), lock_timeout, waiting):
+    with repository.lock(lock_timeout, waiting), Reaching():
         check(repository)
         git = hardened_git(repository)
         run = _chosen(history.runs(repository), number)
@@ -68,19 +70,19 @@ def undo(
         try:
             return _undone(git, repository, run, differences, who).but(notes=_notes(run, left))
         except OSError as error:
-            message = f"Undoing stopped half way: {shown(system_words(error))}"
-            raise Trouble("io_error", message, "Every content is in a commit: git log shows them") from None
+            message = f"undoing stopped half way: {shown(system_words(error))}"
+            raise Trouble("io_error", message, "every content is in a commit: git log shows them") from None
 
 
 def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
     """Return the run to undo, which must have been recorded to its end."""
     run = next((run for run in runs if number in {None, run.number}), None)
     if run is None:
-        what = "No run is recorded" if number is None else f"There is no run {number}"
+        what = "no run is recorded" if number is None else f"there is no run {number}"
         raise _trouble(f"{what} for this workspace", "clada history lists the runs")
     if run.after == history.UNKNOWN:
         raise _trouble(
-            f"Run {run.number} ended before its changes were committed",
+            f"run {run.number} ended before its changes were committed",
             f"git diff {run.before[:12]} shows them, git restore --source={run.before[:12]} FILE undoes them",
         )
     return run
@@ -89,7 +91,7 @@ def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
 def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str]]:
     """Return what the run changed and undo puts back, and the files that it leaves as they are."""
     if run.before == run.after:
-        raise _trouble(f"Run {run.number} changed nothing", "Name an earlier one: clada history lists them")
+        raise _trouble(f"run {run.number} changed nothing", "name an earlier one: clada history lists them")
     before = run.before or commits.empty_tree(git)
     found = _diff(git, before, run.after, run.prefix)
     left = [
@@ -100,7 +102,7 @@ def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str
     taken = [each for each in found if each.path not in left]
     if not taken:
         raise _trouble(
-            f"Run {run.number} changed nothing that could be undone", "clada history lists the runs"
+            f"run {run.number} changed nothing that could be undone", "clada history lists the runs"
         )
     return taken, left
 
@@ -127,8 +129,8 @@ def _refuse_if_changed(git: Git, run: history.Run, differences: list[Difference]
     changed = sorted((since & paths) | in_the_way)
     if changed:
         raise _trouble(
-            f"Changed since run {run.number}: {_named(changed)}",
-            "Undo the later runs first, or put these files back as that run left them",
+            f"changed since run {run.number}: {_named(changed)}",
+            "undo the later runs first, or put these files back as that run left them",
         )
 
 
@@ -185,7 +187,7 @@ def _check_contents(git: Git, differences: list[Difference]) -> None:
     listed = git.ask("cat-file", "--batch-check", given=given).decode().splitlines()
     missing = [wanted[line.split()[0]] for line in listed if line.endswith(" missing")]
     if missing:
-        raise _trouble(f"The repository does not have the content of {_named(missing)}", "Fetch it first")
+        raise _trouble(f"the repository does not have the content of {_named(missing)}", "fetch it first")
 
 
 def _tree(git: Git, store: str, tree: str, differences: list[Difference]) -> str:
@@ -216,11 +218,11 @@ def _notes(run: history.Run, left: list[str]) -> tuple[str, ...]:
     """Return what the undo could not restore, in words."""
     notes = []
     if run.unrecorded:
-        notes.append(f"Not restored, because git does not record them: {_named(run.unrecorded)}")
+        notes.append(f"not restored, because git does not record them: {_named(run.unrecorded)}")
     if left:
-        notes.append(f"Not restored, because undo leaves approvals and submodules alone: {_named(left)}")
+        notes.append(f"not restored, because undo leaves approvals and submodules alone: {_named(left)}")
     if run.commands:
-        notes.append("Not undone: what the run's commands did to ignored files and outside the workspace")
+        notes.append("not undone: what the run's commands did to ignored files and outside the workspace")
     return tuple(notes)
 
 

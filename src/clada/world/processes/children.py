@@ -206,6 +206,10 @@ class Supervised:
         return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")
 
 
+class NotSetUp(Trouble):
+    """The sandbox could not be set up, and nothing was run."""
+
+
 class Boxed(Alone):
     """A command in bubblewrap: its processes are in a namespace whose first one takes all others with it."""
 
@@ -242,7 +246,7 @@ class Boxed(Alone):
             reason = next((line for line in tail if line.startswith("bwrap: ")), "it ended at once")
             if reason.startswith("bwrap: execvp "):
                 raise Trouble("exec_failed", f"{reason.removeprefix('bwrap: execvp ')}")
-            raise Trouble(
+            raise NotSetUp(
                 "command_not_allowed", f"the sandbox could not be set up, nothing was run: {reason}"
             )
         return code

@@ -18,6 +18,30 @@ _TURNS = 64  # how long a flood is discarded before the clock is looked at again
 _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by first byte, below this one
 
 
+class Held:
+    """Hands lines on; but a first one that may be bubblewrap's, only when it is known to be the command's."""
+
+    def __init__(self, emit: Callable[[str], None]) -> None:
+        self._emit = emit
+        self._kept: list[str] = []
+        self._begun = False
+
+    def __call__(self, line: str) -> None:
+        """Take one line."""
+        if not self._begun and line.startswith("bwrap: "):
+            self._kept.append(line)
+        else:
+            self.release()
+            self._emit(line)
+        self._begun = True
+
+    def release(self) -> None:
+        """Hand on what was kept."""
+        for line in self._kept:
+            self._emit(line)
+        self._kept = []
+
+
 class Output:
     """Reads a pipe without waiting, and hands on each line without its line break."""
 
@@ -25,7 +49,7 @@ class Output:
         self, source: int, limit: int, emit: Callable[[str], None], truncated: Callable[[], None]
     ) -> None:
         os.set_blocking(source, False)
-        self.truncated = False
+        self._truncated = False
         self.tail: list[str] = []
         self.source = source
         self._left = limit
@@ -38,7 +62,7 @@ class Output:
     def read(self) -> bool:
         """Take in what is there, as far as one turn goes; return whether more can come."""
         try:
-            return self._discard() if self.truncated else self._keep(os.read(self.source, _CHUNK))
+            return self._discard() if self._truncated else self._keep(os.read(self.source, _CHUNK))
         except BlockingIOError:
             return True
 
@@ -92,7 +116,7 @@ class Output:
         """Stop keeping: a character that the limit cut in two is dropped, the line's beginning is shown."""
         self._pending = self._pending[: _whole(self._pending)]
         self._end_line()
-        self.truncated = True
+        self._truncated = True
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._tell_truncated()
 

@@ -22,14 +22,18 @@ from clada.world.processes.family import GRACE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
     from clada.world.confinement.layers import Confined, Confinement
     from clada.world.processes.children import Child
     from clada.world.processes.output import Output
     from clada.world.processes.spawn import Order
 
+    Result = TypeVar("Result")
+
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
+_ATTEMPTS = 16  # at a sandbox: what it covers, a socket of another program, can vanish at that moment
 _TURN_MS = 20  # between looks at a child, where the system cannot wake us when it ends
 
 
@@ -39,7 +43,6 @@ class Ended(Value):
     exit_code: int
     timed_out: bool = False
     cancelled: bool = False
-    truncated: bool = False
     lacked: str | None = None  # what confinement seems to have kept a failed program from
 
 
@@ -71,26 +74,45 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     confinement: Confinement | None = None,
 ) -> Ended:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    from clada.world.processes.output import Output
+    from clada.world.processes.output import Held, Output
     from clada.world.processes.spawn import Order
 
     deadline = None if timeout is None else time.monotonic() + timeout
     program = find_program(argv[0], _path(environment) if supervised else SYSTEM_PATH)
     frame = _confined(confinement, environment) if confinement else Unconfined(environment)
-    try:
+    seconds = None if supervised else timeout
+
+    def attempt() -> tuple[Ended, list[str]]:
         source, sink = os.pipe()
-        output = Output(source, max_output, emit, truncated)
-        seconds = None if supervised else timeout
         order = Order(program, argv, frame.environment, directory, sink, seconds=seconds)
+        held = Held(emit)
+        output = Output(source, max_output, held, truncated)
         try:
             child = _launch(order, frame, supervised)
             cut = _follow_to_the_end(child, output, deadline, stop)
         finally:
             output.close()
+        code = child.exit_code(output.tail)
+        held.release()
+        return Ended(code, cut == "timed out", cut == "cancelled"), output.tail
+
+    try:
+        ended, tail = _persistently(attempt)
     finally:
         changed = frame.end()
-    ended = Ended(child.exit_code(output.tail), cut == "timed out", cut == "cancelled", output.truncated)
-    return _judged(ended, confinement, changed, output.tail) if confinement else ended
+    return _judged(ended, confinement, changed, tail) if confinement else ended
+
+
+def _persistently(attempt: Callable[[], Result], times: int = _ATTEMPTS) -> Result:
+    """Do this again where the sandbox could not be set up and so nothing was run."""
+    from clada.world.processes.children import NotSetUp
+
+    try:
+        return attempt()
+    except NotSetUp:
+        if times <= 1:
+            raise
+    return _persistently(attempt, times - 1)
 
 
 class Unconfined:

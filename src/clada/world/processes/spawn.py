@@ -36,7 +36,8 @@ class Order(Value):
 
     `handles` become its handles 3, 4, … Rules are imposed in a thread that lives only until the program
     has started: what a thread imposes on itself, its child inherits. `seconds` of processor time end the
-    program even when clada is no longer there to do it.
+    program even when clada is no longer there to do it; for the same case the supervisor, if there is one,
+    removes the `temporary` folder when all is over.
     """
 
     program: str
@@ -47,6 +48,7 @@ class Order(Value):
     handles: Sequence[int] = ()
     rules: Rules | None = None
     seconds: float | None = None
+    temporary: str = ""
 
 
 def spawn(order: Order) -> int:

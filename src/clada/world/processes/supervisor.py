@@ -22,6 +22,7 @@ from clada.world.processes.spawn import LIBC, Order, Prepared, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up here once, rather than after every fork
@@ -33,10 +34,11 @@ _TURN_MS = 100  # how often orphans are buried, and clada's life is checked by a
 _SHORT_TURN_MS = 10  # the same where the system cannot say when the command ends
 
 
-_ROOT = os.path.abspath(__file__).removesuffix("/clada/world/processes/supervisor.py")
-_FRESH = (
-    f"import sys; sys.path.insert(0, {_ROOT!r}); from clada.world.processes.supervisor import main; main()"
-)
+_ROOT = os.path.abspath(__file__).rsplit("/", 4)[
+    0
+]  # the folder that clada is in, …/clada/world/processes/here
+# It comes last on the path: what else is installed there must not stand in for a standard module.
+_FRESH = f"import sys; sys.path.append({_ROOT!r}); from clada.world.processes.supervisor import main; main()"
 
 
 def start_supervisor(order: Order) -> tuple[int, int, int]:
@@ -64,7 +66,7 @@ def _forked(order: Order, control: int, status: int) -> int:
     try:
         pid = os.fork()
         if not pid:
-            supervise(order, prepared, control, status)
+            supervise(order, prepared.start, control, status)
         return pid
     finally:
         prepared.close()
@@ -74,41 +76,59 @@ def _fresh(order: Order, control: int, status: int) -> int:
     """Start the supervisor as an interpreter of its own: a fork could inherit a lock that is held forever."""
     letter, letter_writer = os.pipe()
     try:
-        words = [sys.executable, "-I", "-S", "-c", _FRESH]
-        handles = (order.directory, order.output, control, status, letter)
-        pid = spawn(Order(sys.executable, words, os.environ, order.directory, status, handles))
-        with open(letter_writer, "wb", closefd=False) as writer:
-            marshal.dump(_plain(order), writer)
+        pid = _interpreter(order, (order.directory, order.output, control, status, letter))
+        os.close(letter)  # so that the letter to one that died at once does not wait for a reader
+        letter = -1
+        _post(_plain(order), letter_writer)
     finally:
-        os.close(letter)
+        _close(letter)
         os.close(letter_writer)
     return pid
 
 
+def _interpreter(order: Order, handles: tuple[int, ...]) -> int:
+    words = [sys.executable or "", "-I", "-S", "-c", _FRESH]
+    status = handles[3]
+    try:
+        return spawn(Order(words[0], words, os.environ, order.directory, status, handles))
+    except OSError as error:
+        raise Trouble("exec_failed", f"no Python to supervise the command: {error.strerror}") from error
+
+
+def _post(letter: tuple[Any, ...], writer: int) -> None:
+    try:
+        with open(writer, "wb", closefd=False) as file:
+            marshal.dump(letter, file)
+    except BrokenPipeError:  # it is dead: whoever waits for its word will see that
+        return
+
+
 def _plain(order: Order) -> tuple[Any, ...]:
     rules = tuple(order.rules.by_name().values()) if order.rules else None
-    return (order.program, list(order.argv), dict(order.environment), rules)
+    return (order.program, list(order.argv), dict(order.environment), rules, order.temporary)
 
 
 def main() -> NoReturn:
     """Be the supervisor that `_fresh` started: its handles have fixed numbers, its order is in the letter."""
     directory, output, control, status, letter = range(3, 8)
     with open(letter, "rb") as reader:
-        program, argv, environment, rules = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
+        program, argv, environment, rules, temporary = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
     if rules:
         from clada.world.confinement.landlock import Rules
 
         rules = Rules(*rules)
-    order = Order(program, argv, environment, directory, output, rules=rules)
-    supervise(order, Prepared(order), control, status)
+    order = Order(program, argv, environment, directory, output, rules=rules, temporary=temporary)
+    supervise(order, lambda: spawn(order), control, status)
 
 
-def supervise(order: Order, prepared: Prepared, control: int, status: int) -> NoReturn:
-    """Be the supervisor of one command until nothing of it is left, then end this process."""
+def supervise(order: Order, start: Callable[[], int], control: int, status: int) -> NoReturn:
+    """Be the supervisor of the command that `start` starts until nothing of it is left, then end."""
     code = 1
     try:
         _stand_apart(keep={order.directory, order.output, control, status})
-        _carry_out(order, prepared, control, status)
+        _carry_out(order, start, control, status)
+        os.close(status)
+        _clear(order.temporary)
         code = 0
     finally:
         os._exit(code)
@@ -137,14 +157,14 @@ def _close_all_but(keep: set[int]) -> None:
 def _close(handle: int) -> None:
     try:
         os.close(handle)
-    except OSError:  # the one that the listing itself used
+    except OSError:  # closed already, as the one that a listing itself used
         return
 
 
-def _carry_out(order: Order, prepared: Prepared, control: int, status: int) -> None:
+def _carry_out(order: Order, start: Callable[[], int], control: int, status: int) -> None:
     host = os.getppid()
     try:
-        pid = prepared.start()
+        pid = start()
     except OSError as error:
         _say(status, f"failed {error.errno}")
         return
@@ -156,6 +176,14 @@ def _carry_out(order: Order, prepared: Prepared, control: int, status: int) -> N
     _wait_until_over(pid, control, host, burial)
     end_children(burial.reap)
     _say(status, f"exited {128 + KILL if burial.code is None else burial.code}")
+
+
+def _clear(folder: str) -> None:
+    """Remove the command's temporary folder: clada would do it too, but may be dead."""
+    if folder:
+        from clada.world.confinement.removal import remove
+
+        remove(folder)
 
 
 def _say(status: int, text: str) -> None:
