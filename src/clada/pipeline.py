@@ -74,7 +74,7 @@ def _execute(
         signal = stop.signal if stop else None
         changes = tuple(files.changes())
         report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes)
-        record.touched = None if world.ran else [written(parts) for parts in files.touched]
+        record.touched, record.commands = [written(parts) for parts in files.touched], world.ran
         record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
     for note in record.notes:
         emit(Note(note))
@@ -147,6 +147,7 @@ class _Unrecorded(_Nothing):
     """Where there is no commit to make: it takes in what a recording takes, and has nothing to tell."""
 
     touched: list[str] | None = None
+    commands = False
     ended = ""
     commits: tuple[str | None, str | None] = (None, None)
     error: Error | None = None

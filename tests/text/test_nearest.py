@@ -141,12 +141,31 @@ def explained(search: str, replacement: str = "", file: str = FILE) -> Explanati
         ("SELECT * FROM customers WHERE id = 3", "nothing like it is in the file"),
         ("def spin(widget):\n    return widget.turn(3)", "nothing like it is in the file"),
         ("12: x", "nothing like it is in the file"),
+        ("key = 0", "nothing like it is in the file"),
         ("\n\n\n\n", "the search text is only blanks"),
     ],
 )
 def test_the_clause_names_the_closest_place_and_what_differs(search: str, clause: str) -> None:
     """Each kind of difference has its words, and what is not alike has no place."""
     assert explained(search).clause == clause
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("let a = 2;", "let a = 1;"), ("let b = 1;", "let a = 1;"), ("x = 2", "x = 1"), ("i > 10", "i < 10")],
+)
+def test_a_short_line_is_near_another_that_differs_in_a_character(wanted: str, found: str) -> None:
+    """A search text may be too short for words to look for."""
+    told = explained(wanted, file=f"start();\n{found}\nfinish(it);\n")
+    assert told.clause == f"closest is line 2, which reads `{found}`"
+    assert told.nearest is not None
+    assert (told.nearest.wanted, told.nearest.found) == (wanted, found)
+
+
+@pytest.mark.parametrize("wanted", ["let c = 3;", "c = 30", "goodbye", "start(now)", "x", "fin", "b: 2"])
+def test_a_short_line_is_not_near_others_that_it_has_little_in_common_with(wanted: str) -> None:
+    """A wrong pointer is worse than none."""
+    assert explained(wanted, file="let a = 1;\nb = 2\nstop(then)\n").nearest is None
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])

@@ -268,13 +268,13 @@ def few_handles(left: int) -> Iterator[None]:
     """Let this process open no more than so many files."""
     old, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     fillers: list[int] = []
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, open_handles())) + 1, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, open_handles())) + 1 + left, most))
     try:
         with contextlib.suppress(OSError):
             while True:
                 fillers.append(os.dup(0))
         for _ in range(left):
-            os.close(fillers.pop()) if fillers else None
+            os.close(fillers.pop())
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (old, most))

@@ -24,8 +24,7 @@ BUDGET_LOWERED = 2  # and where letter case makes no difference
 FREE = 5_000_000  # bytes that may be scanned in any case: small files are searched thoroughly
 SPEED = ((24, 1), (10, 2), (0, 4))  # from so many bytes on, a scan for a piece costs so much
 LINES, HALVED, WORDS = 5, 2, 5  # pieces of each kind that are tried
-SHORTEST = 4  # bytes of a piece
-SHORTEST_HALF = 3  # bytes of half a line, where that line is the whole search text
+SHORTEST, SHORTEST_OF_LINE = 4, 3  # bytes of a piece, and of one where a line is the whole search text
 MOST_LINES = 2_000  # lines of a search text from which pieces are taken
 _NOT_IN_WORDS = bytes(byte for byte in range(128) if not (chr(byte).isalnum() or chr(byte) == "_"))
 _WORDS_ONLY = bytes.maketrans(_NOT_IN_WORDS, b" " * len(_NOT_IN_WORDS))
@@ -85,13 +84,13 @@ def _first_hits(scanned: bytes, piece: bytes) -> tuple[list[int], int]:
 def _pieces(wanted: Wanted) -> Iterator[Piece]:
     """Yield what to look for, the most telling first: whole lines, halves of lines, words."""
     lines = [(number, line.strip().encode()) for number, line in enumerate(wanted.lines[:MOST_LINES])]
-    longest = _longest(lines, LINES)
+    shortest = SHORTEST if len(lines) > 1 else SHORTEST_OF_LINE
+    longest = _longest(lines, LINES, shortest)
     yield from longest
-    shortest = SHORTEST if len(lines) > 1 else SHORTEST_HALF
     for number, line in longest[:HALVED]:
         yield from ((number, half) for half in _halves(line) if len(half) >= shortest)
     words = [(number, word) for number, line in lines for word in _words(line)]
-    yield from _longest(words, WORDS)
+    yield from _longest(words, WORDS, shortest)
 
 
 def _halves(line: bytes) -> tuple[bytes, bytes]:
@@ -100,9 +99,9 @@ def _halves(line: bytes) -> tuple[bytes, bytes]:
     return line[:half], line[-half:]
 
 
-def _longest(pieces: list[Piece], number: int) -> list[Piece]:
+def _longest(pieces: list[Piece], number: int, shortest: int) -> list[Piece]:
     """Return the longest pieces, each once, that are long enough to mean something."""
-    first = {piece: line for line, piece in reversed(pieces) if len(piece) >= SHORTEST}
+    first = {piece: line for line, piece in reversed(pieces) if len(piece) >= shortest}
     longest = sorted(first, key=len, reverse=True)[:number]
     return [(first[piece], piece) for piece in longest]
 

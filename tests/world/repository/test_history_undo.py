@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import clada
 from clada.problems import Error, Trouble
 from clada.world.git import history, restoring
 from clada.world.git.undo import Undone, past_runs, undo
@@ -497,3 +498,42 @@ def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.Monkey
     assert not list((repo.root / ".git/clada").glob("undo.*"))
     undone(repo, 1)
     assert (repo.root / "a").read_text() == "1"
+
+
+def _run_document(folder: Path, document: str, **options: Any) -> clada.Report:
+    return clada.execute(clada.parse(document), workspace=str(folder), **options)
+
+
+IGNORED = '<---WRITE file="a.ign"--->\nx\n<---END--->\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a repository that ignores *.ign."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    _run_document(tmp_path, '<---WRITE file=".gitignore"--->\n*.ign\n<---END--->\n')
+    return tmp_path
+
+
+def test_undo_of_a_run_that_only_wrote_ignored_files_names_them(project: Path) -> None:
+    """It does not claim that nothing was changed."""
+    assert _run_document(project, IGNORED).ok
+    with pytest.raises(Trouble, match=r"changed nothing that git records; not restored: a\.ign"):
+        undo(str(project))
+
+
+def test_undo_names_ignored_files_that_were_written_beside_a_command(project: Path) -> None:
+    """Which files the operations wrote is known, although the command may have changed any."""
+    document = IGNORED + '<---WRITE file="b"--->\ny\n<---END--->\n<---RUN--->\npython3 -c pass\n<---END--->\n'
+    assert _run_document(project, document, approve=["python3 -c pass"]).ok
+    assert any("a.ign" in note for note in undo(str(project)).notes)
+
+
+def test_a_run_whose_commit_failed_has_failed(project: Path) -> None:
+    """The history says so, as the report does."""
+    script = "open('.git/index.lock', 'w')"
+    document = f'<---WRITE file="b"--->\ny\n<---END--->\n<---RUN--->\npython3 -c "{script}"\n<---END--->\n'
+    report = _run_document(project, document, approve=[f'python3 -c "{script}"'], sandbox="off")
+    (project / ".git/index.lock").unlink()
+    assert report.error is not None
+    assert past_runs(str(project))[0].ended == "failed"

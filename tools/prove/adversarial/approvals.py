@@ -47,7 +47,11 @@ BY_COMMAND = (
 )
 AT_ONCE = 16
 # Makes standard output the terminal that a person is asked on, and goes on as something else.
-TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def rows(user: User, quick: bool) -> Iterator[Row]:

@@ -26,7 +26,8 @@ NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then g
 class Recording:
     """The context of a run. The engine tells it what was touched, and reads from it what was recorded.
 
-    touched: paths below the workspace, files or whole folders; None: a command ran, look at the whole tree.
+    touched: paths below the workspace, files or whole folders; None: not known, look at the whole tree.
+    commands: whether a command ran, which may have changed anything: look at the whole tree then, too.
     ended: how the run ended: ok, failed or interrupted. An exception that passes through decides for itself.
     """
 
@@ -38,6 +39,7 @@ class Recording:
         lock: RepositoryLock,
     ) -> None:
         self.touched: Iterable[str | bytes] | None = None
+        self.commands = False
         self.ended = "ok"
         self.commits: tuple[str | None, str | None] = (None, None)
         self.error: Error | None = None
@@ -95,11 +97,12 @@ class Recording:
 
     def _after(self) -> None:
         """Commit what the run changed; what goes wrong now is told, and takes nothing back."""
-        run = self._run.but(ended=self.ended, commands=self.touched is None)
+        run = self._run.but(ended=self.ended, commands=self.commands or self.touched is None)
         try:
             run = self._recorded(run)
         except (Trouble, OSError) as error:
             self._fail(error)
+            run = run.but(ended="failed")
         try:
             history.end(self._repository, run)
         except OSError as error:
@@ -112,16 +115,17 @@ class Recording:
     def _recorded(self, run: history.Run) -> history.Run:
         """Make the commit after the run, and return the run as it goes into the history."""
         names, outside = self._names()
-        if names == []:
+        if names == [] and not run.commands:
             return run.but(after=run.before, unrecorded=outside)
         check(self._repository)
         git = hardened_git(self._repository)
-        known = None if names is None else staging.touched(git, names)
-        if known is None:
-            (after, post), unrecorded = self._scanned(git, names or [])
+        known = staging.touched(git, names) if names else None
+        unrecorded = known.ignored if known else ()
+        if known is None or run.commands:
+            (after, post), nested = self._scanned(git, names or [])
+            unrecorded = (*unrecorded, *nested)
         else:
             after, post = self._commit(git, known.paths, "post") if known.paths else (run.before, "")
-            unrecorded = known.ignored
         self.commits = (self.commits[0], post or None)
         return run.but(after=after, post=post, unrecorded=(*unrecorded, *outside))
 

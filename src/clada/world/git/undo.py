@@ -91,7 +91,10 @@ def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
 def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str]]:
     """Return what the run changed and undo puts back, and the files that it leaves as they are."""
     if run.before == run.after:
-        raise _trouble(f"run {run.number} changed nothing", "name an earlier one: clada history lists them")
+        unrecorded = f" that git records; not restored: {_named(run.unrecorded)}" if run.unrecorded else ""
+        raise _trouble(
+            f"run {run.number} changed nothing{unrecorded}", "name an earlier one: clada history lists them"
+        )
     before = run.before or commits.empty_tree(git)
     found = _diff(git, before, run.after, run.prefix)
     left = [
