@@ -156,7 +156,8 @@ def _unsound(folder: Path) -> list[str]:
         ["git", "-C", folder, "fsck", "--strict", "--no-dangling", "--no-progress"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return [f"git fsck: {line}" for line in (done.stdout + done.stderr).splitlines() if not line.startswith("notice:")]
+    lines = (done.stdout + done.stderr).splitlines()
+    return [f"git fsck: {line}" for line in lines if not line.startswith("notice:")]
 
 
 def _git(folder: Path, *arguments: str) -> str:
