@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench_start import installed
+from tools.bench_start import installed
 
 FILES, ROUNDS = 1000, 5
 OLD, NEW = "    value = compute(1)\n", "    value = compute(2)\n"
