@@ -115,7 +115,7 @@ def test_likeness_counts_shared_ends_and_shared_runs() -> None:
     assert differences._runs("abcd") == {"abc", "bcd"}
 
 
-FILE = 'start of it\n    print("one line")\n    return value\nend of it\n'
+FILE = "start of it\n    print(\"one line\")\n    return value\nend of it\nsay('two words')\n"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,7 @@ FILE = 'start of it\n    print("one line")\n    return value\nend of it\n'
         ("print(&quot;one line&quot;)", "escaped entities", "with < > & in place of"),
         ("print(“one line”)", "quotes", "with straight quotes"),
         ('print(\\"one line\\")', "backslashes", "without the backslashes"),
+        ("say(\\'two words\\')", "backslashes", "without the backslashes"),
         ('print("one line")\\n    return value', "escaped line breaks", "with line breaks in place of"),
     ],
 )
@@ -187,6 +188,29 @@ def test_a_piece_must_be_long_enough_to_mean_something() -> None:
     assert list(candidates._pieces(wanted_lines(b"x" * (of_line - 1)))) == []
     assert (0, b"x" * least) in list(candidates._pieces(wanted_lines(b"x" * least + b"\ny")))
     assert list(candidates._pieces(wanted_lines(b"x" * (least - 1) + b"\ny"))) == []
+
+
+def test_a_line_that_is_long_enough_is_looked_for_by_halves() -> None:
+    """Each half must mean something by itself."""
+    pieces = [piece for _line, piece in candidates._pieces(wanted_lines(b"abc-de\n"))]
+    assert (b"abc" in pieces, b"-de" in pieces) == (True, True)
+    assert b"ab" not in [piece for _line, piece in candidates._pieces(wanted_lines(b"ab-de\n"))]
+
+
+def test_line_breaks_around_a_search_text_belong_to_its_lines() -> None:
+    """A text without any is a part of a line at both ends."""
+    shapes = [
+        (wanted.lines, wanted.starts_line, wanted.ends_line)
+        for wanted in map(wanted_lines, (b"a", b"\na", b"a\n", b"\na\n", b"a\nb", b"\n"))
+    ]
+    assert shapes == [
+        (["a"], False, False),
+        (["a"], True, False),
+        (["a"], False, True),
+        (["a"], True, True),
+        (["a", "b"], False, False),
+        ([""], True, False),
+    ]
 
 
 def test_rare_pieces_come_before_common_ones() -> None:

@@ -44,11 +44,11 @@ TEMPORARY = ".clada-tmp-"
 def rows(*, quick: bool) -> list[Row]:
     """Return what faults showed."""
     found = [
-        _signalled(number, 8 if quick else 150) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+        _signalled(number, 8 if quick else 50) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
     ]
     found.append(_few_descriptors(quick=quick))
     found.append(_full_disk(step=8 if quick else 1))
-    found.extend(_failing_calls(25 if quick else 1500))
+    found.extend(_failing_calls(25 if quick else 400))
     return found
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clada.world.processes.children import Child
     from clada.world.processes.spawn import Order
 
+TEMPORARY = "/tmp"  # noqa: S108 (it is hidden, not used)
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
     --ro-bind / / --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /tmp --tmpfs /run
@@ -113,7 +114,7 @@ def arguments(confinement: Confinement) -> list[str]:
     """Return the options that build the sandbox. A later mount covers an earlier one."""
     workspace = confinement.workspace
     options = [*_SANDBOX, *(["--share-net"] if confinement.network else [])]
-    for path in _KERNEL + _RUN + (_RUN_NETWORK if confinement.network else ()):
+    for path in (*_KERNEL, *_RUN, *(_RUN_NETWORK if confinement.network else ()), *_programs()):
         options += ["--ro-bind-try", path, path]
     options += ["--ro-bind" if confinement.read_only else "--bind", workspace, workspace]
     for path in _hidden(workspace):
@@ -125,6 +126,15 @@ def arguments(confinement: Confinement) -> list[str]:
         path = os.path.join(workspace, name)
         options += ["--ro-bind", path, path]
     return options
+
+
+def _programs() -> list[str]:
+    """Return what holds programs of PATH in /tmp, which is a new one inside: an environment may be there."""
+    folders = [
+        folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith(f"{TEMPORARY}/")
+    ]
+    above = {folder: os.path.dirname(folder) for folder in map(os.path.normpath, folders)}
+    return sorted({folder if home == TEMPORARY else home for folder, home in above.items()})
 
 
 def not_mountable(workspace: str) -> tuple[str, ...]:

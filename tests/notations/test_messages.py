@@ -1,0 +1,106 @@
+"""What is said of CML that cannot be read or carried out: exactly, for an LLM will act on it."""
+
+from __future__ import annotations
+
+import pytest
+
+import clada
+
+USE_CDATA = "put the content into <![CDATA[…]]>"
+DELETING = "to delete text, keep a neighbouring line in both the search and the replacement"
+ESCAPING = "write &amp; for & and &lt; for <, or put the text into <![CDATA[…]]>"
+EDIT = '<edit path="a"{0}>{1}</edit>'
+BOTH = "<search>x</search><replace>y</replace>"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ('<write path="a">x & y</write>', f"Line 1, column 20: not well-formed (invalid token); {ESCAPING}"),
+        ('<write path="a">x < y</write>', f"Line 1, column 20: not well-formed (invalid token); {ESCAPING}"),
+        ("\n <run>a && b</run>", f"Line 2, column 10: not well-formed (invalid token); {ESCAPING}"),
+        (
+            '<write path="a">&nbsp;</write>',
+            (
+                "Line 1, column 17: undefined entity; only &lt; &gt; &amp; &quot; &apos; are known: "
+                "write the character itself"
+            ),
+        ),
+        (
+            "<write path=\u201ca\u201d>x</write>",
+            "Line 1, column 13: not well-formed (invalid token); attributes stand in straight quotes",
+        ),
+        (
+            '<write path="a"><![CDATA[a]]>b]]></write>',
+            "Line 1, column 33: not well-formed (invalid token); inside CDATA, ]]> is written ]]&gt;",
+        ),
+        ('<write path="a">x</wrote>', "Line 1, column 20: mismatched tag"),
+        ('<write path="a" path="b">x</write>', "Line 1, column 17: duplicate attribute"),
+        (f'<write path="a">{"<a>" * 20}</write>', "Line 1, column 65: elements are nested more than 16 deep"),
+        ('<tasks version="9"></tasks>', "Line 1: Unsupported version: 9"),
+        (
+            '<tasks>\n<write path="a">x</write>\n<write path="b">',
+            "Line 3, column 1: the text ends inside an element; 1 complete operation came before it",
+        ),
+        (
+            '<tasks><write path="a">x</write>',
+            "Line 1, column 1: the text ends inside an element; 1 complete operation came before it",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place_and_a_remedy(document: str, message: str) -> None:
+    """The commonest slips of those who write XML by hand have one."""
+    plan = clada.parse(document, "cml")
+    assert plan.fatal is not None
+    assert plan.fatal.message == message
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("<tasks><tasks></tasks></tasks>", "<tasks> cannot be nested"),
+        ("<tasks><rename/></tasks>", "Unknown element <rename>"),
+        ("<write>x</write>", "Missing required attribute 'path'"),
+        ('<write path="">x</write>', "Missing required attribute 'path'"),
+        ('<write path="a">a\nb</write>', f"Multi-line content in <write>: {USE_CDATA}"),
+        ('<write path="a">a<![CDATA[b]]></write>', f"Text beside CDATA in <write>: {USE_CDATA}"),
+        ('<write path="a"><b/>x</write>', f"Element <b> in the content of <write>: {USE_CDATA}"),
+        ('<write path="a"><!-- c -->x</write>', f"There is a comment in the content of <write>: {USE_CDATA}"),
+        ('<write path="a" append="yes">x</write>', "Invalid value for 'append': must be 'true' or 'false'"),
+        ('<write path="a&#10;b">x</write>', "Invalid value for 'path': must not contain a line break"),
+        (EDIT.format("", "<search>x</search>"), f"Empty or missing <replace>: {DELETING}"),
+        (EDIT.format("", "<replace>x</replace>"), f"Empty or missing <search>: {DELETING}"),
+        (
+            EDIT.format("", "<search-start>x</search-start><replace>y</replace>"),
+            f"Empty or missing <search-end>: {DELETING}",
+        ),
+        (
+            EDIT.format("", f"{BOTH}<search-start>y</search-start><search-end>y</search-end>"),
+            "<search> cannot stand beside <search-start> and <search-end>",
+        ),
+        (EDIT.format(' count="0"', BOTH), "Invalid value for 'count': must be positive integer or 'all'"),
+        (EDIT.format("", f"{BOTH}text"), "Text in <edit> outside of its elements"),
+        (EDIT.format("", f"{BOTH}<search>x</search>"), "<search> stands twice in <edit>"),
+        ('<move from="a"/>', "Missing required attribute 'to'"),
+        ('<move to="a"/>', "Missing required attribute 'from'"),
+        ('<move from="a" to="b">x</move>', "<move> takes no content"),
+        ("<remove/>", "Missing required attribute 'path'"),
+        ('<remove path="a">x</remove>', "<remove> takes no content"),
+        ("<run></run>", "Empty content not allowed for <run>"),
+        ("<run> </run>", "Empty content not allowed for <run>"),
+    ],
+)
+def test_what_is_incomplete_is_said_of_the_operation(document: str, message: str) -> None:
+    """Each with its own message, and no other."""
+    plan = clada.parse(document, "cml")
+    assert plan.fatal is None
+    assert [problem.message for problem in plan.problems] == [message]
+
+
+def test_a_lone_surrogate_is_named() -> None:
+    """It comes from a program that feeds text, and has no place in UTF-8."""
+    reader = clada.Reader()
+    reader.feed("x\ud800")
+    fatal = reader.close().fatal
+    assert fatal is not None
+    assert fatal.message == "The text has a lone surrogate, which UTF-8 cannot hold"
