@@ -63,3 +63,17 @@ def test_an_interrupt_is_no_traceback_however_early_it_comes(tmp_path: Path) -> 
     done = subprocess.run([sys.executable, "-c", early], capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 128 + signal.SIGINT
     assert done.stderr == b""
+
+
+def test_a_thread_that_the_system_refuses_is_its_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python calls it a runtime error; it is a lack of room."""
+    import _thread
+
+    from clada.world.processes.spawn import in_thread
+
+    def refuse(*_: object) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_thread, "start_new_thread", refuse)
+    with pytest.raises(OSError, match="can't start new thread"):
+        in_thread(lambda: 0)

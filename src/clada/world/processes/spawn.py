@@ -102,6 +102,7 @@ class Prepared:
 def in_thread(work: Callable[[], int]) -> int:
     """Return what the work returns when it is done in a thread of its own."""
     import _thread
+    import errno
 
     done = _thread.allocate_lock()
     done.acquire()
@@ -116,7 +117,10 @@ def in_thread(work: Callable[[], int]) -> int:
         finally:
             done.release()
 
-    _thread.start_new_thread(thread, ())
+    try:
+        _thread.start_new_thread(thread, ())
+    except RuntimeError as refusal:  # there is no room for one more
+        raise OSError(errno.EAGAIN, str(refusal)) from None
     done.acquire()
     if failures:
         raise failures[0]
