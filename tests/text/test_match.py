@@ -193,3 +193,25 @@ def test_edits_in_a_row_are_as_edits_one_by_one(data: bytes, edits: list[tuple[b
             found = text.locate(search, limit=1)
         text = text.spliced(found, replacement)
         assert text.data == fresh.spliced(found, replacement).data
+
+
+@given(st.lists(st.tuples(searches, replacements), max_size=4), files)
+def test_line_numbers_stay_right_through_edits_in_a_row(
+    edits: list[tuple[bytes, bytes]], start: bytes
+) -> None:
+    """Whatever a text remembers of them, and wherever it is edited."""
+    text = Text(start)
+    for search, replacement in edits:
+        text.lines([len(text.data)])  # so that it remembers all it can
+        text = text.spliced(text.locate(search), replacement)
+    offsets = range(len(text.data) + 1)
+    counted = [_counted(text.data, offset) for offset in offsets]
+    assert [text.lines([offset])[0] for offset in offsets] == text.lines(offsets) == counted
+
+
+def _counted(data: bytes, offset: int) -> int:
+    """Count lines as plainly as it goes: a line has ended after its last byte."""
+    head = data[:offset]
+    if head.endswith(b"\r") and data[offset : offset + 1] == b"\n":
+        head = head[:-1]
+    return 1 + head.replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")

@@ -56,7 +56,7 @@ def small_disk(place: Place) -> Iterator[Place]:
     if mounted.returncode != 0:
         pytest.skip("no small file system can be mounted here: " + mounted.stderr.decode().strip())
     yield place
-    subprocess.run(["umount", str(place.inside)], check=True)
+    subprocess.run(["umount", "--lazy", str(place.inside)], check=True)
 
 
 # The ways of putting content in place.

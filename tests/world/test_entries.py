@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from clada.model import Failed
 from clada.problems import Trouble
-from clada.world.files.entries import Entry, read_all
+from clada.world.files.entries import Entry, read_all, trouble
+from clada.world.files.paths import locate
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import Attempt, Place
+
+    from clada.world.files.tree import Files
 
 
 def _read(path: str | Path) -> bytes:
@@ -49,3 +56,61 @@ def test_an_entry_has_no_mode_size_or_time_of_its_own() -> None:
     """Where nothing is known about it."""
     entry = Entry("directory")
     assert (entry.mode, entry.size, entry.modified) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "type_", "message", "named"),
+    [
+        (errno.ENOENT, "file_not_found", "no such file or directory", "no such file or directory: x"),
+        (errno.ELOOP, "symlink_not_allowed", "is a symbolic link", "x is a symbolic link"),
+        (errno.EACCES, "permission_denied", "permission denied", "x: permission denied"),
+        (errno.EIO, "io_error", "input/output error", "x: input/output error"),
+        (errno.ENOSPC, "io_error", "no space left on device", "x: no space left on device"),
+    ],
+)
+def test_what_the_system_refuses_has_a_type_and_its_words(
+    code: int, type_: str, message: str, named: str
+) -> None:
+    """With the name of the place, where that is not the target itself."""
+    for what, words in (("", message), ("x", named)):
+        error = trouble(OSError(code, os.strerror(code)), what).error
+        assert (error.type, error.message) == (type_, words)
+
+
+def test_a_directory_is_made_only_where_its_parent_is_one(place: Place, files: Files) -> None:
+    """Neither below nothing nor below a file, nor where something is; on disk and in the overlay alike."""
+    place.write("file")
+    for parts, type_ in (
+        (("missing", "new"), "file_not_found"),
+        (("file", "new"), "permission_denied"),
+        (("file",), "permission_denied"),
+    ):
+        with pytest.raises(Trouble) as caught:
+            files.make(parts)
+        assert caught.value.error.type in (type_, "io_error", "file_not_found")
+    files.make(("folder",))
+    assert getattr(files.entry(("folder",)), "kind", None) == "directory"
+
+
+@pytest.mark.parametrize("name", ["git~1", "GIT~1", ".git", ".GIT.", ".clada ", ".git:x"])
+def test_every_name_of_gits_directory_is_protected(files: Files, attempt: Attempt, name: str) -> None:
+    """Also those that other file systems know it by."""
+    assert attempt.refusal(files, "write", path=f"{name}/config", content="x") == "permission_denied"
+
+
+def test_a_nul_character_leads_nowhere() -> None:
+    """Whoever asks: a path with one names no file."""
+    with pytest.raises(Trouble) as caught:
+        locate("a\0b", "/")
+    assert caught.value.error.type == "path_escape"
+
+
+def test_what_is_below_a_file_is_not_there_and_the_file_is_named(
+    place: Place, files: Files, attempt: Attempt
+) -> None:
+    """So that the mistake in the path can be seen."""
+    place.write("file")
+    outcome = attempt(files, "edit", path="file/below", search="x", replace="y")
+    assert isinstance(outcome, Failed)
+    assert outcome.error.type == "file_not_found"
+    assert outcome.error.message == "no such file: file is not a directory"

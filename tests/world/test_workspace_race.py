@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.conftest import picture
 
 from clada.model import Failed
 from clada.world.files.workspace import Workspace
@@ -72,13 +73,9 @@ def swapped(place: Place) -> Iterator[Place]:
     swapper.communicate()
 
 
-def _outside(place: Place) -> dict[str, object]:
-    return {path: seen for path, seen in place.picture().items() if path.startswith("outside")}
-
-
 def test_nothing_escapes_by_a_parent_that_becomes_a_link(swapped: Place, attempt: Attempt) -> None:
     """Every kind of change meets the directory or is refused at the link; both do happen."""
-    before = _outside(swapped)
+    before = picture(swapped.outside)
     ends: Counter[str] = Counter()
     with Workspace(str(swapped.inside)) as files:
         for number, (name, fields) in zip(range(TRIES), itertools.cycle(OPERATIONS), strict=False):
@@ -89,6 +86,6 @@ def test_nothing_escapes_by_a_parent_that_becomes_a_link(swapped: Place, attempt
             }
             outcome = attempt(files, name, **filled)
             ends[outcome.error.type if isinstance(outcome, Failed) else "done"] += 1
-    assert _outside(swapped) == before
+    assert picture(swapped.outside) == before
     assert ends["done"], ends
     assert ends["symlink_not_allowed"], ends

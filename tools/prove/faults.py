@@ -286,7 +286,8 @@ def _said_badly(result: Result) -> list[str]:
         return [f"ended by signal {-result.code}"]
     if not (result.out + result.err).strip():
         return ["nothing said"]
-    if ("bug in clada" in result.out or "internal error" in result.err) and "ImportError" not in result.out:
+    own = not re.search("ImportError|ModuleNotFoundError", result.out + result.err)  # not the interpreter's
+    if own and ("bug in clada" in result.out or "internal error" in result.err):
         return ["it is called a bug"]
     return ["a traceback"] if _ours(result) else []
 

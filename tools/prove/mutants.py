@@ -86,6 +86,7 @@ PARTS = {
             Stage(_world("paths atomic entries overlay_links workspace_links")),
             Stage(("tests/world/test_workspace_files.py", "tests/world/test_overlay_stateful.py")),
             Stage(tuple(f"tests/operations/test_{name}.py" for name in "write edit move remove".split())),
+            Stage(("tests/operations/test_builtins.py", "tests/test_cases.py")),
         ),
     ),
 }

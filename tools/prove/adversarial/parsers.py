@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -19,8 +18,17 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 LIMIT = 50 * MB
-# Keeps a run that goes wrong from taking the machine along: 8 GB of memory, so many seconds of its time.
-LIMITED = ("bash", "-c", f'ulimit -v {8 << 20} -t {LONG:.0f}; exec "$@"', "limited")
+# Starts a program within limits (8 GB of memory, so many seconds) and says what it took. It is small itself:
+# a process counts the memory of the one that it was forked from as its own.
+MEASURING = """
+import json, os, resource, sys
+report, seconds, *argv = sys.argv[1:]
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+_, status, usage = os.wait4(os.posix_spawn(argv[0], argv, os.environ), 0)
+figures = [os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]
+os.write(int(report), json.dumps(figures).encode())
+"""
 QUICK_PART = 20  # how much smaller the large ones are in a quick look
 SLOWEST = 60.0  # seconds, on any machine; they take a few at most
 START = 100.0  # MB of memory that a run may take whatever its input
@@ -140,38 +148,45 @@ def _row(user: User, name: str, shape: Shape, scale: int) -> Row:
     return Row(
         name,
         required,
-        f"exit {code}, {run.memory:.0f} MB for {size:.1f} MB in {run.seconds:.1f} s; {said}",
+        f"exit {code}, {run.memory:.0f} MB for {size:.1f} MB in {run.cpu:.1f} s; {said}",
         ok,
     )
 
 
 class Measured(NamedTuple):
-    """What a run took: seconds and MB of memory at most; and what it said."""
+    """What a run took: seconds, seconds of a processor, MB of memory at most; and what it said."""
 
     result: Result
     seconds: float
+    cpu: float
     memory: float
 
 
 def measured(place: Place, data: bytes, *arguments: str) -> Measured:
     """Run clada, and measure it; both outputs count as one."""
-    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as sink:
+    with (
+        tempfile.TemporaryFile() as source,
+        tempfile.TemporaryFile() as sink,
+        tempfile.TemporaryFile() as report,
+    ):
         source.write(data)
         source.seek(0)
+        python, *rest = command(place.user)
         start = time.perf_counter()
-        process = subprocess.Popen(
-            [*LIMITED, *command(place.user), *arguments],
+        subprocess.run(
+            [python, "-IS", "-c", MEASURING, str(report.fileno()), f"{LONG:.0f}", python, *rest, *arguments],
             stdin=source,
             stdout=sink,
             stderr=subprocess.STDOUT,
             cwd=place.inside,
             env=place.environment(),
             start_new_session=True,
+            pass_fds=[report.fileno()],
+            check=True,
             **place.identity(),
         )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
         sink.seek(0)
-        said = sink.read().decode(errors="replace")
-    return Measured(Result(process.returncode, said, ""), seconds, usage.ru_maxrss / 1024)
+        report.seek(0)
+        code, cpu, memory = json.loads(report.read())
+        return Measured(Result(code, sink.read().decode(errors="replace"), ""), seconds, cpu, memory)
