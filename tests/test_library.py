@@ -143,6 +143,12 @@ def test_every_public_name_is_there_and_documented() -> None:
         assert isinstance(value, str) or value.__doc__
 
 
+def test_the_public_names_are_shown_before_they_are_loaded() -> None:
+    script = "import clada, sys; print(*dir(clada)); assert 'clada.pipeline' not in sys.modules"
+    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert shown.stdout.split() == sorted(clada.__all__)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = clada.nothing

@@ -52,3 +52,7 @@ def __getattr__(name: str) -> object:
 
     value = globals()[name] = getattr(import_module(f"clada.{_HOMES[name]}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -100,22 +100,25 @@ def test_cd_is_for_this_run_only(runs: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "type_"),
+    ("where", "type_", "said"),
     [
-        ("nowhere", "file_not_found"),
-        ("file", "file_not_found"),
-        ("file/x", "file_not_found"),
-        ("..", "path_escape"),
-        ("/etc", "path_escape"),
-        (".git", "permission_denied"),
+        ("nowhere", "file_not_found", "no such directory"),
+        ("file", "file_not_found", "is not a directory"),
+        ("file/x", "file_not_found", "no such directory"),
+        ("link", "symlink_not_allowed", "is a symbolic link"),
+        ("..", "path_escape", "the path leads out of the workspace"),
+        ("/etc", "path_escape", "absolute paths are not allowed"),
+        (".git", "permission_denied", ".git is protected"),
     ],
 )
-def test_a_directory_that_is_none(where: str, type_: str, runs: Runner) -> None:
-    """It is refused before anything is asked or started."""
+def test_a_directory_that_is_none(where: str, type_: str, said: str, runs: Runner) -> None:
+    """It is refused before anything is asked or started, and the message says that it is about `dir`."""
     plant(runs, file="x")
+    (runs.workspace / "link").symlink_to("/etc")
     asked: list[str] = []
     done = runs("touch a && npm test", where=where, ask=lambda *given, **_: asked.append(given[0]))
-    assert (done.error.type, asked, os.listdir(runs.workspace)) == (type_, [], ["file"])
+    assert (done.error.type, done.error.message) == (type_, f"dir {where}: {said}")
+    assert (asked, sorted(os.listdir(runs.workspace))) == ([], ["file", "link"])
 
 
 def test_an_absolute_directory_in_the_workspace(runs: Runner) -> None:

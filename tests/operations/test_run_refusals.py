@@ -128,13 +128,72 @@ def test_nothing_of_a_refused_run_starts(joint: str, refused: str, shell: Shell)
     assert os.listdir(shell.workspace) == []
 
 
+# What the text of a path tells: each behind a command that would leave something, in a directory below.
+BY_THEIR_TEXT = [
+    ("rm -rf ../outside", "path_escape", "../outside: the path leads out of the workspace"),
+    ("cat ../outside/secret", "path_escape", "../outside/secret: the path leads out of the workspace"),
+    ("cat /etc/passwd", "path_escape", "/etc/passwd: absolute paths are not allowed"),
+    ("cat a/../../outside/secret", "path_escape", "a/../../outside/secret: the path leads out"),
+    ("head -n1 first ../outside/secret", "path_escape", "../outside/secret: "),
+    ("grep -r x first /etc", "path_escape", "/etc: absolute paths"),
+    ("find . -newer ../outside/secret", "path_escape", "../outside/secret: "),
+    ("git log -- ../outside", "path_escape", "../outside: "),
+    ("git show HEAD:../outside", "path_escape", "../outside: "),
+    ("mkdir -p sub/../../outside/new", "path_escape", "sub/../../outside/new: "),
+    ("touch last ../outside/new", "path_escape", "../outside/new: "),
+    ("chmod +x first ../outside/secret", "path_escape", "../outside/secret: "),
+    ("cp first ../outside", "path_escape", "../outside: "),
+    ("mv ../outside/secret .", "path_escape", "../outside/secret: "),
+    ("cp C:\\\\secret .", "path_escape", "drive letters are not allowed"),
+    ("cat 'trap\\secret'", "command_not_allowed", "programs do not read a backslash as a slash"),
+    ("cat .git/config", "permission_denied", ".git/config: .git is protected"),
+    ("grep -r x .GIT", "permission_denied", ".GIT: .GIT is protected"),
+    ("rm .clada/allowed-commands.json", "permission_denied", ".clada is protected"),
+    ("cd ..", "path_escape", "..: the path leads out of the workspace"),
+    ("cd /etc", "path_escape", "/etc: absolute paths are not allowed"),
+    ("cd sub && cat ../../outside/secret", "path_escape", "../../outside/secret: "),
+    ("mkdir new && cd new && cd .. && cat ../outside/secret", "path_escape", "../outside/secret: "),
+    ("cd {here}/sub && touch ../../outside/new", "path_escape", "../../outside/new: "),
+    ("python3 -V && cat ../outside/secret", "path_escape", "../outside/secret: "),
+]
+
+
+@pytest.mark.parametrize(("body", "type_", "said"), BY_THEIR_TEXT)
+def test_a_path_that_cannot_be_right_is_refused_before_anything_starts(
+    body: str, type_: str, said: str, runs: Runner
+) -> None:
+    """By its text alone, wherever the run's own `cd` leads; nobody is asked about a run that cannot be."""
+    outside = runs.workspace.parent / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret\n")
+    asked: list[str] = []
+    body = f"mkdir zy && {body}".format(here=runs.workspace)
+    for dry_run in (False, True):
+        done = runs(body, dry_run=dry_run, ask=lambda *given, **_: asked.append(given[0]))
+        assert (done.error.type, done.output) == (type_, [])
+        assert said in done.error.message
+    assert (asked, os.listdir(runs.workspace), os.listdir(outside)) == ([], [], ["secret"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mkdir zy && cd zy && touch ../a && cat ../a",
+        "mkdir -p zy/b && cd zy/b && cat ../../zy/../first",
+        "cd {here} && mkdir zy && cat first",
+        "echo ../x /etc && mkdir zy",
+    ],
+)
+def test_a_path_that_a_cd_makes_right_is_right(body: str, runs: Runner) -> None:
+    """Operands count from where the run's own `cd` leads."""
+    (runs.workspace / "first").write_text("x\n")
+    done = runs(body.format(here=runs.workspace))
+    assert done.task.error is None
+    assert (runs.workspace / "zy").exists()
+
+
 # The tree is looked at when it is a command's turn: what came before it has happened.
 AT_THEIR_TURN = [
-    ("rm -rf ../outside", "path_escape"),
-    ("cat ../outside/secret", "path_escape"),
-    ("cat /etc/passwd", "path_escape"),
-    ("cat a/../../outside/secret", "path_escape"),
-    ("head -n1 first ../outside/secret", "path_escape"),
     ("ls link", "symlink_not_allowed"),
     ("ls link/", "symlink_not_allowed"),
     ("cat link/secret", "symlink_not_allowed"),
@@ -142,12 +201,7 @@ AT_THEIR_TURN = [
     ("cat first/../link/../outside/secret", "symlink_not_allowed"),
     ("find . -newer link", "symlink_not_allowed"),
     ("realpath --relative-to=link .", "symlink_not_allowed"),
-    ("cat 'trap\\secret'", "command_not_allowed"),
-    ("cat .git/config", "permission_denied"),
-    ("grep -r x .GIT", "permission_denied"),
-    ("cat .clada/allowed-commands.json", "permission_denied"),
     ("cat pipe", "permission_denied"),
-    ("cd ..", "path_escape"),
     ("cd link", "symlink_not_allowed"),
 ]
 

@@ -246,6 +246,11 @@ def test_a_replacement_that_is_already_there_is_named(search: str, replacement: 
     assert explained(search, replacement).clause == clause
 
 
+def test_a_line_that_has_the_replacement_twice_is_named_once() -> None:
+    """It is one place to look at."""
+    assert explained("one", "both", file="both both\n").clause == "the replacement is already there at line 1"
+
+
 def test_the_whole_explanation_has_the_replacement_and_the_closest_place() -> None:
     """Both are told where they are two places."""
     lines = explained("return self.items[name]", "import os\nimport sys").whole.split("\n")

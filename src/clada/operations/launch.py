@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.model import Note
-from clada.operations.builtins.faults import named
 from clada.operations.permission import sandbox
-from clada.problems import Trouble
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from clada.operations import World
     from clada.operations.permission import Approved
     from clada.world.confinement.layers import Confinement
-    from clada.world.files.paths import Parts
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
@@ -98,31 +95,3 @@ def _note_once(world: World, text: str) -> None:
     if text not in world.noted:
         world.noted.add(text)
         world.emit(Note(text))
-
-
-def check_operands(world: World, how: Allowed, here: Parts) -> None:
-    """Hold the paths that a program is given to the rules of file operations."""
-    for path in how.paths:
-        if "\\" in path and how.program != "git":  # which opens none of them as a file
-            message = "programs do not read a backslash as a slash"
-            raise named(Trouble("command_not_allowed", message, "write `/`"), path)
-        for part in _looked_up(path):
-            _check_operand(world, part, here)
-
-
-def _check_operand(world: World, path: str, here: Parts) -> None:
-    try:
-        entry = world.files.entry(world.files.locate(path, here))
-    except Trouble as trouble:
-        raise named(trouble, path) from None
-    if entry and entry.kind == "link":
-        raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
-    if entry and entry.kind == "other":
-        raise Trouble("permission_denied", f"{path} is not a regular file")
-
-
-def _looked_up(path: str) -> list[str]:
-    """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
-    names = path.split("/")
-    ends = [at for at in range(1, len(names)) if names[at] == ".."]
-    return ["/".join(names[:end]) or "/" for end in ends] + [path]

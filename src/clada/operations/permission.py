@@ -1,12 +1,14 @@
-"""What a run may do, decided whole before its first command starts: words, options, approvals, sandbox."""
+"""What a run may do, decided whole before it starts: words, options, paths, approvals, sandbox."""
 
 from __future__ import annotations
 
+import os
 import time
 
 from clada.commands import policy, words
 from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
 from clada.model import Skipped
+from clada.operations.operands import check_texts
 from clada.problems import Trouble
 from clada.values import Value
 from clada.world.approvals import BLANKS, PATH, Approvals
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clada.operations import World
+    from clada.world.files.paths import Parts
 
     Verdict = Allowed | BuiltIn | NeedsApproval
     Judged = list[tuple[words.Command, Verdict]]
@@ -39,12 +42,12 @@ class Permit(Value):
     lacking: str | None = None
 
 
-def permitted(world: World, body: str, directory: str) -> Permit | Skipped:
+def permitted(world: World, body: str, here: Parts) -> Permit | Skipped:
     """Return what a run may do, or raise the reason why nothing of it may start.
 
     A person may be asked for it; an interrupt meanwhile skips the run.
     """
-    return _Review(world, body, directory).result()
+    return _Review(world, body, here).result()
 
 
 def sandbox(world: World) -> str:
@@ -59,8 +62,8 @@ def sandbox(world: World) -> str:
 class _Review:
     """One look at the body of a run."""
 
-    def __init__(self, world: World, body: str, directory: str) -> None:
-        self.world, self.body, self.directory = world, body.strip(BLANKS), directory
+    def __init__(self, world: World, body: str, here: Parts) -> None:
+        self.world, self.body, self.here = world, body.strip(BLANKS), here
         self.approvals = Approvals.load(world.files.root)
         self.given = {command.strip(BLANKS) for command in world.settings.approve}
 
@@ -69,6 +72,7 @@ class _Review:
         self._refuse_blocked([self.body, *(command.text for command, _verdict in judged)])
         _refuse_wider_stash(self.world, judged)
         _refuse_without_sandbox(self.world, judged)
+        check_texts(self.world.files, (verdict for _command, verdict in judged), self.here)
         lacking = next(filter(None, (self._lacks(*pair) for pair in judged)), None)
         network = False
         if lacking and not self.world.settings.dry_run:
@@ -101,7 +105,8 @@ class _Review:
         if world.ask is None:
             return None
         start = time.monotonic()
-        answer = world.ask(self.body, self.directory, reason, network=sandbox(world) != "none")
+        directory = os.path.join(world.files.root, *self.here)
+        answer = world.ask(self.body, directory, reason, network=sandbox(world) != "none")
         if world.deadline is not None:
             world.deadline += time.monotonic() - start
         return answer

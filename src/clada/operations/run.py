@@ -6,8 +6,9 @@ import os
 
 from clada.commands.judgements import Allowed, BuiltIn
 from clada.model import Change, Done, Failed, Outcome, Output, Skipped, Truncated
-from clada.operations import launch
+from clada.operations import launch, operands
 from clada.operations.builtins import run as run_builtin
+from clada.operations.builtins.faults import named
 from clada.operations.permission import permitted
 from clada.problems import Error, Trouble
 from clada.world.files.paths import written
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from clada.operations import World
     from clada.operations.launch import Program
     from clada.operations.permission import Approved, How, Permit
+    from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
     from clada.world.processes.running import Ended
 
@@ -30,22 +32,31 @@ INTERRUPTED = "interrupted"
 def apply(world: World, fields: Mapping[str, Any]) -> Outcome:
     """Check all of a run, then carry it out."""
     here = _directory(world, fields.get("dir"))
-    permit = permitted(world, fields["command"], os.path.join(world.files.root, *here))
+    permit = permitted(world, fields["command"], here)
     if isinstance(permit, Skipped):
         return permit
     return _Run(world, fields["command"], here, permit).outcome()
 
 
 def _directory(world: World, path: str | None) -> Parts:
-    here = world.files.locate_directory(path) if path is not None else ()
-    entry = world.files.entry(here)
-    if entry is None:
-        raise Trouble("file_not_found", f"no such directory: {path}")
-    if entry.kind == "link":
-        raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
-    if entry.kind != "directory":
-        raise Trouble("file_not_found", f"not a directory: {path}")
+    """Return where a run starts; what is wrong there is told as trouble with `dir`."""
+    if path is None:
+        return ()
+    try:
+        here = world.files.locate_directory(path)
+        _check_directory(world.files.entry(here))
+    except Trouble as trouble:
+        raise named(trouble, f"dir {path}") from None
     return here
+
+
+def _check_directory(entry: Entry | None) -> None:
+    if entry is None:
+        raise Trouble("file_not_found", "no such directory")
+    if entry.kind == "link":
+        raise Trouble("symlink_not_allowed", "is a symbolic link")
+    if entry.kind != "directory":
+        raise Trouble("file_not_found", "is not a directory")
 
 
 class _Run:
@@ -80,7 +91,7 @@ class _Run:
         if isinstance(how, BuiltIn):
             return self._build_in(how)
         if isinstance(how, Allowed):
-            launch.check_operands(self.world, how, self.here)
+            operands.check(self.world.files, how, self.here)
         if self.world.settings.dry_run:
             return self._left_out()
         return self._read(how) if isinstance(how, Allowed) else self._run(how)

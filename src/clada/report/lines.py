@@ -129,7 +129,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def numbered_lines(lines: tuple[int, ...]) -> str:
-    """Return line numbers as a status line names them: ten at most."""
-    named = ", ".join(map(str, lines[:MOST_LINES]))
-    more = ", …" if len(lines) > MOST_LINES else ""
-    return f"{'line' if len(lines) == 1 else 'lines'} {named}{more}"
+    """Return line numbers as a status line names them: each once, ten at most."""
+    different = list(dict.fromkeys(lines))
+    named = ", ".join(map(str, different[:MOST_LINES]))
+    more = ", …" if len(different) > MOST_LINES else ""
+    return f"{'line' if len(different) == 1 else 'lines'} {named}{more}"

@@ -156,4 +156,5 @@ def _overlap(nearest: Nearest, lines: Sequence[int], more: int) -> bool:
 
 
 def _lines(numbers: Sequence[int]) -> str:
-    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    different = dict.fromkeys(numbers)
+    return f"line{'s' if len(different) > 1 else ''} {', '.join(map(str, different))}"

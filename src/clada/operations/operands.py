@@ -1,0 +1,81 @@
+"""The paths that the commands of a run are given: by their text, all at once; in the tree, each in turn."""
+
+from __future__ import annotations
+
+from clada.commands.judgements import Allowed, BuiltIn
+from clada.operations.builtins.faults import named
+from clada.problems import Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clada.world.files.paths import Parts
+    from clada.world.files.tree import Files
+
+PATHLESS = ("echo", "pwd", "true", "false")  # built-in commands whose operands are no paths
+BEHIND = {"chmod": 1}  # how many operands stand in front of the paths
+
+
+def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
+    """Refuse the paths that no tree could make right, so that nothing of the run is done.
+
+    `cd` counts by its text too: where it leads to a link, or to nothing, is seen when it is its turn.
+    """
+    for command in commands:
+        if isinstance(command, Allowed):
+            _check_program(files, command, here)
+        elif isinstance(command, BuiltIn) and command.name == "cd":
+            here = _entered(files, command.operands[0], here)
+        elif isinstance(command, BuiltIn) and command.name not in PATHLESS:
+            for path in command.operands[BEHIND.get(command.name, 0) :]:
+                _located(files, path, here)
+
+
+def check(files: Files, how: Allowed, here: Parts) -> None:
+    """Hold the paths that a program is given to the rules of file operations."""
+    for path in how.paths:
+        for part in _looked_up(path):
+            _check_place(files, part, here)
+
+
+def _check_program(files: Files, how: Allowed, here: Parts) -> None:
+    for path in how.paths:
+        if "\\" in path and how.program != "git":  # which opens none of them as a file
+            message = "programs do not read a backslash as a slash"
+            raise named(Trouble("command_not_allowed", message, "write `/`"), path)
+        for part in _looked_up(path):
+            _located(files, part, here)
+
+
+def _check_place(files: Files, path: str, here: Parts) -> None:
+    parts = _located(files, path, here)
+    try:
+        entry = files.entry(parts)
+    except Trouble as trouble:
+        raise named(trouble, path) from None
+    if entry and entry.kind == "link":
+        raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
+    if entry and entry.kind == "other":
+        raise Trouble("permission_denied", f"{path} is not a regular file")
+
+
+def _located(files: Files, path: str, here: Parts) -> Parts:
+    try:
+        return files.locate(path, here)
+    except Trouble as trouble:
+        raise named(trouble, path) from None
+
+
+def _entered(files: Files, path: str, here: Parts) -> Parts:
+    try:
+        return files.locate_directory(path, here)
+    except Trouble as trouble:
+        raise named(trouble, path) from None
+
+
+def _looked_up(path: str) -> list[str]:
+    """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
+    names = path.split("/")
+    ends = [at for at in range(1, len(names)) if names[at] == ".."]
+    return ["/".join(names[:end]) or "/" for end in ends] + [path]
