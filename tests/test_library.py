@@ -200,6 +200,77 @@ def test_an_option_that_is_not_among_its_choices_is_a_mistake_of_the_caller(name
         clada.execute(clada.parse(""), **options)
 
 
+# What cannot be, by its option: the type of the exception, the value, and what is said.
+MISTAKES: list[tuple[str, object, type[Exception], str]] = [
+    ("timeout", "1s", TypeError, "timeout must be a number of seconds, 0 or more, not '1s'"),
+    ("timeout", None, TypeError, "timeout must be a number of seconds, 0 or more, not None"),
+    ("timeout", True, TypeError, "timeout must be a number of seconds, 0 or more, not True"),
+    ("timeout", -1, ValueError, "timeout must be a number of seconds, 0 or more, not -1"),
+    (
+        "total_timeout",
+        float("nan"),
+        ValueError,
+        "total_timeout must be a number of seconds, 0 or more, not nan",
+    ),
+    (
+        "lock_timeout",
+        float("inf"),
+        ValueError,
+        "lock_timeout must be a number of seconds, 0 or more, not inf",
+    ),
+    ("max_output", "10MB", TypeError, "max_output must be a number of bytes, 0 or more, not '10MB'"),
+    ("max_output", 1.5, TypeError, "max_output must be a number of bytes, 0 or more, not 1.5"),
+    ("max_output", -1, ValueError, "max_output must be a number of bytes, 0 or more, not -1"),
+    ("approve", "npm test", TypeError, "approve must be a list of texts, not 'npm test'"),
+    ("approve", [b"npm test"], TypeError, "approve must be a list of texts, not [b'npm test']"),
+    ("approve", None, TypeError, "approve must be a list of texts, not None"),
+    ("sandbox_write", "/tmp", TypeError, "sandbox_write must be a list of texts, not '/tmp'"),
+    ("git", "no", TypeError, "git must be True or False, not 'no'"),
+    ("dry_run", 1, TypeError, "dry_run must be True or False, not 1"),
+    ("workspace", 3, TypeError, "workspace must be a text that is not empty, not 3"),
+    ("workspace", b".", TypeError, "workspace must be a text that is not empty, not b'.'"),
+    ("workspace", "", ValueError, "workspace must be a text that is not empty, not ''"),
+    ("lock_file", "a\0b", ValueError, "lock_file must be a text that is not empty, not 'a\\x00b'"),
+    ("git_author", "Ada <ada", ValueError, "git_author must be Name or Name <mail>, not 'Ada <ada'"),
+    ("shell", None, TypeError, "shell must be a text that is not empty, not None"),
+    ("sandbox", "on", ValueError, "sandbox must be one of auto, off, require, not 'on'"),
+    ("colour", "red", TypeError, "execute() has no option 'colour'"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "exception", "said"), MISTAKES)
+def test_a_value_that_cannot_be_is_told_before_anything_is_touched(
+    tmp_path: Path, name: str, value: object, exception: type[Exception], said: str
+) -> None:
+    options: Any = {"workspace": str(tmp_path), "git": False, name: value}
+    with pytest.raises(exception) as raised:
+        clada.execute(clada.parse('<---WRITE file="a"--->\nx\n<---END--->\n'), **options)
+    assert str(raised.value) == said
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_text_is_no_plan() -> None:
+    text: Any = "<---RUN--->\nls\n<---END--->\n"
+    with pytest.raises(TypeError, match=r"execute\(\) takes a plan, as parse\(\) returns it, not str"):
+        clada.execute(text)
+
+
+def test_paths_may_be_path_objects_and_lists_of_any_kind(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    report = clada.execute(
+        clada.parse("<---RUN--->\npython3 -V\n<---END--->\n"),
+        workspace=workspace,
+        lock_file=tmp_path / "lock",
+        git=False,
+        timeout=20,
+        total_timeout=None,
+        approve=("python3 -V",),
+    )
+    assert report.ok
+    assert (tmp_path / "lock").exists()
+
+
 def test_the_options_of_execute_are_the_settings() -> None:
     with open(settings.__file__, encoding="utf-8") as file:
         classes = {
@@ -213,7 +284,7 @@ def test_the_options_of_execute_are_the_settings() -> None:
         }
         for name in ("Settings", "Options")
     ]
-    assert fields[0] == fields[1]
+    assert fields[0] == {name: kind.replace(" | PathLike[str]", "") for name, kind in fields[1].items()}
     assert tuple(fields[0]) == settings.Settings.__match_args__
 
 

@@ -37,6 +37,8 @@ def execute(
     The options are those of the command line, under the same names (see Settings); `git=False` is --no-git.
     `ask` puts commands that are not approved to a person; without it, they are refused.
     """
+    if not isinstance(plan, Plan):
+        raise TypeError(f"execute() takes a plan, as parse() returns it, not {type(plan).__name__}")
     settings = chosen(**options)
     if plan.fatal:
         return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))

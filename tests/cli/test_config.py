@@ -84,6 +84,7 @@ WRONG = {
     "timeout = true": "timeout must be a text",
     'timeout = "soon"': "timeout must be a duration such as 500ms, 30s, 5m or 1h, not 'soon'",
     'max_output = "x"': "max_output must be a size such as 512B, 64KB, 10MB or 1GB, not 'x'",
+    'git_author = "Ada <ada"': "git_author must be Name or Name <mail>, not 'Ada <ada'",
     "no_git = 1": "no_git must be true or false",
     'approve = "x"': "approve must be a list of texts",
     "sandbox_write = [1]": "sandbox_write must be a list of texts",

@@ -62,6 +62,16 @@ USAGE_ERRORS = {
     ("--start-delimiter=",): "--start-delimiter must not be empty",
     ("--end-delimiter=a\nb",): "--end-delimiter must not contain a line break or anything else unprintable",
     ("--git-author", ""): "--git-author must not be empty",
+    ("--git-author", "Ada <ada"): "--git-author must be Name or Name <mail>, not 'Ada <ada'",
+    ("--git-author=<ada@example.org>",): (
+        "--git-author must be Name or Name <mail>, not '<ada@example.org>'"
+    ),
+    ("--git-author=Ada <>",): "--git-author must be Name or Name <mail>, not 'Ada <>'",
+    ("--git-author=...",): "--git-author must be Name or Name <mail>, not '...'",
+    ("undo", "--git-author=>"): "--git-author must be Name or Name <mail>, not '>'",
+    ("--timeout", "999999999999h"): (
+        "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not '999999999999h'"
+    ),
     ("--network", "x"): "--network is not a flag of `clada`; see clada --help",
     ("history", "--timeout=1s"): "--timeout is not a flag of `clada history`; see clada history --help",
     ("a", "b"): "one document at a time: 'b' is too many; see clada --help",

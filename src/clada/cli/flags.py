@@ -5,7 +5,7 @@ Help, completion, the manual page and the configuration files are made from the 
 
 from __future__ import annotations
 
-from clada.settings import CHOICES, Settings
+from clada.settings import AUTHOR, CHOICES, FOREVER, Settings, read_author
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -258,6 +258,8 @@ def convert(flag: Flag, value: str) -> Any:
         raise UsageError(f"--{flag.name} must not be empty")
     if flag.name.endswith("delimiter") and not value.isprintable():
         raise UsageError(f"--{flag.name} must not contain a line break or anything else unprintable")
+    if flag.name == "git-author" and read_author(value) is None:
+        raise UsageError(f"--{flag.name} must be {AUTHOR}, not {value!r}")
     return value
 
 
@@ -269,7 +271,7 @@ MOST_DIGITS = 12
 def read_duration(text: str, name: str) -> float:
     """Return the seconds of a duration such as 500ms, 30s, 5m or 1h; a bare number is seconds."""
     number = _number(text, DURATIONS)
-    if number is None:
+    if number is None or number >= FOREVER:
         raise UsageError(f"{name} must be a duration such as 500ms, 30s, 5m or 1h, not {text!r}")
     return number
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from clada import settings
 from clada.problems import Trouble
 from clada.values import Value
 from clada.world.git.calls import failed
@@ -32,12 +33,10 @@ class Head(Value):
 
 def read_author(text: str) -> Author:
     """Return the author that `Name` or `Name <mail>` stands for."""
-    name, bracket, mail = text.partition("<")
-    author = Author(name.strip(), mail.rstrip().removesuffix(">").strip() if bracket else "clada@localhost")
-    closed = not bracket or text.rstrip().endswith(">")
-    if not author.name or not closed or any(char in "<>\n\0" for char in author.name + author.mail):
-        raise Trouble("git_operation_failed", f"not an author: {text!r}", "write Name or Name <mail>")
-    return author
+    read = settings.read_author(text)
+    if read is None:
+        raise Trouble("git_operation_failed", f"not an author: {text!r}", f"write {settings.AUTHOR}")
+    return Author(*read)
 
 
 def timestamp() -> str:
