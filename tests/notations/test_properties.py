@@ -91,6 +91,24 @@ def test_an_operation_is_yielded_as_soon_as_its_end_marker_is_complete() -> None
     assert operation.fields == {"path": "a", "content": "x", "append": False}
 
 
+@pytest.mark.parametrize("path", sorted((CORPUS / "cml").glob("*.in")), ids=lambda path: path.stem)
+def test_cml_is_the_same_whether_or_not_expat_reads_what_is_in_cdata(path: Path) -> None:
+    """A control character, here in the prose before, makes all of the text pass through it."""
+    _assert_same_with_and_without_expat(_text(path))
+
+
+@given(pieces=st.lists(st.one_of(PIECES, st.sampled_from(["\n", "<run>", "</run>", "x"])), max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_noise_in_cml_is_the_same_whether_or_not_expat_reads_what_is_in_cdata(pieces: list[str]) -> None:
+    """And however little the text is a document."""
+    _assert_same_with_and_without_expat("<write path='a'><![CDATA[" + "".join(pieces))
+
+
+def _assert_same_with_and_without_expat(text: str) -> None:
+    taken, passed = (clada.parse(first + text, "cml").to_dict() for first in ("x\n", "\x01\n"))
+    assert taken == passed
+
+
 def _text(path: Path) -> str:
     data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     return data.decode()

@@ -89,11 +89,11 @@ def _detect(data: bytes, start_delimiter: str) -> str | None:
     """Return the notation whose first sign comes first."""
     first = csl.sign(data, start_delimiter)
     best = None if first is None else "csl"
-    before = data if first is None else data[:first]  # of the others, only an earlier sign counts
+    before = data if first is None else data[:first]  # of the next, only an earlier sign counts
     for name, hint in HINTS.items():
         sign = _load(name).sign(before) if hint in before else None
-        if sign is not None and (first is None or sign < first):
-            best, first = name, sign
+        if sign is not None:
+            best, before = name, data[:sign]
     return best
 
 

@@ -45,12 +45,17 @@ _FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
 _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
 # after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
-_TAG = re.compile(rb"""<[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
+_TAG = re.compile(rb"""<(?!!)[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
 # Markup in which tags do not count: how it opens and how it closes.
-_OPAQUE = {b"<![CDATA[": b"]]>", b"<!--": b"-->", b"<?": b"?>"}
-# What expat says when the text ends too soon.
+CDATA, CDATA_END = b"<![CDATA[", b"]]>"
+COMMENT, COMMENT_END = b"<!--", b"-->"
+INSTRUCTION, INSTRUCTION_END = b"<?", b"?>"
+# The characters that XML refuses anywhere: what is in CDATA without them need not pass through expat.
+_FORBIDDEN = tuple(bytes([code]) for code in range(32) if code not in b"\t\n\r")
+_FORBIDDEN_BEYOND_ASCII = ("\ufffe".encode(), "\uffff".encode())
 _MARKUP = (b"<", b"&")
 _CURLY_QUOTES = tuple(chr(code).encode() for code in range(0x2018, 0x2020))
+# What expat says when the text ends too soon.
 _CUT_OFF = {
     expat.errors.codes[message]
     for message in (
@@ -63,18 +68,30 @@ _CUT_OFF = {
 
 def sign(data: bytes) -> int | None:
     """Return where the first line is that opens an element."""
-    return _next_element(data, 0, data.rfind(b"-->"))
+    return _Openings(data).next(0)
 
 
-def _next_element(data: bytes, at: int, last_comment_end: int) -> int | None:
-    """Return where the next element opens, outside of closed comments."""
-    while match := (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at):
-        at = match.end()
-        if not match.group(1):
-            return data.find(b"<", match.start())
-        if at <= last_comment_end:
-            at = data.find(b"-->", at) + 3
-    return None
+class _Openings:
+    """Finds the elements of a document, outside of closed comments."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.unclosed = len(data)  # from here on no comment is closed: not to be looked for again
+
+    def next(self, at: int) -> int | None:
+        """Return where the next element opens."""
+        data = self.data
+        while match := (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at):
+            at = match.end()
+            if not match.group(1):
+                return data.find(b"<", match.start())
+            if at < self.unclosed:
+                end = data.find(b"-->", at)
+                if end < 0:
+                    self.unclosed = at
+                else:
+                    at = end + 3
+        return None
 
 
 def read(data: bytes) -> Plan:
@@ -103,13 +120,13 @@ class _Reading:
         return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data)
 
     def _read(self) -> None:
-        last_comment_end = self.data.rfind(b"-->")
+        openings = _Openings(self.data)
         at = 0
-        while (start := _next_element(self.data, at, last_comment_end)) is not None:
+        while (start := openings.next(at)) is not None:
             at = self._read_element(start)
 
     def _read_element(self, start: int) -> int:
-        node = self._parse(start, _element_end(self.data, start))
+        node = self._parse(start, *_extent(self.data, start))
         self._add(node)
         beside = self.data[node.end : node.end + 1] != b"\n" and _SAME_LINE.match(self.data, node.end)
         if beside:
@@ -117,10 +134,10 @@ class _Reading:
             self.notes.append(f"Line {line}: <{name}> is not at the start of a line: ignored")
         return node.end
 
-    def _parse(self, start: int, end: int | None) -> _Node:
+    def _parse(self, start: int, end: int | None, sections: list[tuple[int, int]]) -> _Node:
         builder = self.builder
         try:
-            return builder.read(start, end)
+            return builder.read(start, end, sections)
         except expat.ExpatError as error:
             cut = error.code in _CUT_OFF
             offset = builder.offset(builder.parser.ErrorByteIndex)
@@ -204,35 +221,34 @@ def _advice(data: bytes, offset: int, message: str) -> str:
     return ""
 
 
-def _element_end(data: bytes, at: int) -> int | None:
-    """Return where the element that opens here ends; None where its tags do not tell."""
-    depth = 0
-    while (at := data.find(b"<", at)) >= 0:
-        if data[at + 1 : at + 2] in (b"!", b"?"):
-            at = _opaque_end(data, at)
-            if at < 0:
-                return None
-            continue
-        tag = _TAG.match(data, at)
-        if not tag:
-            return None
-        start, at = at, tag.end()
-        if data[start + 1] == SLASH:
-            depth -= 1
-        elif data[at - 2] != SLASH:
-            depth += 1
-        if depth <= 0:
-            return at
-    return None
+def _extent(data: bytes, at: int) -> tuple[int | None, list[tuple[int, int]]]:
+    """Return where the element that opens here ends, None where its tags do not tell; and its CDATA."""
+    depth, sections = 0, []
+    while (start := data.find(b"<", at)) >= 0:
+        if data.startswith(CDATA, start):
+            at = _closed(data, start, CDATA_END)
+            sections.append((start + len(CDATA), at - len(CDATA_END)))
+        elif data.startswith(COMMENT, start):
+            at = _closed(data, start, COMMENT_END)
+        elif data.startswith(INSTRUCTION, start):
+            at = _closed(data, start, INSTRUCTION_END)
+        elif tag := _TAG.match(data, start):
+            at = tag.end()
+            if data[start + 1] == SLASH:
+                depth -= 1
+            elif data[at - 2] != SLASH:
+                depth += 1
+            if depth <= 0:
+                return at, sections
+        else:
+            break
+    return None, []
 
 
-def _opaque_end(data: bytes, at: int) -> int:
-    """Return where a section ends in which tags do not count; -1 where it does not."""
-    for opening, closing in _OPAQUE.items():
-        if data.startswith(opening, at):
-            end = data.find(closing, at + len(opening))
-            return end + len(closing) if end >= 0 else -1
-    return -1
+def _closed(data: bytes, start: int, closing: bytes) -> int:
+    """Return where a section in which tags do not count is closed; the end of all, where it is not."""
+    end = data.find(closing, start)
+    return len(data) if end < 0 else end + len(closing)
 
 
 # One for all that have none: a document has many elements, and most lists in them would be empty.
@@ -259,17 +275,27 @@ class _Node:
         return "".join(self.plain)
 
 
+def _is_clean(data: bytes) -> bool:
+    """Whether there is no character that XML refuses."""
+    forbidden = _FORBIDDEN if data.isascii() else _FORBIDDEN + _FORBIDDEN_BEYOND_ASCII
+    return not any(character in data for character in forbidden)
+
+
 class _Builder:
     """Builds nodes from expat's events: one parser for all elements, as children of a root of its own."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.view = memoryview(data)
         self.fed = self.base = 0  # how many bytes expat has had; where the present element starts
         self.top: _Node | None = None
         self.stack: list[_Node] = []
         self.into: list[str] = []  # where character data goes
+        self.in_section = False
+        self.clean = _is_clean(data)
         self.parser = expat.ParserCreate("utf-8")
-        self._feed(b"<document>")
+        self.parser.Parse(b"<document>", False)
+        self.fed = len(b"<document>")
         self._listen()
 
     def _listen(self) -> None:
@@ -284,15 +310,25 @@ class _Builder:
         parser.CommentHandler = self._comment
         parser.ProcessingInstructionHandler = self._instruction
 
-    def _feed(self, text: bytes | memoryview) -> None:
+    def _feed(self, start: int, end: int | None) -> None:
+        text = self.view[start:end]
         self.parser.Parse(text, False)
         self.fed += len(text)
 
-    def read(self, start: int, end: int | None) -> _Node:
-        """Read the element from start to end; without an end, it is fed to the last byte and refused."""
+    def read(self, start: int, end: int | None, sections: list[tuple[int, int]]) -> _Node:
+        """Read the element from start to end; without an end, it is fed to the last byte and refused.
+
+        What its CDATA sections hold is taken as it is, where expat agrees that they are sections.
+        """
         self._begin(start)
-        with memoryview(self.data) as view:
-            self._feed(view[start:end])
+        for first, last in sections if self.clean else ():
+            self._feed(start, first)
+            start = first
+            if self.in_section:
+                self.into.append(str(self.view[first:last], "utf-8"))
+                self.base += last - first
+                start = last
+        self._feed(start, end)
         if end is None:
             self.parser.Parse(b"", True)
         if end is None or self.stack or not self.top:
@@ -315,7 +351,7 @@ class _Builder:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self.stack) >= MAX_DEPTH:
             raise _RefusedError(f"elements are nested more than {MAX_DEPTH} deep")
-        node = _Node(name, attributes, self.offset())
+        node = _Node(name, attributes, self.base + self.parser.CurrentByteIndex)
         if self.stack:
             parent = self.stack[-1]
             if parent.children is NO_CHILDREN:
@@ -337,14 +373,14 @@ class _Builder:
         self.into.append(text)
 
     def _open_section(self) -> None:
-        self.into = []
+        self.into, self.in_section = [], True
         node = self.stack[-1]
         if node.sections is NO_SECTIONS:
             node.sections = []
         node.sections.append(self.into)
 
     def _close_section(self) -> None:
-        self.into = self.stack[-1].plain
+        self.into, self.in_section = self.stack[-1].plain, False
 
     def _comment(self, _text: str) -> None:
         if self.stack:

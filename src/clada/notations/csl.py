@@ -87,7 +87,11 @@ class Reader:
     ) -> None:
         check_delimiters(start_delimiter, end_delimiter)
         self._mark, self._line_mark = start_delimiter.encode(), f"\n{start_delimiter}".encode()
-        self._end, self._end_text = end_delimiter.encode(), end_delimiter
+        self._end, self._end_text, self._value_end = (
+            end_delimiter.encode(),
+            end_delimiter,
+            f'"{end_delimiter}',
+        )
         self._heads = {name: self._mark + name.encode() for name in CLOSING}
         self._plain_end = self._heads["END"] + self._end
         self._data: bytes | bytearray = bytearray() if whole is None else whole
@@ -155,8 +159,9 @@ class Reader:
         at, self._candidate = self._candidate, None
         if at is None:
             at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
+        since: int | None = max(at or 0, seen)  # a line that was begun in the last piece is looked through once
         while at is not None:
-            end = data.find(b"\n", max(at, seen))
+            end = data.find(b"\n", since)
             if end < 0:
                 if not self._final:
                     self._candidate, self._seen = at, len(data)
@@ -164,7 +169,7 @@ class Reader:
                 end = len(data)
             yield at, end
             seen = end
-            at = data.find(mark, seen) + 1 or None
+            at = since = data.find(mark, seen) + 1 or None
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
             self._seen = max(seen, len(data) - len(self._mark), 1)
 
@@ -193,13 +198,12 @@ class Reader:
         )
 
     def _handle_outside(self, at: int, end: int) -> None:
-        body = self._body(at, end)
-        head, _, tail = body.partition('"')
-        usual, value = USUAL.get(head), tail[:-1]
-        if usual and tail[-1:] == '"' and '"' not in value and "\\" not in value:
+        head, _, tail = self._data[at + len(self._mark) : end].decode().partition('"')
+        usual, value = USUAL.get(head), tail.removesuffix(self._value_end)
+        if usual and value != tail and '"' not in value and "\\" not in value:
             self._open(usual[0], {usual[1]: value}, at, end)
         else:
-            self._handle_marker(*self._named(body, at), at, end)
+            self._handle_marker(*self._named(self._body(at, end), at), at, end)
 
     def _handle_marker(self, name: str, rest: str, at: int, end: int) -> None:
         if name == "TASKS" and self._block:
