@@ -159,7 +159,7 @@ class Reader:
         at, self._candidate = self._candidate, None
         if at is None:
             at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
-        since: int | None = max(at or 0, seen)  # a line that was begun in the last piece is looked through once
+        since: int | None = max(at or 0, seen)  # of a line that was begun before, only the rest
         while at is not None:
             end = data.find(b"\n", since)
             if end < 0:
