@@ -14,7 +14,7 @@ from clada.world.files.paths import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self, Unpack
 
     from clada.operations import Ask, Stop
@@ -63,14 +63,14 @@ def _execute(
     ask: Ask | None,
     stop: Stop | None,
 ) -> Report:
-    for note in plan.notes:
-        emit(Note(note))
+    _tell(plan.notes, emit)
     handle = stop.handle if stop else None
     with (
         _locked(plan, settings, emit, handle),
         _recorded(plan, settings, emit, handle) as record,
         _opened(settings) as files,
     ):
+        told = _tell(record.notes, emit)  # warnings come before what they warn of
         world = World(files, settings, emit, ask, stop)
         blocks = Engine(plan, world).run()
         signal = stop.signal if stop else None
@@ -78,10 +78,16 @@ def _execute(
         report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes)
         record.touched, record.commands = [written(parts) for parts in files.touched], world.ran
         record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
-    for note in record.notes:
-        emit(Note(note))
+    _tell(record.notes[told:], emit)
     commits = {kind: commit for kind, commit in zip(("pre", "post"), record.commits, strict=True) if commit}
     return report.but(error=record.error, commits=commits)
+
+
+def _tell(notes: Sequence[str], emit: Callable[[Event], None]) -> int:
+    """Tell these notes; return how many they are."""
+    for note in notes:
+        emit(Note(note))
+    return len(notes)
 
 
 def _locked(

@@ -277,3 +277,16 @@ def test_parse_prints_the_plan_and_executes_nothing(shell: Shell) -> None:
 def test_parse_fails_where_something_is_wrong(shell: Shell, document: str) -> None:
     done = shell("parse", document=document)
     assert (done.returncode, json.loads(done.stdout)["schema"]) == (1, "clada.plan/1")
+
+
+def test_a_warning_comes_before_what_it_warns_of(repository: Shell) -> None:
+    """That the first commit takes in a secret is said before the run's own lines, where both are shown."""
+    repository.write(".env", "TOKEN=1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "clada"], input=WRITE.encode(),
+        cwd=repository.workspace, env=repository.environment,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+    note, line = done.stdout.decode().splitlines()
+    assert note.endswith("untracked files that look like secrets: .env")
+    assert line.startswith("[task-1] SUCCESS: WRITE")

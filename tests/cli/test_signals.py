@@ -108,3 +108,23 @@ def test_control_c_while_a_document_is_read_is_no_traceback(terminal: Terminals)
     code, seen = screen.end()
     assert code == 130
     assert "Traceback" not in seen
+
+
+IGNORING = """import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "clada", *sys.argv[1:]])
+"""
+
+
+def test_a_caller_that_ignores_the_end_of_its_children_does_not_disturb(repository: Shell) -> None:
+    """With SIGCHLD ignored, as some programs leave it behind, nobody could tell how a command ended."""
+    document = "<---RUN--->\nls\nsh -c 'exit 3'\n<---END--->\n"
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORING, "--approve-all"],
+        input='<---WRITE file="a"--->\nx\n<---END--->\n' + document,
+        cwd=repository.workspace, env=repository.environment, capture_output=True, text=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "[task-2] ERROR: RUN - ls …: exec_failed: exit code 3"
+    assert repository.git("log", "--format=%s").startswith("[clada:post]")

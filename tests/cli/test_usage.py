@@ -285,3 +285,14 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert ("Traceback" in done.stderr) is traced
     line = "clada: internal error: ZeroDivisionError: oh dear; --error-detail=debug shows where\n"
     assert (done.stderr == line) is not traced
+
+
+UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parsed", "undo._number")
+
+
+def test_a_bug_in_a_command_without_the_flag_does_not_name_it(shell: Shell) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNDO_BUG, "undo"],
+        cwd=shell.workspace, env=shell.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "clada: internal error: ZeroDivisionError: oh dear\n")

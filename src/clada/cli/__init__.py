@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
 import sys
 
@@ -22,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     _hold_standard_handles()
+    _wait_for_children()
     if list(arguments) in (["--version"], ["-V"]):
         from clada.version import VERSION
 
@@ -38,6 +40,12 @@ def _hold_standard_handles() -> None:
             os.fstat(handle)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def _wait_for_children() -> None:
+    """Undo what some callers leave behind: with SIGCHLD ignored, the system forgets how a child ended."""
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _say(text: str) -> int:

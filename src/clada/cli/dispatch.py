@@ -22,8 +22,10 @@ def dispatch(arguments: Sequence[str]) -> int:
     """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
     console = Console()
     options: Mapping[str, Any] = {}
+    taken: tuple[str, ...] = ()  # flags that the command has
     try:
         invocation = flags.read(arguments)
+        taken = flags.described(invocation.command).flags
         options = _options(invocation)
         code = _perform(invocation, options, console)
     except flags.UsageError as error:
@@ -39,9 +41,8 @@ def dispatch(arguments: Sequence[str]) -> int:
         if isinstance(bug, OSError | MemoryError):
             console.complain(f"clada: {system_words(bug)}")
             return FAILED
-        console.complain(
-            f"clada: internal error: {type(bug).__name__}: {bug}; --error-detail=debug shows where"
-        )
+        hint = "; --error-detail=debug shows where" if "error-detail" in taken else ""
+        console.complain(f"clada: internal error: {type(bug).__name__}: {bug}{hint}")
         return FAILED
     return code or (FAILED if console.lost else 0)
 
