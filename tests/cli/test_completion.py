@@ -18,6 +18,8 @@ from clada.cli.manual import page
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+LONG = 90.0  # seconds; zsh loads a lot before its first completion
+PROMPT = "ready>"
 PAGE = Path(__file__).parents[2] / "docs" / "clada.1"
 
 # What is typed, and words that must be offered, with some that must not.
@@ -92,7 +94,8 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
         pytest.skip("tmux is not installed")
     shell.write("README.md", "")
     shell.write(
-        ".zshrc", f"autoload -Uz compinit; compinit -u -D; source {path}; PS1='> '; LISTMAX=999; clear\n"
+        ".zshrc",
+        f"autoload -Uz compinit; compinit -u -D; source {path}; PS1='{PROMPT} '; LISTMAX=999; clear\n",
     )
     shell.environment["ZDOTDIR"] = str(shell.workspace)
     start = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
@@ -103,15 +106,27 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
         ).stdout
 
     def shown(text: str) -> str:
-        end = time.monotonic() + 20
+        end = time.monotonic() + LONG
         while text not in (screen := tmux("capture-pane", "-p")):
             assert time.monotonic() < end, screen
             time.sleep(0.05)
         return screen
 
+    def complete(typed: str, completed: str) -> str:
+        """Type at an empty prompt, press tab when it is there, and return the screen with what came of it."""
+        end = time.monotonic() + LONG
+        while not (screen := tmux("capture-pane", "-p").rstrip("\n")).endswith(PROMPT):
+            assert time.monotonic() < end, screen
+            tmux("send-keys", "C-c")
+            time.sleep(0.2)
+        tmux("send-keys", "-l", typed)
+        shown(f"{PROMPT} {typed}".rstrip())
+        tmux("send-keys", "Tab")
+        return shown(completed)
+
     tmux("new-session", "-d", "-x", "100", "-y", "50", "-c", str(shell.workspace), "zsh")
     try:
-        shown(">")
+        shown(PROMPT)
         for typed, completed in {
             "clada hi": "clada history",
             "clada approvals rem": "clada approvals remove",
@@ -119,13 +134,8 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
             "clada --color=al": "clada --color=always",
             "clada plan REA": "clada plan README.md",
         }.items():
-            tmux("send-keys", "-l", typed)
-            tmux("send-keys", "Tab")
-            shown(completed)
-            tmux("send-keys", "C-c")
-        tmux("send-keys", "-l", "clada ")
-        tmux("send-keys", "Tab")
-        assert "show what this machine and workspace offer" in shown("doctor ")
+            complete(typed, completed)
+        assert "show what this machine and workspace offer" in complete("clada ", "doctor ")
     finally:
         tmux("kill-server")
 
