@@ -114,9 +114,11 @@ def _recorded(
         emit(Note("waiting for another run in this repository"))
 
     found = repository.find(settings.workspace)
-    return found.recorded(
+    recording = found.recorded(
         settings.git_author, _summary(plan), lock_timeout=settings.lock_timeout, waiting=waiting, stop=stop
     )
+    recording.lock_file = settings.lock_file
+    return recording
 
 
 def _opened(settings: Settings) -> Files:

@@ -33,6 +33,7 @@ class LockFile:
         self._lock: BaseFileLock | None = None
 
     def __enter__(self) -> Self:
+        self._refuse_missing_folder()  # filelock would make it, and a mistyped path would never meet another
         from filelock import FileLock
 
         lock = FileLock(self._path, thread_local=False, preserve_lock_file=True, fallback_to_soft=False)
@@ -40,14 +41,21 @@ class LockFile:
             self._turn.come(lambda: _at_once(lock))
         except (OSError, NotImplementedError) as error:
             why = system_words(error) if isinstance(error, OSError) else error
-            message = f"cannot lock {self._path}: {why}"
-            raise Trouble.of(Error("io_error", message, "name another --lock-file", stage="LOCK")) from None
+            raise self._trouble(str(why), "name another --lock-file") from None
         self._lock = lock
         return self
 
     def __exit__(self, *_exception: object) -> None:
         if self._lock is not None:
             self._lock.release()
+
+    def _refuse_missing_folder(self) -> None:
+        folder = os.path.dirname(self._path)
+        if folder and not os.path.isdir(folder):
+            raise self._trouble(f"there is no folder {folder}", "make it, or name another --lock-file")
+
+    def _trouble(self, why: str, hint: str) -> Trouble:
+        return Trouble.of(Error("io_error", f"cannot lock {self._path}: {why}", hint, stage="LOCK"))
 
 
 class RepositoryLock:

@@ -148,6 +148,55 @@ def test_a_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     assert caught.value.error.type == "io_error"
 
 
+def test_a_folder_of_a_lock_file_is_not_made(tmp_path: Path) -> None:
+    """A mistyped path would lock nobody out: it is an error that says so."""
+    path = tmp_path / "mistyped" / "lock"
+    with pytest.raises(Trouble) as caught, LockFile(str(path), 1):
+        pytest.fail("there is no such folder")
+    error = caught.value.error
+    assert (error.type, error.stage) == ("io_error", "LOCK")
+    assert error.message == f"cannot lock {path}: there is no folder {tmp_path / 'mistyped'}"
+    assert error.hint == "make it, or name another --lock-file"
+    assert os.listdir(tmp_path) == []
+
+
+def test_any_file_can_be_a_lock_and_keeps_its_content(tmp_path: Path) -> None:
+    """While it is held, and afterwards."""
+    path = tmp_path / "file"
+    path.write_text("content")
+    with LockFile(str(path), 1):
+        assert path.read_text() == "content"
+    assert path.read_text() == "content"
+
+
+@pytest.mark.parametrize("where", ["lock", "sub/lock", "../lock", "{top}/lock", "../linked/lock"])
+def test_a_lock_file_in_the_workspace_is_not_committed(repo: Repo, where: str) -> None:
+    """Neither before the run nor after it, with a command that may have made any file; other files are."""
+    repo.write("sub/old", "x")
+    (repo.root.parent / "linked").symlink_to(repo.root)
+    where = where.format(top=repo.root)
+    document = '<---WRITE file="new"--->\n<---END--->\n<---RUN--->\ntouch made\nsh -c true\n<---END--->\n'
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-m", "clada", "--approve-all", f"--lock-file={where}"],
+            cwd=repo.root, input=document.encode(), capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done
+    assert (repo.root / where).exists()
+    assert repo.git("ls-files").split() == ["made", "new", "sub/old"]
+
+
+def test_a_lock_file_that_is_tracked_is_a_file_like_others(repo: Repo) -> None:
+    """What the user has changed in it goes into the commit."""
+    repo.commit(lock="1")
+    repo.write("lock", "2")
+    recording = repo.found().recorded()
+    recording.lock_file = str(repo.root / "lock")
+    with recording:
+        pass
+    assert repo.git("show", "HEAD:lock").strip() == "2"
+
+
 def test_a_lock_file_through_a_link_keeps_its_target(tmp_path: Path) -> None:
     """The content of what it leads to is not lost."""
     (tmp_path / "target").write_text("content")

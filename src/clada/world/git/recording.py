@@ -29,6 +29,7 @@ class Recording:
     touched: paths below the workspace, files or whole folders; None: not known, look at the whole tree.
     commands: whether a command ran, which may have changed anything: look at the whole tree then, too.
     ended: how the run ended: ok, failed or interrupted. An exception that passes through decides for itself.
+    lock_file: the one that the run holds, if any: not a file of the work, so that it is not taken in.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Recording:
         self.touched: Iterable[str | bytes] | None = None
         self.commands = False
         self.ended = "ok"
+        self.lock_file: str | None = None
         self.commits: tuple[str | None, str | None] = (None, None)
         self.error: Error | None = None
         self.notes: tuple[str, ...] = ()
@@ -81,8 +83,7 @@ class Recording:
     def _before(self) -> None:
         """Commit what is there, so that no run can lose it."""
         git = hardened_git(self._repository)
-        found = staging.scan(git, self._repository.prefix)
-        staging.refuse_unmerged(git, found, self._repository.prefix)
+        found = self._scan(git)
         before, pre = found.head, ""
         if not found.clean:
             self._note(noted(self._repository.root, found.untracked))
@@ -139,13 +140,22 @@ class Recording:
 
     def _scanned(self, git: Git, names: list[str]) -> tuple[tuple[str, str], tuple[str, ...]]:
         """Commit what a look at the whole tree finds; return also what was touched in other repositories."""
-        found = staging.scan(git, self._repository.prefix)
-        staging.refuse_unmerged(git, found, self._repository.prefix)
+        found = self._scan(git)
         self._note_nested(found)
         nested = tuple(name for name in names if name.startswith(found.nested))
         if found.clean:
             return (found.head, ""), nested
         return self._commit(git, (*found.changed, *found.untracked), "post"), nested
+
+    def _scan(self, git: Git) -> staging.Scan:
+        """Look for what there is to commit."""
+        found = staging.scan(git, self._repository.prefix)
+        staging.refuse_unmerged(git, found, self._repository.prefix)
+        if self.lock_file is None:
+            return found
+        folder, name = os.path.split(self.lock_file)
+        path = os.path.relpath(os.path.join(os.path.realpath(folder), name), self._repository.root)
+        return found.but(untracked=tuple(other for other in found.untracked if other != path))
 
     def _commit(self, git: Git, paths: Sequence[str], kind: str) -> tuple[str, str]:
         staging.stage(git, paths)
