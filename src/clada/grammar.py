@@ -39,6 +39,7 @@ WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
 FLAG_WORDS = {"true": True, "false": False}
 MAX_COUNT_DIGITS = 18  # a longer count than any file has bytes is not worth converting
+LARGE_COUNT = f"Invalid value for 'count': must have at most {MAX_COUNT_DIGITS} digits"
 
 
 def read_count(text: str) -> int | str | None:
@@ -46,9 +47,15 @@ def read_count(text: str) -> int | str | None:
     return "all" if text == "all" else read_number(text) or None
 
 
+def wrong_count(text: str) -> str:
+    """Return what is wrong with a count attribute that cannot be read."""
+    return LARGE_COUNT if text.isascii() and text.isdigit() and text.strip("0") else WRONG_COUNT
+
+
 def read_number(text: str) -> int | None:
     """Return the number that these digits stand for; None if there is anything else, or far too many."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_COUNT_DIGITS else None
+    digits = text.lstrip("0") or text[:1]
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_COUNT_DIGITS else None
 
 
 def read_flag(text: str) -> bool | None:

@@ -330,7 +330,7 @@ def test_what_is_wrong_with_an_operation_is_said_and_the_operation_is_listed(nam
     assert len(plan.blocks[0].operations) == 1
 
 
-@pytest.mark.parametrize("count", [0, -1, 1.0, "1", "ALL", True, None, [1], 10**18, 10**30, 1e400])
+@pytest.mark.parametrize("count", [0, -1, 1.0, "1", "ALL", True, None, [1], 1e400])
 def test_a_count_is_a_positive_integer_or_all(count: Any) -> None:
     """A count is a positive integer or all."""
     task = {"action": "edit", "path": "a", "search": "x", "replace": "y", "count": count}

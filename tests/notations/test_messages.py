@@ -97,6 +97,32 @@ def test_what_is_incomplete_is_said_of_the_operation(document: str, message: str
     assert [problem.message for problem in plan.problems] == [message]
 
 
+LARGE = {
+    "csl": '<---SEARCH file="a" count="{}"--->\nx\n<---REPLACE--->\ny\n<---END--->\n',
+    "cml": EDIT.format(' count="{}"', BOTH),
+    "json": '{{"tasks": [{{"action": "edit", "path": "a", "search": "x", "replace": "y", "count": {}}}]}}',
+    "toml": '[[task]]\naction = "edit"\npath = "a"\nsearch = "x"\nreplace = "y"\ncount = {}\n',
+}
+
+
+@pytest.mark.parametrize("notation", LARGE)
+def test_a_count_with_too_many_digits_is_told_so(notation: str) -> None:
+    """It is a positive integer, so the usual message would not help; one with 18 digits is taken."""
+    message = "Invalid value for 'count': must have at most 18 digits"
+    for digits, messages in {"9" * 18: [], "1" + "0" * 18: [message], "9" * 30: [message]}.items():
+        plan = clada.parse(LARGE[notation].format(digits), notation)
+        assert [problem.message for problem in plan.problems] == messages
+
+
+@pytest.mark.parametrize("notation", ["csl", "cml"])
+def test_zeros_in_front_of_a_count_do_not_count(notation: str) -> None:
+    """However many they are."""
+    plan = clada.parse(LARGE[notation].format("0" * 9999 + "12"), notation)
+    assert plan.blocks[0].operations[0].fields["count"] == 12
+    plan = clada.parse(LARGE[notation].format("0" * 9999), notation)
+    assert [problem.field for problem in plan.problems] == ["count"]
+
+
 def test_a_lone_surrogate_is_named() -> None:
     """It comes from a program that feeds text, and has no place in UTF-8."""
     reader = clada.Reader()

@@ -18,11 +18,11 @@ from xml.parsers import expat
 
 from clada.grammar import (
     BLOCK_VERSIONS,
-    WRONG_COUNT,
     WRONG_FLAG,
     path_complaint,
     read_count,
     read_flag,
+    wrong_count,
 )
 from clada.model import Block, Operation, Plan
 from clada.notations.places import Lines
@@ -409,9 +409,10 @@ def _write(node: _Node, complaints: Complaints) -> dict[str, Any]:
 def _edit(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     _take_path(node, "path", fields, complaints)
-    count = read_count(node.attributes.pop("count", "1"))
+    written = node.attributes.pop("count", "1")
+    count = read_count(written)
     if count is None:
-        complaints.append(("count", WRONG_COUNT))
+        complaints.append(("count", wrong_count(written)))
     else:
         fields["count"] = count
     parts = _parts(node, complaints)

@@ -17,11 +17,11 @@ from __future__ import annotations
 from clada.grammar import (
     CSL_VERSIONS,
     MAX_INPUT,
-    WRONG_COUNT,
     WRONG_FLAG,
     path_complaint,
     read_count,
     read_flag,
+    wrong_count,
 )
 from clada.model import Block, Operation, Plan
 from clada.notations.places import Lines
@@ -346,9 +346,10 @@ def _search(attributes: dict[str, str], contents: dict[str, str]) -> Built:
     fields: dict[str, Any] = {}
     complaints: list[tuple[str, str]] = []
     _take_file(attributes, fields, complaints)
-    count = read_count(attributes.pop("count", "1"))
+    written = attributes.pop("count", "1")
+    count = read_count(written)
     if count is None:
-        complaints.append(("count", WRONG_COUNT))
+        complaints.append(("count", wrong_count(written)))
     else:
         fields["count"] = count
     is_range = "TO" in contents

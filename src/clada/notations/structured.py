@@ -5,6 +5,7 @@ from __future__ import annotations
 from clada.grammar import (
     BLOCK_VERSIONS,
     DEFAULTS,
+    LARGE_COUNT,
     MAX_COUNT_DIGITS,
     OPERATIONS,
     WRONG_COUNT,
@@ -241,15 +242,19 @@ def _required(field: Field, given: set[str]) -> bool:
 def _wrong(field: Field, value: Any, written: str) -> str | None:
     """Return what is wrong with a field's value, or None."""
     if field.kind == "count":
-        return None if _is_count(value) else WRONG_COUNT
+        return _count_complaint(value)
     complaint = _KINDS[field.kind](value)
     if complaint:
         return f"Invalid value for '{written}': {complaint}"
     return EMPTY.get(field.name) if value == "" else None
 
 
-def _is_count(value: Any) -> bool:
-    return value == "all" or (type(value) is int and 0 < value < 10**MAX_COUNT_DIGITS)
+def _count_complaint(value: Any) -> str | None:
+    if value == "all":
+        return None
+    if type(value) is not int or value <= 0:
+        return WRONG_COUNT
+    return LARGE_COUNT if value >= 10**MAX_COUNT_DIGITS else None
 
 
 def _text_complaint(value: Any) -> str | None:

@@ -101,7 +101,9 @@ def test_history_survives_a_torn_line_and_foreign_text(repo: Repo) -> None:
     assert [(each.number, each.ended) for each in past_runs(str(repo.root))] == [(8, "ok"), (1, "ok")]
 
 
-@pytest.mark.parametrize("number", ["9" * 5000, "9" * 19, "٣", "²", "-1", "+1", " 1", "1_0", ""])
+@pytest.mark.parametrize(
+    "number", ["9" * 5000, "9" * 19, "9" * 18, "1000000000", "٣", "²", "-1", "+1", " 1", "1_0", ""]
+)
 def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) -> None:
     """A planted line keeps nothing from being listed, recorded or undone."""
     repo.commit(a="1")
@@ -113,6 +115,18 @@ def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) 
     assert [(each.number, each.what) for each in past_runs(str(repo.root))] == [(1, "real")]
     assert undone(repo).number == 2
     assert file.read_text().startswith(f"start\t{number}\t")
+
+
+def test_history_goes_on_after_the_last_number_of_all(repo: Repo) -> None:
+    """Whoever planted it: later runs get numbers of their own, and are newer."""
+    repo.commit(a="1")
+    repo.write(".git/clada/history", "start\t999999999\tnow\tplanted\t\t\t\nstart\t1\tnow\tplanted\t\t\t\n")
+    for number in (2, 3):
+        run(repo, lambda number=number: repo.write("a", f"of {number}"), "a", what="real")  # type: ignore[misc]
+    known = [(each.number, each.what) for each in past_runs(str(repo.root))]
+    assert known == [(3, "real"), (2, "real"), (1, "planted"), (999999999, "planted")]
+    assert undone(repo).run.number == 3
+    assert (repo.root / "a").read_text() == "of 2"
 
 
 def test_history_takes_any_text(repo: Repo) -> None:

@@ -16,6 +16,7 @@ MAX_READ = 16 * 1024 * 1024  # bytes, from the end: older runs are left out
 MAX_TAIL = 256 * 1024  # bytes in which the last number is looked for
 MAX_NAMES = 32 * 1024  # characters of names in a line
 MAX_WHAT = 1000
+MAX_NUMBER = 999_999_999  # of a run; a larger one was written by somebody else
 UNKNOWN = "?"  # where no commit could be made
 ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"))
 
@@ -51,11 +52,25 @@ def runs(repository: Repository) -> list[Run]:
 
 def start(repository: Repository, run: Run) -> Run:
     """Record that a run starts, and return it with its number."""
-    numbers = (read_number(fields[1]) or 0 for fields in _lines(repository, MAX_TAIL))
-    numbered = run.but(number=max(numbers, default=0) + 1)
+    numbers = {_number(fields) or 0 for fields in _lines(repository, MAX_TAIL)}
+    numbered = run.but(number=_next(numbers))
     fields = (str(numbered.number), run.when, run.what[:MAX_WHAT], run.prefix, run.before, run.pre)
     _append(repository, ("start", *fields))
     return numbered
+
+
+def _next(numbers: set[int]) -> int:
+    """Return the next number; one that is free, where somebody has written the very last one."""
+    following = max(numbers, default=0) + 1
+    if following <= MAX_NUMBER:
+        return following
+    return next(number for number in range(1, len(numbers) + 2) if number not in numbers)
+
+
+def _number(fields: list[str]) -> int | None:
+    """Return the number of the run that a line is about; None for one that no run can have come to."""
+    number = read_number(fields[1])
+    return number if number is not None and number <= MAX_NUMBER else None
 
 
 def end(repository: Repository, run: Run) -> None:
@@ -76,11 +91,12 @@ def _first(names: tuple[str, ...]) -> list[str]:
 
 def _take(fields: list[str], found: dict[int, Run]) -> None:
     """Add what a line says; one that was cut off, or that is not ours, says nothing."""
-    number = read_number(fields[1])
+    number = _number(fields)
     if number is None:
         return
     match fields:
         case ["start", _, when, what, prefix, before, pre]:
+            found.pop(number, None)  # so that the newest run is the last one, whatever its number
             found[number] = Run(number, when, what, prefix, before, pre)
         case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
             found[number] = found[number].but(
