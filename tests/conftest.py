@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from clada.model import Failed, Outcome
 from clada.operations import World, edit, find, move, remove, write
@@ -30,6 +31,10 @@ LOADED = (edit, move, remove, write)  # early, for an ordinary user may not be a
 DEFAULTS: dict[str, dict[str, Any]] = {"write": {"append": False}, "edit": {"count": 1}}
 
 NOBODY = 65534
+
+# How long an example takes says nothing about it: the machine may have other work.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 Picture = dict[str, tuple[str, int, object]]
 

@@ -95,7 +95,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
-            timeout=60,
+            timeout=90,
             start_new_session=True,  # without the terminal of whoever runs the tests
         )
         lines = done.stdout.decode().splitlines()

@@ -52,7 +52,7 @@ def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
 ) -> None:
     process = start(repository, DOCUMENT, "--summary=xml")
     os.kill(process.pid, number)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=90)
     assert process.returncode == code
     assert out.splitlines()[:2] == [
         "[task-2] ERROR: RUN - sh -c 'echo started; sleep 60': exec_failed: interrupted",
@@ -75,7 +75,7 @@ def test_two_signals_stop_at_once(shell: Shell) -> None:
         time.sleep(0.02)
         if process.poll() is not None:
             break
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=90)
     assert process.returncode == -signal.SIGTERM
     assert "Traceback" not in out + err
 
@@ -123,7 +123,7 @@ def test_a_caller_that_ignores_the_end_of_its_children_does_not_disturb(reposito
         [sys.executable, "-c", IGNORING, "--approve-all"],
         input='<---WRITE file="a"--->\nx\n<---END--->\n' + document,
         cwd=repository.workspace, env=repository.environment, capture_output=True, text=True, check=False,
-        timeout=60,
+        timeout=90,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "[task-2] ERROR: RUN - ls …: exec_failed: exit code 3"

@@ -50,7 +50,7 @@ def run(words: tuple[str, ...] | list[str], directory: Path) -> subprocess.Compl
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=20,
+        timeout=90,
         check=False,
     )
 

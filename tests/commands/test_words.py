@@ -277,7 +277,7 @@ def words_in_bash(bodies: list[str], directory: Path) -> list[list[tuple[str, ..
         capture_output=True,
         cwd=directory,
         env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": "/nowhere"},
-        timeout=8,
+        timeout=90,
         check=False,
     )
     assert done.stderr == b"", done.stderr.decode()

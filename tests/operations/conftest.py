@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clada.model import Report, Task
     from clada.problems import Error
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 CUT = "[output truncated]"
 APPROVALS = ".clada/allowed-commands.json"
 _numbers = itertools.count(1)

@@ -394,7 +394,10 @@ def test_what_an_approved_command_changes_is_committed(runs: Runner, git: Callab
 def test_what_a_failed_command_changed_is_committed(runs: Runner, git: Callable[..., str]) -> None:
     """Also where it is ended for taking too long."""
     body = python('import time; open("new", "w").close(); time.sleep(60)')
-    assert runs(body, approve=[body], git=True, timeout=1.0).error.type == "exec_timeout"
+    for seconds in (1.0, 8.0, 50.0):  # more, where the machine is too busy for it to begin
+        assert runs(body, approve=[body], git=True, timeout=seconds).error.type == "exec_timeout"
+        if (runs.workspace / "new").exists():
+            break
     assert changed(git) == ["new"]
 
 

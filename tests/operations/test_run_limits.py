@@ -18,10 +18,11 @@ from clada.problems import Error
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.operations.conftest import Marker, Runner, Shell
+    from tests.operations.conftest import Marker, Run, Runner, Shell
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see what is left")
 CUT = "[output truncated]"
+PATIENCE = 30.0  # seconds
 
 
 def python(script: str, mark: Marker) -> str:
@@ -78,14 +79,25 @@ while time.monotonic() < until: time.sleep(0.1)
 }
 
 
+def begun(attempt: Callable[[float], Run], seconds: float = 1.0) -> Run:
+    """Try a run with this limit; with more, where the machine was too busy for it to print anything."""
+    done = attempt(seconds)
+    return done if done.output or seconds > PATIENCE else begun(attempt, 8 * seconds)
+
+
 @pytest.mark.parametrize(
     ("script", "sandbox"), [*((name, "auto") for name in STUBBORN), ("deaf daemon", "off"), ("bomb", "off")]
 )
 def test_a_command_that_takes_too_long(script: str, sandbox: str, runs: Runner, mark: Marker) -> None:
     """It is ended at its limit with everything that it started, and the rest of the body is not begun."""
     body = f"{python(STUBBORN[script], mark)}\ntouch after"
-    done = runs(body, approve=[body], timeout=1.0, max_output=100, sandbox=sandbox)
-    assert (done.error.type, done.error.message) == ("exec_timeout", "took longer than 1s")
+
+    def attempt(seconds: float) -> Run:
+        done = runs(body, approve=[body], timeout=seconds, max_output=100, sandbox=sandbox)
+        assert (done.error.type, done.error.message) == ("exec_timeout", f"took longer than {seconds:g}s")
+        return done
+
+    done = begun(attempt)
     assert done.output[0] == "1"
     assert done.output.count(CUT) <= 1
     assert mark.alive() == []
@@ -109,9 +121,9 @@ print("done")
 """
     body = python(script, mark)
     before = time.monotonic()
-    done = runs(body, approve=[body], sandbox=sandbox, timeout=50.0)
+    done = runs(body, approve=[body], sandbox=sandbox, timeout=120.0)
     assert (done.task.error, done.output) == (None, ["done"])
-    assert time.monotonic() - before < 40
+    assert time.monotonic() - before < 100
     assert mark.alive() == []
 
 
@@ -145,7 +157,7 @@ def test_the_limit_of_readers_is_five_seconds(shell: Shell) -> None:
 def test_the_total_timeout_ends_what_runs_and_skips_the_rest(runs: Runner, mark: Marker) -> None:
     """The running command is ended, the rest of its body and the other tasks are not begun."""
     body = f"{python(STUBBORN['double fork'], mark)}\ntouch a"
-    done = runs(body, "touch b", approve=[body], total_timeout=1.0)
+    done = begun(lambda seconds: runs(body, "touch b", approve=[body], total_timeout=seconds))
     assert (done.error.type, done.error.message) == ("exec_timeout", "total timeout reached")
     assert [getattr(task.outcome, "reason", None) for task in done.report.tasks] == [
         None,
@@ -161,14 +173,16 @@ def test_the_total_timeout_counts_between_the_commands_of_a_body(runs: Runner) -
     assert (done.error.type, done.error.message) == ("exec_timeout", "total timeout reached")
 
 
-def test_the_clock_stops_while_a_person_is_asked(runs: Runner) -> None:
+def test_the_clock_stops_while_a_person_is_asked(runs: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the answer takes, what runs has its time."""
+    real, slept = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: real() + slept[0])
 
     def answer(*_: Any, **__: Any) -> str:
-        time.sleep(2.5)
+        slept[0] += 1000.0  # as the clock has it
         return "once"
 
-    done = runs("echo a && sleep 0.01", "echo b", ask=answer, total_timeout=2.0, sandbox="off")
+    done = runs("echo a && sleep 0.01", "echo b", ask=answer, total_timeout=90.0, sandbox="off")
     assert (done.report.ok, done.output) == (True, ["a", "b"])
 
 

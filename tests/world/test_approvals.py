@@ -322,7 +322,7 @@ def test_processes_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     workers = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(worker)]) for worker in range(4)
     ]
-    assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0, 0]
+    assert [worker.wait(timeout=90) for worker in workers] == [0, 0, 0, 0]
     approvals = load(tmp_path)
     for worker in range(4):
         for number in range(10):

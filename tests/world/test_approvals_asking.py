@@ -19,7 +19,7 @@ from clada.world.asking import remedy, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 # The process that asks: a new session whose terminal is the given one; its answer goes to standard output.
 ASKING = """

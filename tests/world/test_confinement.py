@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ESCAPES = Path(__file__).with_name("confinement_escapes.py")
 DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
 ROOT = os.geteuid() == 0
+PATIENCE = 90.0  # seconds
 BOTH = ("bubblewrap", "landlock")
 PYTHON = os.path.realpath(sys.executable)
 _SCOPES = 6  # the version of Landlock that keeps signals in
@@ -39,11 +40,12 @@ _SCOPES = 6  # the version of Landlock that keeps signals in
 
 def eventually(condition: Callable[[], bool]) -> bool:
     """Return whether the condition comes true before long."""
-    for _ in range(1000):
-        if condition():
-            return True
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > until:
+            return False
         time.sleep(0.01)
-    return False
+    return True
 
 
 def layer_mark(layer: str) -> pytest.MarkDecorator:
@@ -463,11 +465,17 @@ def test_a_socket_that_was_refused(program: str, place: Place) -> None:
     assert result.ended.lacked == "ran without network: approve it with network"
 
 
+def in_time(place: Place, script: str, layer: str, seconds: float) -> Result:
+    """Run a script with this limit; with more, where the machine was too busy for it to print anything."""
+    result = place.run("sh", "-c", script, layer=layer, timeout=seconds)
+    return result if result.lines or seconds > PATIENCE else in_time(place, script, layer, 8 * seconds)
+
+
 @layers
 def test_a_command_that_takes_too_long(layer: str, place: Place) -> None:
     """A confined command is asked to end at its time limit, and its last words are heard."""
     script = "trap 'echo bye; exit 9' TERM; echo hi; sleep 99 & wait"
-    result = place.run("sh", "-c", script, layer=layer, timeout=1.0)
+    result = in_time(place, script, layer, 1.0)
     assert (result.ended, result.lines) == (Ended(9, timed_out=True), ["hi", "bye"])
 
 
@@ -475,8 +483,8 @@ def test_a_command_that_takes_too_long(layer: str, place: Place) -> None:
 def test_a_deaf_command_that_takes_too_long(layer: str, place: Place) -> None:
     """A confined command that ignores being asked is killed, with all that it started."""
     mark = f"9876{os.getpid()}"
-    script = f"trap '' TERM; setsid sleep {mark} & sleep {mark}; sleep {mark}"
-    assert place.run("sh", "-c", script, layer=layer, timeout=0.5).ended == Ended(137, timed_out=True)
+    script = f"trap '' TERM; setsid sleep {mark} & echo hi; sleep {mark}; sleep {mark}"
+    assert in_time(place, script, layer, 0.5).ended == Ended(137, timed_out=True)
     assert not is_running(mark)
 
 
@@ -630,7 +638,7 @@ def test_no_layer_is_no_run(place: Place) -> None:
                 ["true"],
                 directory=handle,
                 environment={},
-                timeout=9,
+                timeout=PATIENCE,
                 max_output=9,
                 emit=print,
                 confinement=Confinement("none", place.workspace),
@@ -662,7 +670,7 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
             words,
             directory=handle,
             environment=os.environ,
-            timeout=5.0,
+            timeout=PATIENCE,
             max_output=1 << 20,
             emit=lines.append,
             supervised=False,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LINUX = sys.platform == "linux"
 only_linux = pytest.mark.skipif(not LINUX, reason="needs Linux: a subreaper and /proc")
 _LIBC_SIGNALS = 0b11 << 31  # 32 and 33 are glibc's own, and it passes them on as it likes
+PATIENCE = 90.0  # seconds
 _SECOND_THREAD = "import threading, time; threading.Thread(target=time.sleep, args=(99,)).start()"
 _numbers = itertools.count(1)
 
@@ -47,7 +48,7 @@ def go(*argv: str, directory: Path | str = "/", **options: Any) -> tuple[Ended, 
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     settings: dict[str, Any] = {
         "environment": os.environ,
-        "timeout": 20.0,
+        "timeout": PATIENCE,
         "max_output": 1 << 20,
         "emit": lines.append,
         "truncated": lambda: lines.append("<cut>"),
@@ -89,11 +90,18 @@ def alive(mark: str) -> list[int]:
 
 def eventually(condition: Callable[[], bool]) -> bool:
     """Return whether the condition comes true before long."""
-    for _ in range(1000):
-        if condition():
-            return True
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > until:
+            return False
         time.sleep(0.01)
-    return False
+    return True
+
+
+def in_time(seconds: float, start: Callable[[float], tuple[Ended, list[str]]]) -> tuple[Ended, list[str]]:
+    """Run a program with this limit; with more, where the machine was too busy for it to print anything."""
+    ended, lines = start(seconds)
+    return (ended, lines) if lines or seconds > PATIENCE else in_time(8 * seconds, start)
 
 
 # --- what it prints ---
@@ -145,7 +153,7 @@ def test_output_comes_while_the_program_runs() -> None:
 
     try:
         ended, _ = sh(
-            f"echo first; read x < /proc/{os.getpid()}/fd/{reader}; exit 4", emit=emit, timeout=15.0
+            f"echo first; read x < /proc/{os.getpid()}/fd/{reader}; exit 4", emit=emit, timeout=PATIENCE
         )
     finally:
         os.close(reader)
@@ -200,14 +208,14 @@ def test_a_flood_takes_no_memory() -> None:
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             cut = []
             ended = run(["sh", "-c", program], directory=os.open("/", os.O_RDONLY), environment=os.environ,
-                timeout=60.0, max_output=1 << 20, emit=lambda line: None, truncated=lambda: cut.append(1))
+                timeout=90.0, max_output=1 << 20, emit=lambda line: None, truncated=lambda: cut.append(1))
             assert cut and ended.exit_code == 0, ended
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         flood(4 << 20)
         before = flood(4 << 20)
         print(flood(200 << 20) - before)
     """
-    ended, lines = python(script, _source_root(), timeout=60.0)
+    ended, lines = python(script, _source_root(), timeout=PATIENCE)
     assert ended.exit_code == 0, lines
     assert int(lines[0]) < 8 << 10  # kilobytes, of 400 MB
 
@@ -233,7 +241,7 @@ def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
                 ["/bin/pwd", "-P"],
                 directory=handle,
                 environment={},
-                timeout=9,
+                timeout=PATIENCE,
                 max_output=999,
                 emit=lines.append,
                 supervised=supervised,
@@ -375,7 +383,7 @@ def test_a_program_that_takes_too_long(supervised: bool, host: None) -> None:
     del host
     mark = marker()
     script = f"trap 'echo bye; exit 9' TERM; echo hi; sleep {mark} & wait"
-    ended, lines = sh(script, timeout=0.3, supervised=supervised)
+    ended, lines = in_time(0.3, lambda seconds: sh(script, timeout=seconds, supervised=supervised))
     assert ended == Ended(9, timed_out=True)
     assert lines == ["hi", "bye"]
     assert alive(mark) == []
@@ -418,7 +426,7 @@ def test_nothing_survives(script: str, host: None) -> None:
     """What a command started is dead afterwards: in the background, in its own session, deaf or stopped."""
     del host
     mark = marker()
-    _, lines = sh(script.format(mark=mark), timeout=0.4)
+    _, lines = in_time(0.4, lambda seconds: sh(script.format(mark=mark), timeout=seconds))
     assert lines == ["started"]
     assert alive(mark) == []
 
@@ -428,9 +436,9 @@ def test_a_grandchild_that_holds_the_output_is_not_waited_for() -> None:
     """When the command itself has ended, one that still holds its output does not keep us."""
     mark = marker()
     before = time.monotonic()
-    ended, lines = sh(f"setsid sleep {mark} & echo done; exit 5", timeout=60.0)
+    ended, lines = sh(f"setsid sleep {mark} & echo done; exit 5", timeout=2 * PATIENCE)
     assert (ended.exit_code, ended.timed_out, lines) == (5, False, ["done"])
-    assert time.monotonic() - before < 30
+    assert time.monotonic() - before < PATIENCE
     assert alive(mark) == []
 
 
@@ -448,7 +456,7 @@ def test_a_process_that_flees_by_forking(host: None) -> None:
             if os.fork():
                 os._exit(0)
     """
-    _, lines = python(flight, mark, timeout=0.4)
+    _, lines = in_time(0.4, lambda seconds: python(flight, mark, timeout=seconds))
     assert lines == ["started"]
     assert alive(mark) == []
 
@@ -509,15 +517,19 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
         sys.path.insert(0, {_source_root()!r})
         from clada.world.processes.running import run
         run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}], directory=os.open("/", 0),
-            environment=os.environ, timeout=0.9, max_output=99, emit=lambda line: print(line, flush=True),
-            supervised=False)
+            environment=os.environ, timeout=float(sys.argv[1]), max_output=99,
+            emit=lambda line: print(line, flush=True), supervised=False)
     """
-    clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
-    assert clada.stdout
-    assert clada.stdout.readline() == b"started\n"
-    clada.kill()
-    clada.wait()
-    clada.stdout.close()
+
+    def killed_at_work(seconds: str) -> bool:
+        argv = [sys.executable, "-c", textwrap.dedent(script), seconds]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as clada:
+            assert clada.stdout
+            started = clada.stdout.readline() == b"started\n"
+            clada.kill()
+        return started
+
+    assert any(killed_at_work(seconds) for seconds in ("0.9", "4", "16"))
     assert eventually(lambda: alive(mark) == [])
 
 

@@ -58,12 +58,13 @@ def test_a_kill_leaves_the_old_or_the_new_content(place: Place) -> None:
     for number in range(FILES):
         place.write(f"file{number}", VERSIONS["a"])
     whole = {content.encode() for content in VERSIONS.values()}
-    killed = 0
-    for _ in range(RUNS):
+    killed = tries = 0
+    while tries < RUNS or killed <= RUNS / 4:  # where the machine is busy, a run can be over before its kill
+        tries += 1
+        assert tries < 20 * RUNS, "most runs were over before they were killed"
         killed += _killed_run(place, document, chance.uniform(0, 0.03))
         for number in range(FILES):
             assert (place.inside / f"file{number}").read_bytes() in whole
-    assert killed > RUNS / 4, "most runs were over before they were killed"
     assert place.clada('<---WRITE file="file0"--->\n<---END--->\n').returncode == 0
     assert sorted(path.name for path in place.inside.iterdir()) == [f"file{n}" for n in range(FILES)]
 

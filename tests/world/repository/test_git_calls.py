@@ -43,9 +43,9 @@ def test_megabytes_in_any_direction_do_not_block(script: str) -> None:
 def test_a_grandchild_that_holds_the_output_is_not_waited_for() -> None:
     """The call ends when the program does."""
     start = time.monotonic()
-    answer = sh("sleep 5 & echo $!")
+    answer = sh("sleep 200 & echo $!")
     os.kill(int(answer.output), signal.SIGKILL)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 100
 
 
 def test_a_signal_is_told_by_the_exit_code() -> None:
