@@ -18,7 +18,7 @@ check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/lint-imports --no-logo
 
 bench: $(VENV)/.dev         ## speed and memory, as ratios in one run
-	$(BIN)/python tools/bench
+	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write)
 
 prove: $(VENV)/.prove       ## what holds under load, faults and hostile input; QUICK=1 for a quick look
 	$(BIN)/python -m tools.prove $(if $(QUICK),--quick)

@@ -5,47 +5,45 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
+
+from tools.benchmarks.measuring import PROCESSOR, Row, least, ratio
 
 import clada
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-ROUNDS = 7
-OPERATIONS = 20_000
 LINE = b"    some_function_call(argument_%d)\n"
 BODY = b"".join(LINE % number for number in range(32))[:1100]
 
 
-def rows() -> list[tuple[str, float, float]]:
-    """Return what was measured: its name, the ratio, and the most it may be."""
+def rows(*, quick: bool) -> list[Row]:
+    """Return what was measured."""
+    count, size, rounds = (200, 1_000_000, 1) if quick else (20_000, 52_000_000, 9)
     csl = b"".join(
         b'Prose.\n<---WRITE file="src/file%d.py"--->\n%s\n<---END--->\n' % (number, BODY)
-        for number in range(OPERATIONS)
+        for number in range(count)
     )
     cml = b"".join(
         b'Prose.\n<write path="src/file%d.py"><![CDATA[%s]]></write>\n' % (number, BODY)
-        for number in range(OPERATIONS)
+        for number in range(count)
     )
     text = csl.decode()
-    large = large_document("x")
-    floor, read_csl, read_cml = _best(lambda: _floor(text), lambda: _read(csl), lambda: _read(cml))
-    decoding, read_large = _best(large.decode, lambda: clada.parse(large))
+    large = _large_document("x", size)
+    floor, read_csl, read_cml = least(
+        rounds, lambda: _floor(text), lambda: _read(csl, count), lambda: _read(cml, count), clock=PROCESSOR
+    )
+    read_large = ratio(rounds, lambda: clada.parse(large), large.decode, PROCESSOR)
     return [
-        ("23 MB of CSL in 20,000 operations / a loop of str.find", read_csl / floor, 5.0),
-        ("23 MB of CML in 20,000 operations / the same loop", read_cml / floor, 12.0),
-        ("one operation of 50 MB / decoding it", read_large / decoding, 3.0),
-        ("peak memory, 50 MB document / its size", _peak("x"), 4.0),
-        ("peak memory, 50 MB with emoji / its size", _peak("😀"), 6.0),
+        Row("23 MB of CSL in 20,000 operations / a loop of str.find", read_csl / floor, 5.0),
+        Row("23 MB of CML in 20,000 operations / the same loop", read_cml / floor, 12.0),
+        Row("one operation of 50 MB / decoding it", read_large, 3.0),
+        Row("peak memory, 50 MB document / its size", _peak("x", size), 4.0),
+        Row("peak memory, 50 MB with emoji / its size", _peak("😀", size), 6.0),
     ]
 
 
-def large_document(filler: str) -> bytes:
-    """Return a document of one operation that is as large as may be."""
+def _large_document(filler: str, size: int) -> bytes:
+    """Return a document of one operation."""
     line = f"    some_function_call(argument, '{filler}')\n".encode()
-    return b'<---WRITE file="x"--->\n' + line * (52_000_000 // len(line)) + b"<---END--->\n"
+    return b'<---WRITE file="x"--->\n' + line * (size // len(line)) + b"<---END--->\n"
 
 
 def _floor(text: str) -> list[tuple[str, str]]:
@@ -58,21 +56,10 @@ def _floor(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _read(document: bytes) -> None:
+def _read(document: bytes, operations: int) -> None:
     plan = clada.parse(document)
-    if len(plan.blocks) != OPERATIONS or plan.fatal:
+    if len(plan.blocks) != operations or plan.fatal:
         raise AssertionError(plan.fatal)
-
-
-def _best(*actions: Callable[[], object]) -> list[float]:
-    """Return the shortest processor time of each action, taken in turn so that noise hits all of them."""
-    times: list[list[float]] = [[] for _ in actions]
-    for _ in range(ROUNDS):
-        for action, taken in zip(actions, times, strict=True):
-            start = time.process_time()
-            action()
-            taken.append(time.process_time() - start)
-    return [min(taken) for taken in times]
 
 
 PEAK = """
@@ -84,9 +71,9 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 """
 
 
-def _peak(filler: str) -> float:
+def _peak(filler: str, size: int) -> float:
     """Compare the most memory that parsing takes, the document itself included, with the document."""
-    document = large_document(filler)
+    document = _large_document(filler, size)
     with tempfile.NamedTemporaryFile() as file:
         file.write(document)
         file.flush()

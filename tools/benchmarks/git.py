@@ -1,0 +1,105 @@
+"""What recording a run in git costs, against plain git doing the same work."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tools.benchmarks.measuring import Row, ratio
+from tools.benchmarks.start import installed, start
+
+from clada.world.git.repository import find
+
+PER_FOLDER = 50
+DOCUMENT = '<---WRITE file="{path}"--->\nrun {number}\n<---END--->\n'
+
+
+def rows(*, quick: bool) -> list[Row]:
+    """Return what was measured."""
+    rounds, part = (1, 10) if quick else (15, 1)
+    folder = Path(tempfile.mkdtemp(prefix="clada-bench-"))
+    try:
+        wrapped = _wrapped(_repository(folder / "small", 5_000 // part), rounds, quick=quick)
+        after = _after(_repository(folder / "large", 50_000 // part), rounds)
+    finally:
+        shutil.rmtree(folder)
+    return [
+        Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.6),
+        Row("the commit after file operations, 50,000 files / git commit of the paths", after, 1.3),
+    ]
+
+
+def _wrapped(root: Path, rounds: int, *, quick: bool) -> float:
+    """Compare a whole run, with something to commit before and after it, with the plain commands.
+
+    Each changes a file first, as the user would have, so that the first commit has something to hold.
+    """
+    python, clada = installed(quick=quick)
+    numbers = itertools.count()
+
+    def run() -> None:
+        number = next(numbers)
+        _change(root, number)
+        document = DOCUMENT.format(path=f"0/new-{number}.txt", number=number)
+        start([clada], root, document.encode())
+
+    def by_hand() -> None:
+        number = next(numbers)
+        _change(root, number)
+        start([python, "-c", "pass"], root)
+        _git(root, "add", "-A")
+        _git(root, "commit", "-q", "-m", "before")
+        (root / f"1/new-{number}.txt").write_text(f"run {number}\n")
+        _git(root, "add", "-A")
+        _git(root, "commit", "-q", "-m", "after")
+
+    return ratio(rounds, run, by_hand)
+
+
+def _after(root: Path, rounds: int) -> float:
+    """Compare the commit after a run of file operations with a plain commit of the same paths."""
+    paths = ["0/0.txt", "7/350.txt", "9/450.txt"]
+    ours, plain = [], []
+    for number in range(rounds):
+        with find(str(root)).recorded(describe="3 writes") as record:
+            _write(root, paths, f"ours {number}\n")
+            record.touched = set(paths)
+            begun = time.perf_counter()
+        ours.append(time.perf_counter() - begun)
+        _write(root, paths, f"plain {number}\n")
+        begun = time.perf_counter()
+        _git(root, "commit", "-q", "-m", "after", "--", *paths)
+        plain.append(time.perf_counter() - begun)
+    return min(ours) / min(plain)
+
+
+def _repository(root: Path, files: int) -> Path:
+    for number in range(files):
+        path = root / str(number // PER_FOLDER) / f"{number}.txt"
+        if number % PER_FOLDER == 0:
+            path.parent.mkdir(parents=True)
+        path.write_text(f"file {number}\n" * 10)
+    _git(root, "init", "-q")
+    _git(root, "config", "user.name", "Bench")
+    _git(root, "config", "user.email", "bench@example.org")
+    _git(root, "config", "gc.auto", "0")
+    _git(root, "add", "-A")
+    _git(root, "commit", "-q", "-m", "all")
+    return root
+
+
+def _change(root: Path, number: int) -> None:
+    (root / f"2/{100 + number}.txt").write_text(f"mine {number}\n")
+
+
+def _write(root: Path, paths: list[str], text: str) -> None:
+    for path in paths:
+        (root / path).write_text(text)
+
+
+def _git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", root, *arguments], check=True, stdout=subprocess.DEVNULL)

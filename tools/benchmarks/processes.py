@@ -1,0 +1,92 @@
+"""What supervision and each sandbox add to a command, in milliseconds, and how fast a flood is read."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tools.benchmarks.measuring import Row, least, ratio
+
+from clada.world.confinement import layers
+from clada.world.confinement.layers import Confinement
+from clada.world.processes.running import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEPT = 10 << 20
+LINE = b"a line of output that is about as long as the lines of a compiler or a test run\n"
+GOALS = {"allowed reader": 3.0, "approved": 5.0, "landlock": 5.0, "bubblewrap": 12.0}
+
+
+def rows(*, quick: bool) -> list[Row]:
+    """Return what was measured: extra milliseconds of a command, ratios for the flood."""
+    return [*_costs(1 if quick else 100), *_flood(10 << 20 if quick else 1 << 30)]
+
+
+def _costs(rounds: int) -> list[Row]:
+    with tempfile.TemporaryDirectory() as workspace:
+        subprocess.run(["git", "init", "-q", workspace], check=True)
+        ways = _ways(workspace)
+        bare, *times = least(rounds, _bare, *ways.values())
+    return [
+        Row(f"command, {way}: ms over subprocess.run", (taken - bare) * 1000, GOALS[way])
+        for way, taken in zip(ways, times, strict=True)
+    ]
+
+
+def _bare() -> None:
+    subprocess.run(["true"], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def _ways(workspace: str) -> dict[str, Callable[[], object]]:
+    """Return the ways of running a command that this machine has."""
+    reader = Confinement("landlock", workspace, read_only=True) if layers.has_landlock() else None
+    ways: dict[str, Callable[[], object]] = {
+        "allowed reader": partial(_run, ["true"], workspace, supervised=False, confined=reader),
+        "approved": partial(_run, ["true"], workspace),
+    }
+    for layer, here in (("landlock", layers.has_landlock()), ("bubblewrap", layers.has_bubblewrap())):
+        if here:
+            ways[layer] = partial(_run, ["true"], workspace, confined=Confinement(layer, workspace))
+    return ways
+
+
+def _flood(size: int) -> list[Row]:
+    with tempfile.NamedTemporaryFile() as file:
+        part = min(size, 64 << 20)
+        file.write(LINE * (part // len(LINE)))
+        file.flush()
+        program = ["cat", *[file.name] * (size // part)]
+        pipe = f"{' '.join(program)} | cat > /dev/null"
+        _run(program[:2], "/")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        time = ratio(3, lambda: _run(program, "/"), lambda: subprocess.run(["sh", "-c", pipe], check=True))
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return [
+        Row("flood, 10 MB kept: time over `cat | cat`", time, 1.5),
+        Row("flood, 10 MB kept: MB of memory more", grown, 4.0),
+    ]
+
+
+def _run(
+    argv: list[str], folder: str, *, supervised: bool = True, confined: Confinement | None = None
+) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        run(
+            argv,
+            directory=handle,
+            environment=os.environ,
+            timeout=30.0,
+            max_output=KEPT,
+            emit=lambda _line: None,
+            supervised=supervised,
+            confinement=confined,
+        )
+    finally:
+        os.close(handle)

@@ -1,0 +1,68 @@
+"""What permission, checks and containment add to a command as a whole, and to a flood of output."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.benchmarks.measuring import Row, least, ratio
+
+import clada
+
+if TYPE_CHECKING:
+    from clada.model import Plan
+
+PART = 64 << 20
+CHUNK = 1 << 16
+LINE = b"a line of output that is about as long as the lines of a compiler or a test run\n"
+
+
+def rows(*, quick: bool) -> list[Row]:
+    """Return what was measured: milliseconds of an allowed command, and the ratio of a flood."""
+    rounds, parts = (1, 1) if quick else (60, 16)  # 16 parts are 1 GB
+    with tempfile.TemporaryDirectory() as workspace:
+        Path(workspace, "small").write_bytes(LINE)
+        Path(workspace, "large").write_bytes(LINE * (PART // len(LINE)))
+        return [_command(workspace, rounds), _flood(workspace, parts)]
+
+
+def _command(workspace: str, rounds: int) -> Row:
+    plan = _plan("cat small")
+    argv = [shutil.which("cat") or "cat", "small"]
+    ours, plain = least(
+        rounds,
+        lambda: _execute(plan, workspace),
+        lambda: subprocess.run(
+            argv, cwd=workspace, check=True, stdin=subprocess.DEVNULL, capture_output=True
+        ),
+    )
+    return Row("allowed command through clada.execute: ms over subprocess.run", (ours - plain) * 1000, 3.0)
+
+
+def _flood(workspace: str, parts: int) -> Row:
+    words = ["cat", *["large"] * parts]
+    plan = _plan(" ".join(words))
+    taken = ratio(3, lambda: _execute(plan, workspace), lambda: _read_to_the_end(words, workspace))
+    return Row("1 GB of output with 10 MB kept / reading the pipe in a loop", taken, 1.5)
+
+
+def _plan(command: str) -> Plan:
+    return clada.parse(json.dumps({"tasks": [{"action": "run", "command": command}]}))
+
+
+def _execute(plan: Plan, workspace: str) -> None:
+    report = clada.execute(plan, workspace=workspace, git=False)
+    if not report.ok:
+        raise SystemExit(f"the run failed: {report.tasks[0].error}")
+
+
+def _read_to_the_end(words: list[str], workspace: str) -> None:
+    with subprocess.Popen(words, cwd=workspace, stdout=subprocess.PIPE) as process:
+        if process.stdout:
+            while os.read(process.stdout.fileno(), CHUNK):
+                pass
