@@ -117,7 +117,7 @@ def test_a_directory_that_is_none(where: str, type_: str, said: str, runs: Runne
     (runs.workspace / "link").symlink_to("/etc")
     asked: list[str] = []
     done = runs("touch a && npm test", where=where, ask=lambda *given, **_: asked.append(given[0]))
-    assert (done.error.type, done.error.message) == (type_, f"dir {where}: {said}")
+    assert (done.error.type, done.error.message) == (type_, f"dir={where}: {said}")
     assert (asked, sorted(os.listdir(runs.workspace))) == ([], ["file", "link"])
 
 

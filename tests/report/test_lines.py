@@ -167,3 +167,24 @@ def test_a_diff_cannot_forge_a_line_or_steer_a_terminal() -> None:
     lines = [text for _, text in unified(changes)]
     assert not any(line.startswith("[task") for line in lines)
     assert not any("\x1b" in line or "\r" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("target", "message", "shown"),
+    [
+        ("app.js", "found 2 matches, expected 1", "Found 2 matches, expected 1"),
+        ("notes.txt", "no such file or directory", "No such file or directory"),
+        ("npm test", "npm is not installed", "npm is not installed"),
+        ("sub/link/x", "link is a symbolic link", "link is a symbolic link"),
+        (
+            "cat readme",
+            "readme: the path leads out of the workspace",
+            "readme: the path leads out of the workspace",
+        ),
+        ("ls", "dir=nope: no such directory", "dir=nope: no such directory"),
+    ],
+)
+def test_a_name_at_the_start_of_an_error_keeps_its_letters(target: str, message: str, shown: str) -> None:
+    failed = task("run", Failed(Error("exec_failed", message)), target)
+    text = xml.summary(Report("cml", (BlockReport(0, "1", True, True, (failed,)),)))
+    assert f'<error type="exec_failed">{shown}</error>' in text

@@ -46,7 +46,7 @@ def _directory(world: World, path: str | None) -> Parts:
         here = world.files.locate_directory(path)
         _check_directory(world.files.entry(here))
     except Trouble as trouble:
-        raise named(trouble, f"dir {path}") from None
+        raise named(trouble, f"dir={path}") from None
     return here
 
 
@@ -99,7 +99,7 @@ class _Run:
     def _left_out(self) -> Skipped:
         lacking = self.permit.lacking
         approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
-        return Skipped(f"not run in a dry run: {approval}")
+        return Skipped(f"not run in a dry run: {approval}", left_out=True)
 
     def _build_in(self, how: BuiltIn) -> Failed | None:
         ran = run_builtin(how, self.world.files, self.here, self._emit)

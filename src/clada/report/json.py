@@ -22,7 +22,6 @@ def summary(report: Report) -> str:
 
 def to_dict(report: Report) -> dict[str, Any]:
     """Return the report as plain values."""
-    tasks = report.tasks
     return {
         "schema": SCHEMA,
         "notation": report.notation,
@@ -31,21 +30,21 @@ def to_dict(report: Report) -> dict[str, Any]:
         "interrupted": report.interrupted,
         "fatal": _error(report.fatal),
         "error": _error(report.error),
-        "tasks": len(tasks),
-        "succeeded": sum(task.status == "success" for task in tasks),
-        "failed": sum(task.status == "error" for task in tasks) + bool(report.fatal),
-        "skipped": sum(task.status == "skipped" for task in tasks),
-        "blocks": [_block(block, report) for block in report.blocks],
+        "tasks": len(report.tasks),
+        "succeeded": report.count("success"),
+        "failed": report.count("error") + bool(report.fatal),
+        "skipped": report.count("skipped"),
+        "blocks": [_block(block) for block in report.blocks],
         "commits": {"pre": report.commits.get("pre"), "post": report.commits.get("post")},
         "notes": list(report.notes),
     }
 
 
-def _block(block: BlockReport, report: Report) -> dict[str, Any]:
+def _block(block: BlockReport) -> dict[str, Any]:
     return {
         "index": block.index,
         "label": block.label,
-        "status": "success" if all(map(report.fine, block.tasks)) else "failed",
+        "status": block.status,
         "implicit": block.implicit,
         "tasks": [_task(task) for task in block.tasks],
     }

@@ -24,26 +24,22 @@ def _result(report: Report) -> Iterator[str]:
         yield from _error(report.fatal, "  ")
         yield "</result>"
         return
-    tasks = report.tasks
-    number = {
-        status: sum(task.status == status for task in tasks) for status in ("success", "error", "skipped")
-    }
-    skipped = f' skipped="{number["skipped"]}"' if number["skipped"] else ""
+    number = report.count("skipped")
+    skipped = f' skipped="{number}"' if number else ""
     yield (
-        f'<result blocks="{len(report.blocks)}" tasks="{len(tasks)}" succeeded="{number["success"]}" '
-        f'failed="{number["error"]}"{skipped}>'
+        f'<result blocks="{len(report.blocks)}" tasks="{len(report.tasks)}" '
+        f'succeeded="{report.count("success")}" failed="{report.count("error")}"{skipped}>'
     )
     for block in report.blocks:
-        yield from _block(block, report)
+        yield from _block(block)
     if report.error:
         yield from _error(report.error, "  ")
     yield "</result>"
 
 
-def _block(block: BlockReport, report: Report) -> Iterator[str]:
+def _block(block: BlockReport) -> Iterator[str]:
     failed = [task for task in block.tasks if task.status == "error"]
-    status = "success" if all(map(report.fine, block.tasks)) else "failed"
-    opening = f'  <block index="{block.index}" status="{status}" tasks="{len(block.tasks)}"'
+    opening = f'  <block index="{block.index}" status="{block.status}" tasks="{len(block.tasks)}"'
     if not failed:
         yield f"{opening}/>"
         return
@@ -56,16 +52,23 @@ def _block(block: BlockReport, report: Report) -> Iterator[str]:
 def _task(task: Task) -> Iterator[str]:
     yield f'    <task index="{task.index}" status="error">'
     if task.error:
-        yield from _error(task.error, "      ")
+        yield from _error(task.error, "      ", task.target)
     yield "    </task>"
 
 
-def _error(error: Error, indent: str) -> Iterator[str]:
-    message = error.message[:1].upper() + error.message[1:]
+def _error(error: Error, indent: str, target: str = "") -> Iterator[str]:
+    message = _sentence(error.message, target)
     yield f'{indent}<error type="{error.type}">{_escaped(message)}</error>'
     hint = error.hint or (f"At {numbered_lines(error.lines)}" if error.lines else None)
     if hint:
         yield f"{indent}<hint>{_escaped(hint)}</hint>"
+
+
+def _sentence(message: str, target: str) -> str:
+    """Return the message with a capital in front, unless it starts with a name, which has its own letters."""
+    first = message.split(" ", 1)[0]
+    is_name = not first.rstrip(",;").isalpha() or first in target.replace("/", " ").split()
+    return message if is_name else message[:1].upper() + message[1:]
 
 
 def _escaped(text: str) -> str:
