@@ -187,6 +187,15 @@ def test_a_path_outside_is_written_as_the_system_writes_it(repository: Path) -> 
     assert f"/{target}" not in undone.stdout + undone.stderr
 
 
+def test_what_a_dry_run_leaves_out_is_no_failure_and_what_could_not_be_tried_is_one(tmp_path: Path) -> None:
+    """In the report, its blocks and its tasks alike."""
+    plan = clada.parse("<---TASKS--->\n<---RUN--->\nls\n<---END--->\n<---END--->\n")
+    look = clada.execute(plan, workspace=str(tmp_path), git=False, dry_run=True)
+    assert (look.ok, look.blocks[0].status, look.tasks[0].fine) == (True, "success", True)
+    late = clada.execute(plan, workspace=str(tmp_path), git=False, dry_run=True, total_timeout=0.0)
+    assert (late.ok, late.blocks[0].status, late.tasks[0].status) == (False, "failed", "skipped")
+
+
 def test_commits_that_were_not_made_are_not_there(repository: Path) -> None:
     report = clada.execute(clada.parse("<---RUN--->\necho hi\n<---END--->\n"), workspace=str(repository))
     assert (report.ok, report.commits) == (True, {})

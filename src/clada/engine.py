@@ -23,6 +23,8 @@ from clada.problems import Error, Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clada.operations import World
 
 EARLIER = "earlier task failed"
@@ -61,33 +63,35 @@ class Engine:
 
     def _execute(self, number: int, block: Block) -> None:
         for position, operation in enumerate(block.operations):
-            task = self._task(number, block, position)
+            label = self._label(number, block, position)
             if not self._joins(operation):
                 self._settle()
             reason = EARLIER if number in self._failed else self.world.halted()
             if reason:
-                self._end(number, task.but(outcome=Skipped(reason)))
+                self._end(number, self._task(label, operation, Skipped(reason)))
             else:
-                self._end(number, self._attempt(task, operation, block.version))
+                self._end(number, self._attempt(label, operation, block.version))
 
     def _refuse(self, number: int, block: Block) -> None:
         self._settle()
         if not block.implicit:
             self.emit(BlockSkipped(str(number + 1)))
         for position, operation in enumerate(block.operations):
-            task = self._task(number, block, position)
-            self._end(number, task.but(outcome=_invalid(operation), invalid=bool(operation.problems)))
+            label, invalid = self._label(number, block, position), bool(operation.problems)
+            self._end(number, self._task(label, operation, _invalid(operation), invalid=invalid))
 
-    def _task(self, number: int, block: Block, position: int) -> Task:
-        """Return the next task, with its label: in CML numbered through the document."""
-        operation, index = block.operations[position], self._index
-        self._index += 1
+    def _label(self, number: int, block: Block, position: int) -> str:
+        """Return the label of the next task: in CML numbered through the document."""
         if self.plan.notation == "cml":
-            label = str(index + 1)
-        else:
-            label = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
+            return str(self._index + 1)
+        return str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
+
+    def _task(self, label: str, operation: Operation, outcome: Outcome, **rest: Any) -> Task:
+        """Return the next task, now that its outcome is known."""
+        index = self._index
+        self._index += 1
         named = target(operation.name, operation.fields)
-        return Task(label, index, operation.name, operation.line, named, Skipped(""))
+        return Task(label, index, operation.name, operation.line, named, outcome, **rest)
 
     def _joins(self, operation: Operation) -> bool:
         """Whether the operation is one more edit of the file whose edits wait."""
@@ -95,15 +99,17 @@ class Engine:
             return False
         return bool(self._waiting[-1][1].target == operation.fields["path"])
 
-    def _attempt(self, task: Task, operation: Operation, version: str | None) -> Task:
-        self.emit(Started(task.label, task.operation, task.target))
-        self.world.begin(task.label)
+    def _attempt(self, label: str, operation: Operation, version: str | None) -> Task:
+        self.emit(Started(label, operation.name, target(operation.name, operation.fields)))
+        self.world.begin(label)
         start = time.perf_counter()
         outcome = self._apply(operation)
         if version in SEARCH_NOT_FOUND and self.plan.notation != "csl":
             outcome = _by_older_name(outcome, operation)
-        return task.but(
-            outcome=outcome,
+        return self._task(
+            label,
+            operation,
+            outcome,
             duration=time.perf_counter() - start,
             confinement=self.world.confinement,
             truncated=self.world.truncated,

@@ -127,6 +127,7 @@ class Skipped(Value):
     """An operation that was not tried."""
 
     reason: str
+    left_out: bool = False  # on purpose, for a dry run runs no programs: that is no failure
 
 
 Outcome = Done | Failed | Skipped
@@ -152,6 +153,11 @@ class Task(Value):
         return {Done: "success", Failed: "error", Skipped: "skipped"}[type(self.outcome)]
 
     @property
+    def fine(self) -> bool:
+        """Whether it went as it should."""
+        return isinstance(self.outcome, Done) or (isinstance(self.outcome, Skipped) and self.outcome.left_out)
+
+    @property
     def error(self) -> Error | None:
         """Return why it failed, if it did."""
         return self.outcome.error if isinstance(self.outcome, Failed) else None
@@ -169,7 +175,7 @@ class BlockReport(Value):
     @property
     def status(self) -> str:
         """Return success or failed."""
-        return "success" if all(task.status == "success" for task in self.tasks) else "failed"
+        return "success" if all(task.fine for task in self.tasks) else "failed"
 
 
 class Report(Value):
@@ -194,11 +200,11 @@ class Report(Value):
     def ok(self) -> bool:
         """Whether everything succeeded."""
         failed = self.fatal or self.error or self.interrupted
-        return not failed and all(self.fine(task) for task in self.tasks)
+        return not failed and all(task.fine for task in self.tasks)
 
-    def fine(self, task: Task) -> bool:
-        """Whether the task is no failure: in a dry run, a command that was not run is none."""
-        return task.status == "success" or (self.dry_run and task.status == "skipped")
+    def count(self, status: str) -> int:
+        """Return how many tasks have this status."""
+        return sum(task.status == status for task in self.tasks)
 
 
 class Started(Value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
-import gc
 import os
 import sys
 
@@ -29,6 +28,8 @@ def _main(arguments: Sequence[str]) -> int:
         from clada.version import VERSION
 
         return _say(f"clada {VERSION}\n")
+    import gc
+
     from clada.cli.dispatch import dispatch
 
     gc.disable()  # a run is short and makes hardly any cycles: looking for them is a tenth of a long one

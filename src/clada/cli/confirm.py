@@ -52,7 +52,7 @@ def _look(plan: Plan, options: dict[str, Any], console: Console) -> Report:
 
 
 def _question(report: Report) -> str:
-    failing = sum(not report.fine(task) for task in report.tasks)
+    failing = sum(not task.fine for task in report.tasks)
     return f"Execute this{f', though {failing} would fail' if failing else ''}? [y/N] "
 
 
