@@ -105,7 +105,7 @@ class Overlay:
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents."""
         old = self._replaceable(parts)
-        self.make_parents(parts)
+        self._make_parents(parts)
         if mode is None:
             mode = old.mode if old else NEW_FILE
         self._set(parts, _Node(Entry("file", mode, len(data), time.time_ns()), data))
@@ -121,7 +121,7 @@ class Overlay:
             raise refused(errno.ENOTDIR)
         self._set(parts, _Node(Entry("directory", mode & NEW_DIRECTORY)))
 
-    def make_parents(self, parts: Parts) -> None:
+    def _make_parents(self, parts: Parts) -> None:
         """Make the directories that a file at this place needs."""
         for size in range(1, len(parts)):
             there = self.entry(parts[:size])
@@ -137,7 +137,7 @@ class Overlay:
         there = self.entry(target)
         if there and there.kind == "directory" and self.names(target):
             raise refused(errno.ENOTEMPTY)
-        self.make_parents(target)
+        self._make_parents(target)
         moved = [((), self._node(source)), *self._nodes_below(source)]
         self._remove(source)
         self._remove(target)

@@ -16,21 +16,19 @@ import os
 from clada.problems import Trouble
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
-from clada.world.files.entries import Entry, checked_utf8, entry_of, not_a_directory, read_all, trouble
-from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside, protect
+from clada.world.files.directories import DIRECTORY, NO_FOLLOW, Directories
+from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
+from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 HANDLES = "/proc/self/fd"
 LARGE = 1 << 17  # bytes
-MAX_HANDLES = 32  # directories kept open, for the next operation is often a neighbour
 
 
 class Workspace:
@@ -44,9 +42,8 @@ class Workspace:
         except OSError as error:
             raise trouble(error, "the workspace") from None
         self.root = _path_of(self._root, directory)
-        self._handles: dict[Parts, int] = {}
+        self._directories = Directories(self._root, self.touched)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
-        self._made: list[Parts] = []  # directories that the present step has made
         self._held: tuple[Parts, Text] | None = None
 
     def __enter__(self) -> Self:
@@ -80,7 +77,9 @@ class Workspace:
         if not parts:
             return entry_of(os.fstat(self._root))
         try:
-            return entry_of(os.stat(parts[-1], dir_fd=self._directory(parts[:-1]), follow_symlinks=False))
+            return entry_of(
+                os.stat(parts[-1], dir_fd=self._directories.handle(parts[:-1]), follow_symlinks=False)
+            )
         except OSError as error:
             missing = trouble(error)
         except Trouble as raised:
@@ -92,7 +91,7 @@ class Workspace:
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
         self.flush()
-        with_handle = self._directory(parts)
+        with_handle = self._directories.handle(parts)
         try:
             return sorted(os.listdir(with_handle))
         except OSError as error:
@@ -122,7 +121,7 @@ class Workspace:
         """Return a new handle of a directory, for a process to run in; the caller closes it."""
         self.flush()
         try:
-            return os.dup(self._directory(parts))
+            return os.dup(self._directories.handle(parts))
         except OSError as error:
             raise trouble(error) from None
 
@@ -157,11 +156,6 @@ class Workspace:
         """Make a directory; its parent exists."""
         self._change(os.mkdir, parts, mode)
 
-    def make_parents(self, parts: Parts) -> None:
-        """Make the directories that a file at this place needs."""
-        self.flush()
-        self._act_in(parts[:-1], lambda _parent: None)
-
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         self.flush()
@@ -185,7 +179,7 @@ class Workspace:
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
         self._change(os.rmdir, parts)
-        self._forget_one(parts)
+        self._directories.forget(parts)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""
@@ -199,37 +193,27 @@ class Workspace:
         self.flush()
         self._refuse_root(parts)
         try:
-            action(parts[-1], *rest, dir_fd=self._directory(parts[:-1]))
+            action(parts[-1], *rest, dir_fd=self._directories.handle(parts[:-1]))
         except OSError as error:
             raise trouble(error) from None
         self.touched.add(parts)
 
     def _act_in(self, parts: Parts, action: Callable[[int], None]) -> None:
         """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
-        self._made.clear()
+        self._directories.made.clear()
         try:
-            action(self._directory(parts, create=True))
+            action(self._directories.made_on_the_way(parts))
         except OSError as error:
-            self._unmake()
+            self._directories.unmake()
             raise trouble(error) from None
         except Trouble:
-            self._unmake()
+            self._directories.unmake()
             raise
-
-    def _unmake(self) -> None:
-        while self._made:
-            parts = self._made.pop()
-            self._forget_one(parts)
-            try:
-                os.rmdir(parts[-1], dir_fd=self._directory(parts[:-1]))
-            except (OSError, Trouble):
-                return  # somebody else has put something there
-            self.touched.discard(parts)
 
     def _clear(self, parts: Parts) -> None:
         self._cleared.add(parts)
         try:
-            clear(self._directory(parts))
+            clear(self._directories.handle(parts))
         except OSError:
             return  # what was asked is done
 
@@ -251,95 +235,20 @@ class Workspace:
 
     def _open(self, parts: Parts, flags: int) -> int:
         self._refuse_root(parts)
-        parent = self._directory(parts[:-1])
+        parent = self._directories.handle(parts[:-1])
         try:
             return os.open(parts[-1], flags, dir_fd=parent)
         except OSError as error:
             raise trouble(error) from None
 
+    def forget(self) -> None:
+        """Close the directory handles that are kept: where directories move, and before a command."""
+        self._directories.forget_all()
+
     @staticmethod
     def _refuse_root(parts: Parts) -> None:
         if parts in ((), (OUTSIDE,)):
-            raise Trouble("permission_denied", "is the workspace itself")
-
-    # Handles.
-
-    def forget(self) -> None:
-        """Close the directory handles that are kept: where directories move, and before a command."""
-        handles, self._handles = self._handles, {}
-        for handle in handles.values():
-            os.close(handle)
-
-    def _forget_one(self, parts: Parts) -> None:
-        handle = self._handles.pop(parts, None)
-        if handle is not None:
-            os.close(handle)
-
-    def _directory(self, parts: Parts, *, create: bool = False) -> int:
-        """Return the handle of a directory; it is ours to close."""
-        if not parts:
-            return self._root
-        known = self._handles.get(parts)
-        if known is not None:
-            return known
-        walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
-        try:
-            handle = walk(parts, create=create)
-        except OSError as error:
-            raise trouble(error) from None  # too many open files
-        if len(self._handles) >= MAX_HANDLES:
-            self.forget()
-        self._handles[parts] = handle
-        return handle
-
-    def _walk(self, parts: Parts, *, create: bool) -> int:
-        known = parts[:-1] if parts[:-1] in self._handles else ()
-        handle = os.dup(self._handles[known] if known else self._root)
-        for at in range(len(known), len(parts)):
-            parent, name = handle, parts[at]
-            try:
-                handle = os.open(name, DIRECTORY | NO_FOLLOW, dir_fd=parent)
-            except FileNotFoundError as error:
-                if not create:
-                    raise trouble(error) from None
-                handle = self._make_on_the_way(parent, parts[: at + 1])
-            except OSError as error:
-                raise _in_the_way(error, parent, name, "/".join(parts[: at + 1]), create=create) from None
-            finally:
-                os.close(parent)
-        return handle
-
-    def _make_on_the_way(self, parent: int, parts: Parts) -> int:
-        try:
-            os.mkdir(parts[-1], dir_fd=parent)
-            self.touched.add(parts)
-            self._made.append(parts)
-        except FileExistsError:
-            pass  # somebody made it meanwhile: open it, if it is a directory
-        except OSError as error:
-            raise trouble(error, "/".join(parts)) from None
-        try:
-            return os.open(parts[-1], DIRECTORY | NO_FOLLOW, dir_fd=parent)
-        except OSError as error:
-            raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
-
-    def _walk_outside(self, parts: Parts, *, create: bool) -> int:
-        """Open a directory outside of the workspace, where links on the way are followed."""
-        path = "/" + "/".join(parts[1:])
-        protect(tuple(os.path.realpath(path).split("/")))
-        try:
-            if create:
-                self._make_outside(parts)
-            return os.open(path, DIRECTORY)
-        except OSError as error:
-            raise trouble(error, path) from None
-
-    def _make_outside(self, parts: Parts) -> None:
-        for size in range(2, len(parts) + 1):
-            path = "/" + "/".join(parts[1:size])
-            if not os.path.isdir(path):
-                os.mkdir(path)
-                self._made.append(parts[:size])
+            raise Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
 
 
 def _path_of(handle: int, directory: str) -> str:
@@ -363,19 +272,3 @@ def _make_room(size: int) -> None:
     grows by each edit always is: to be given fresh pages each time takes longer than to copy the text.
     """
     bytes(2 * size)  # made and freed, and never touched
-
-
-def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> Trouble:
-    """Return why a directory on the way could not be opened: a link, a file, or no permission."""
-    try:
-        kind = entry_of(os.stat(name, dir_fd=parent, follow_symlinks=False)).kind
-    except OSError:
-        return trouble(error, path)
-    if kind == "link":
-        return Trouble("symlink_not_allowed", f"{path} is a symbolic link")
-    if kind == "directory":
-        return trouble(error, path)
-    if create:
-        return not_a_directory(path)
-    message = f"no such file: {path} is not a directory"
-    return Trouble("file_not_found", message, system=not_a_directory(path).system)

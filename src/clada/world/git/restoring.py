@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from stat import S_IMODE, S_ISLNK
+from stat import S_IMODE, S_ISDIR, S_ISLNK
 
 from clada.world.files.atomic import AS_OWNER, CHANCE, LEFTOVER
 
@@ -32,12 +32,24 @@ def take_away(root: str, path: str, keep: str) -> None:
         os.unlink(name, dir_fd=parent)
     finally:
         os.close(parent)
-    while folder and folder != keep:
-        try:
-            os.rmdir(os.path.join(root, folder))  # never takes anything but an empty folder
-        except OSError:
-            return
+    while folder and folder != keep and _remove_empty(root, folder):
         folder = folder.rpartition("/")[0]
+
+
+def _remove_empty(root: str, folder: str) -> bool:
+    """Remove a folder if there is nothing in it; return whether that is so."""
+    above, _, name = folder.rpartition("/")
+    try:
+        parent = _opened(root, above)
+    except OSError:
+        return False  # somebody else is at work there
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError:
+        return False  # it holds something
+    finally:
+        os.close(parent)
+    return True
 
 
 def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
@@ -48,7 +60,7 @@ def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
     try:
         if like_present:
             _resemble(source, os.stat(name, dir_fd=parent, follow_symlinks=False))
-        _clear(os.path.join(root, path))
+        _clear(name, parent)
         _move(source, name, parent)
     finally:
         os.close(parent)
@@ -106,12 +118,17 @@ def _resemble(path: str | int, present: os.stat_result) -> None:
     os.chmod(path, mode)
 
 
-def _clear(path: str) -> None:
+def _clear(name: str, parent: int) -> None:
     """Remove the empty folders that stand where a file has to be."""
-    if os.path.islink(path):
+    try:
+        if not S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            return
+    except FileNotFoundError:
         return
-    for folder, _, _ in os.walk(path, topdown=False):
-        os.rmdir(folder)
+    for _, folders, _, handle in os.fwalk(name, topdown=False, dir_fd=parent):
+        for inner in folders:
+            os.rmdir(inner, dir_fd=handle)
+    os.rmdir(name, dir_fd=parent)
 
 
 def _move(source: str, name: str, parent: int) -> None:
