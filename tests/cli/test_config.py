@@ -113,6 +113,20 @@ def test_the_workspace_cannot_lead_to_another_file(shell: Shell) -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_what_stands_in_place_of_the_folder_is_told(shell: Shell, kind: str) -> None:
+    """What is set there, a sandbox that must not be missing, say, would else be lost without a word."""
+    place = shell.workspace / ".clada"
+    if kind == "link":
+        place.symlink_to(".")
+    else:
+        place.write_text("")
+    done = shell("--no-git", document=WRITE)
+    words = {"link": "is a symbolic link", "file": "cannot be read: not a directory"}[kind]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f".clada: {words}\n" in done.stderr
+
+
 @pytest.mark.parametrize("data", [b"\xff", b"#" * ((1 << 20) + 1)], ids=["not UTF-8", "too large"])
 def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, data: bytes) -> None:
     shell.configure("").write_bytes(data)

@@ -54,10 +54,14 @@ def _read(path: str, text: str | None, *, own: bool) -> dict[str, Any]:
 
 def _shared_text(workspace: str, path: str) -> str | None:
     """Return the text of the workspace's file: nothing is read through a link that a repository brought."""
-    try:
-        folder = os.open(os.path.join(workspace, FOLDER), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
+    directory = os.path.join(workspace, FOLDER)
+    if not os.path.lexists(directory):
         return None
+    try:
+        folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        words = "is a symbolic link" if os.path.islink(directory) else f"cannot be read: {reason(error)}"
+        raise UsageError(f"{directory}: {words}") from None
     try:
         return _text(path, folder)
     finally:
