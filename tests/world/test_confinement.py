@@ -23,8 +23,8 @@ from clada.world.confinement import bubblewrap, landlock
 from clada.world.confinement import layers as confinement
 from clada.world.confinement.guard import Guard
 from clada.world.confinement.layers import Confined, Confinement, lacked
-from clada.world.confinement.removal import remove
 from clada.world.processes.running import Ended, run
+from clada.world.removal import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,8 +13,8 @@ import stat
 
 from clada.problems import Trouble
 from clada.values import Value
-from clada.world.confinement.removal import remove
 from clada.world.files import paths
+from clada.world.removal import remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

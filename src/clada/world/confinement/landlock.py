@@ -10,7 +10,7 @@ import struct
 from clada.problems import Trouble
 from clada.values import Value
 from clada.world.confinement import seccomp
-from clada.world.processes.spawn import LIBC
+from clada.world.libc import LIBC
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
 _ASK_VERSION, _PATH_BENEATH = 1, 1

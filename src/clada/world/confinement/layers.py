@@ -17,7 +17,7 @@ import sys
 from clada.problems import Trouble
 from clada.values import Value
 from clada.world.confinement.guard import IGNORED, PROTECTED, Guard, listing
-from clada.world.confinement.removal import remove
+from clada.world.removal import remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import errno
 import os
 import struct
 
-from clada.world.processes.spawn import LIBC
+from clada.world.libc import LIBC
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _NUMBER, _ARCHITECTURE = 0, 4  # where the kernel's seccomp_data has them

@@ -12,14 +12,23 @@ import sys
 
 from clada.problems import Trouble
 from clada.values import Value
+from clada.world.libc import LIBC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
 
-    from clada.world.confinement.landlock import Rules
+    class Rules(Protocol):
+        """What a thread imposes on itself; a value, so that another process can make the same."""
 
-LIBC = ctypes.CDLL(None, use_errno=True)
+        def impose(self) -> None:
+            """Impose the rules on this thread, or raise Trouble."""
+
+        def by_name(self) -> dict[str, Any]:
+            """Return the fields by their names."""
+
+
 _posix_spawn = LIBC.posix_spawn  # looked up here once, rather than in every forked supervisor
 
 _MAC = sys.platform == "darwin"
@@ -37,7 +46,7 @@ class Order(Value):
     `handles` become its handles 3, 4, … Rules are imposed in a thread that lives only until the program
     has started: what a thread imposes on itself, its child inherits. `seconds` of processor time end the
     program even when clada is no longer there to do it; for the same case the supervisor, if there is one,
-    removes the `temporary` folder when all is over.
+    removes the `temporary` directory when all is over.
     """
 
     program: str

@@ -15,15 +15,18 @@ import os
 import select
 import sys
 
-from clada.problems import Trouble
+from clada.problems import Trouble, system_words
+from clada.world.libc import LIBC
 from clada.world.processes.children import shell_code
 from clada.world.processes.family import KILL, end_children, watch
-from clada.world.processes.spawn import LIBC, Order, Prepared, spawn
+from clada.world.processes.spawn import Order, Prepared, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
+
+    from clada.world.processes.spawn import Rules
 
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up here once, rather than after every fork
 _PR_SET_CHILD_SUBREAPER = 36
@@ -33,11 +36,11 @@ _SIGCHLD = 17
 _TURN_MS = 100  # how often orphans are buried, and clada's life is checked by a second sign
 _SHORT_TURN_MS = 10  # the same where the system cannot say when the command ends
 
-
-_ROOT = os.path.abspath(__file__).rsplit("/", 4)[
-    0
-]  # the folder that clada is in, …/clada/world/processes/here
-# It comes last on the path: what else is installed there must not stand in for a standard module.
+# The handles of a fresh interpreter that is to be a supervisor.
+_DIRECTORY, _OUTPUT, _CONTROL, _STATUS, _LETTER = range(3, 8)
+# The directory that clada is in: this file is …/clada/world/processes/supervisor.py. It comes last on the
+# path, because what else is installed there must not stand in for a standard module.
+_ROOT = os.path.abspath(__file__).rsplit("/", 4)[0]
 _FRESH = f"import sys; sys.path.append({_ROOT!r}); from clada.world.processes.supervisor import main; main()"
 
 
@@ -76,7 +79,8 @@ def _fresh(order: Order, control: int, status: int) -> int:
     """Start the supervisor as an interpreter of its own: a fork could inherit a lock that is held forever."""
     letter, letter_writer = os.pipe()
     try:
-        pid = _interpreter(order, (order.directory, order.output, control, status, letter))
+        handles = (order.directory, order.output, control, status, letter)
+        pid = _interpreter(order.directory, status, handles)
         os.close(letter)  # so that the letter to one that died at once does not wait for a reader
         letter = -1
         _post(_plain(order), letter_writer)
@@ -86,16 +90,15 @@ def _fresh(order: Order, control: int, status: int) -> int:
     return pid
 
 
-def _interpreter(order: Order, handles: tuple[int, ...]) -> int:
+def _interpreter(directory: int, output: int, handles: tuple[int, ...]) -> int:
     words = [sys.executable or "", "-I", "-S", "-c", _FRESH]
-    status = handles[3]
     try:
-        return spawn(Order(words[0], words, os.environ, order.directory, status, handles))
+        return spawn(Order(words[0], words, os.environ, directory, output, handles))
     except OSError as error:
-        raise Trouble("exec_failed", f"no Python to supervise the command: {error.strerror}") from error
+        raise Trouble("exec_failed", f"no Python to supervise the command: {system_words(error)}") from error
 
 
-def _post(letter: tuple[Any, ...], writer: int) -> None:
+def _post(letter: dict[str, Any], writer: int) -> None:
     try:
         with open(writer, "wb", closefd=False) as file:
             marshal.dump(letter, file)
@@ -103,22 +106,33 @@ def _post(letter: tuple[Any, ...], writer: int) -> None:
         return
 
 
-def _plain(order: Order) -> tuple[Any, ...]:
-    rules = tuple(order.rules.by_name().values()) if order.rules else None
-    return (order.program, list(order.argv), dict(order.environment), rules, order.temporary)
+def _plain(order: Order) -> dict[str, Any]:
+    """Return the order as a letter carries it: plain fields, and the handles as the reader has them."""
+    plain = order.but(
+        argv=list(order.argv),
+        environment=dict(order.environment),
+        directory=_DIRECTORY,
+        output=_OUTPUT,
+        rules=_packed(order.rules) if order.rules else None,
+    )
+    return plain.by_name()
+
+
+def _packed(rules: Rules) -> tuple[str, str, dict[str, Any]]:
+    return type(rules).__module__, type(rules).__name__, rules.by_name()
+
+
+def _unpacked(module: str, name: str, fields: dict[str, Any]) -> Any:
+    return getattr(__import__(module, fromlist=[name]), name)(**fields)
 
 
 def main() -> NoReturn:
     """Be the supervisor that `_fresh` started: its handles have fixed numbers, its order is in the letter."""
-    directory, output, control, status, letter = range(3, 8)
-    with open(letter, "rb") as reader:
-        program, argv, environment, rules, temporary = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
-    if rules:
-        from clada.world.confinement.landlock import Rules
-
-        rules = Rules(*rules)
-    order = Order(program, argv, environment, directory, output, rules=rules, temporary=temporary)
-    supervise(order, lambda: spawn(order), control, status)
+    with open(_LETTER, "rb") as reader:
+        letter = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
+    rules = letter["rules"] and _unpacked(*letter["rules"])
+    order = Order(**letter | {"rules": rules})
+    supervise(order, lambda: spawn(order), _CONTROL, _STATUS)
 
 
 def supervise(order: Order, start: Callable[[], int], control: int, status: int) -> NoReturn:
@@ -178,12 +192,12 @@ def _carry_out(order: Order, start: Callable[[], int], control: int, status: int
     _say(status, f"exited {128 + KILL if burial.code is None else burial.code}")
 
 
-def _clear(folder: str) -> None:
-    """Remove the command's temporary folder: clada would do it too, but may be dead."""
-    if folder:
-        from clada.world.confinement.removal import remove
+def _clear(directory: str) -> None:
+    """Remove the command's temporary directory: clada would do it too, but may be dead."""
+    if directory:
+        from clada.world.removal import remove
 
-        remove(folder)
+        remove(directory)
 
 
 def _say(status: int, text: str) -> None:
