@@ -108,6 +108,30 @@ def test_an_end_text_begins_after_the_start_text() -> None:
     assert Text(b"--a--b--").locate_range(b"--", b"--") == Found([0], [5], 1, unfinished=6)
 
 
+@pytest.mark.parametrize(("start", "end"), [(b"", b">"), (b"<", b""), (b"", b"")])
+def test_an_empty_start_or_end_text_is_nowhere(start: bytes, end: bytes) -> None:
+    """It would be everywhere."""
+    assert Text(b"<1>").locate_range(start, end) == Found([], [], 0)
+
+
+def test_past_a_limit_ranges_are_only_counted() -> None:
+    """The first ones are enough to name."""
+    assert Text(b"<1><2><3>").locate_range(b"<", b">", limit=2) == Found([0, 3], [3, 6], 3)
+
+
+def test_an_edit_may_leave_one_kind_of_line_ending_where_there_were_two() -> None:
+    """The next one takes that kind, and the other way round."""
+    text = Text(b"1\r\n2\nX")
+    assert text.ending is None
+    text = text.spliced(text.locate(b"\n2\n"), b"-")
+    assert text.data == b"1-X"
+    assert text.spliced(text.locate(b"X"), b"a\nb").data == b"1-a\nb"
+    text = Text(b"1\r\nX")
+    assert text.ending == b"\r\n"
+    text = text.spliced(text.locate(b"1\n"), b"")
+    assert text.ending == b"\n"
+
+
 def test_an_unfinished_range_is_counted_in_the_files_own_bytes() -> None:
     """Mixed line endings before it do not shift it."""
     found = Text(b"\r\n\r\n\na\nb\n").locate_range(b"a\n", b"c\n")

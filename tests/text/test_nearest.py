@@ -87,6 +87,19 @@ def explained(search: str, replacement: str = "", file: str = FILE) -> Explanati
         ),
         ("key in self.items  # — the rest\n", "closest is line 26: there is no line break after it"),
         ("\nimport os\n", "closest is line 1: there is no line break before it"),
+        (
+            "\n        return 0 < key < 9 and key in self.items  # — the rest\n",
+            "closest is line 26: there is no line break after it",
+        ),
+        # differences in form, and in what is said further down
+        (
+            "import os\n\nimport system",
+            "closest is lines 1-2: no blank line is before line 2 (2 lines differ)",
+        ),
+        (
+            'nothing to save")\n    with open(path, "r") as source:',
+            "closest is lines 14-16: line 15 is blank (2 lines differ)",
+        ),
         # differences in what is said
         ("return self.items[name]", "closest is line 23, which reads `return self.items[key]`"),
         (
@@ -303,7 +316,29 @@ def test_a_range_that_is_not_there_is_explained_by_the_text_that_fails(
     text = Text(FILE.encode())
     found = text.locate_range(start.encode(), end.encode())
     assert found.count == 0
-    assert explain_range(text, start.encode(), end.encode(), b"", found).clause == clause
+    told = explain_range(text, start.encode(), end.encode(), b"", found)
+    assert told.clause == clause
+    assert told.whole.split("\n")[0] == clause
+
+
+@pytest.mark.parametrize(("times", "told"), [(3, True), (4, False)])
+def test_a_habit_is_named_where_the_text_is_in_three_places_at_most(times: int, told: bool) -> None:
+    """More often than that, it is there by chance."""
+    clause = explained("12: pass\n13: done", file="pass\ndone\n" * times).clause
+    assert clause.startswith("it would match at lines 1-2") is told
+
+
+@pytest.mark.parametrize(("times", "told"), [(3, True), (4, False)])
+def test_a_replacement_is_named_where_it_is_in_three_places_at_most(times: int, told: bool) -> None:
+    """More often than that, it is there by chance."""
+    clause = explained("quite another text", "done", file="done\n" * times).clause
+    assert clause.startswith("the replacement is already there at lines 1, 2, 3") is told
+
+
+def test_a_replacement_of_three_characters_is_there_by_chance() -> None:
+    """Four say something."""
+    assert "already" not in explained("quite another text", "all ", file="all\n").clause
+    assert "already" in explained("quite another text", "alls", file="alls\n").clause
 
 
 def test_a_start_text_left_over_after_matches_is_named() -> None:
