@@ -65,8 +65,10 @@ def _execute(
 ) -> Report:
     _tell(plan.notes, emit)
     handle = stop.handle if stop else None
+    if settings.dry_run or not _executable(plan):
+        settings = settings.but(lock_file=None, git=False)  # nothing will change: nobody need wait or record
     with (
-        _locked(plan, settings, emit, handle),
+        _locked(settings, emit, handle),
         _recorded(plan, settings, emit, handle) as record,
         _opened(settings) as files,
     ):
@@ -90,10 +92,8 @@ def _tell(notes: Sequence[str], emit: Callable[[Event], None]) -> int:
     return len(notes)
 
 
-def _locked(
-    plan: Plan, settings: Settings, emit: Callable[[Event], None], stop: int | None
-) -> LockFile | _Nothing:
-    if not settings.lock_file or not _executable(plan) or settings.dry_run:
+def _locked(settings: Settings, emit: Callable[[Event], None], stop: int | None) -> LockFile | _Nothing:
+    if not settings.lock_file:
         return _Nothing()
     from clada.world.locks import LockFile
 
@@ -106,7 +106,7 @@ def _locked(
 def _recorded(
     plan: Plan, settings: Settings, emit: Callable[[Event], None], stop: int | None
 ) -> Recording | _Unrecorded:
-    if not settings.git or not _executable(plan) or settings.dry_run:
+    if not settings.git:
         return _Unrecorded()
     from clada.world.git import repository
 
