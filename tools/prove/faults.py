@@ -13,18 +13,17 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.prove.place import Place, User, command, library, ordinary, users
+from tools.prove.place import Place, Result, User, command, library, ordinary, users
 from tools.prove.rows import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from tools.prove.place import Result
 
 FILES = 12
 OLD, NEW = "old content {0}\n" * 40, "new content {0}\n" * 60
@@ -39,6 +38,7 @@ copy_file_range setsid prctl
 """.split()
 STRACE = shutil.which("strace")
 TEMPORARY = ".clada-tmp-"
+REQUIRED = "every file old or new, git sound, no litter, nothing lost"
 
 
 def rows(*, quick: bool) -> list[Row]:
@@ -48,7 +48,7 @@ def rows(*, quick: bool) -> list[Row]:
     ]
     found.append(_few_descriptors(quick=quick))
     found.append(_full_disk(step=8 if quick else 1))
-    found.extend(_failing_calls(25 if quick else 400))
+    found.extend(_failing_calls(25 if quick else None))
     return found
 
 
@@ -198,14 +198,13 @@ def _ours(result: Result) -> bool:
 
 
 def _judged(case: str, faults: Sequence[Fault], shown: str) -> Row:
-    required = "every file old or new, git sound, no litter, nothing lost, the next run works"
     if not faults:
-        return Row(case, required, shown, True)
+        return Row(case, REQUIRED, shown, True)
     first = faults[0]
     said = f"{first.result.out[-200:]} {first.result.err[-300:]}"
     return Row(
         case,
-        required,
+        REQUIRED,
         f"{len(faults)} faults, such as {first.what}: {'; '.join(first.wrong)[:400]}; {said}",
         False,
     )
@@ -239,9 +238,7 @@ def _killed(scene: Scene, number: int, moment: float) -> Result:
         _quiet(place)
         out.seek(0)
         err.seek(0)
-        from tools.prove.place import Result as Said
-
-        return Said(process.returncode, out.read().decode(), err.read().decode())
+        return Result(process.returncode, out.read().decode(), err.read().decode())
 
 
 def _quiet(place: Place) -> None:
@@ -293,7 +290,9 @@ def _said_badly(result: Result) -> list[str]:
 
 
 def _python_itself(result: Result) -> bool:
-    """Whether the interpreter could not even load clada: nothing of ours ran."""
+    """Whether the interpreter could not even load clada, or be loaded itself: nothing of ours ran."""
+    if result.code == -signal.SIGSEGV and not result.out + result.err:
+        return True  # the system's loader does not check its first mappings
     signs = (
         "Traceback",
         "Fatal Python error",
@@ -342,7 +341,7 @@ def _full_disk(step: int) -> Row:
     while not complete and free < 400:  # noqa: PLR2004 (far more pages than the run takes)
         with _small_disk(4096) as disk:
             if disk is None:
-                return Row(case, "every file old or new", "no permission to mount a disk here", None)
+                return Row(case, REQUIRED, "no permission to mount a disk here", None)
             with DiskPlace(disk) as place:
                 scene = Scene(place)
                 _fill(disk, free)
@@ -365,15 +364,15 @@ def _fill(disk: Path, free: int) -> None:
     (disk / "ballast").write_bytes(b"\0" * ((room.f_bavail - free) * room.f_bsize))
 
 
-def _failing_calls(count: int) -> Iterator[Row]:
-    """Yield what comes of system calls that fail, each one of a run in turn, or a sample of them."""
+def _failing_calls(count: int | None) -> Iterator[Row]:
+    """Yield what comes of system calls that fail: so many calls of a run, or each; the errors take turns."""
     if STRACE is None:
-        yield Row("failing system calls", "every file old or new", "strace is not installed here", None)
+        yield Row("failing system calls", REQUIRED, "strace is not installed here", None)
         return
     calls = _calls_of_a_run()
-    chosen = _spread(calls)[: count // len(ERRORS)]
-    for error in ERRORS:
-        yield _failing(error, sorted(chosen), len(calls))
+    chosen = _spread(calls)[:count]
+    for turn, error in enumerate(ERRORS):
+        yield _failing(error, sorted(chosen[turn :: len(ERRORS)]), len(calls))
 
 
 def _spread(calls: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -417,21 +416,26 @@ def _numbered(lines: Sequence[str]) -> set[tuple[str, int]]:
 
 
 def _failing(error: str, calls: Sequence[tuple[str, int]], of: int) -> Row:
-    faults, done = list[Fault](), Counter[str]()
-    for call, number in calls:
-        with Place(ordinary()) as place:
-            scene = Scene(place)
-            result = _injected(scene, call, number, error)
-            if result is None:
-                faults.append(Fault(f"{call} number {number}", _none(), ["it hangs"]))
-                continue
-            done["complete" if result.code == 0 else _naming(result, error)] += 1
-            wrong = [*scene.wrong(), *_said_badly(result), *scene.unfinished(result)]
-            wrong += [f"litter {name}" for name in scene.litter() if call not in ("unlink", "unlinkat")]
-            if wrong and not _python_itself(result):
-                faults.append(Fault(f"{call} number {number}", result, wrong))
+    _prepared()  # once, before all at once ask for it
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        tried = list(pool.map(lambda call: _with_a_failing_call(error, *call), calls))
+    done = Counter("complete" if fault.result.code == 0 else _naming(fault.result, error) for fault in tried)
     case = f"{error} at {len(calls)} of the {of} system calls of a run"
-    return _judged(case, faults, ", ".join(f"{count} {what}" for what, count in sorted(done.items())))
+    shown = ", ".join(f"{count} {what}" for what, count in sorted(done.items()))
+    return _judged(case, [fault for fault in tried if fault.wrong], shown)
+
+
+def _with_a_failing_call(error: str, call: str, number: int) -> Fault:
+    with Place(ordinary()) as place:
+        scene, what = Scene(place), f"{call} number {number}"
+        result = _injected(scene, call, number, error)
+        if result is None:
+            return Fault(what, Result(-1, "", ""), ["it hangs"])
+        wrong = scene.wrong()
+        if not _python_itself(result):
+            wrong += [*_said_badly(result), *scene.unfinished(result)]
+            wrong += [f"litter {name}" for name in scene.litter() if call not in ("unlink", "unlinkat")]
+        return Fault(what, result, wrong)
 
 
 def _injected(scene: Scene, call: str, number: int, error: str) -> Result | None:
@@ -449,9 +453,3 @@ def _naming(result: Result, error: str) -> str:
     reason = os.strerror(getattr(errno, error)).lower()
     said = (result.out + result.err).lower()
     return "failed in the system's words" if reason in said else "failed in other words"
-
-
-def _none() -> Result:
-    from tools.prove.place import Result as Said
-
-    return Said(-1, "", "")
