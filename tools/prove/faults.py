@@ -449,7 +449,7 @@ def _injected(scene: Scene, call: str, number: int, error: str) -> Result | None
 
 
 def _naming(result: Result, error: str) -> str:
-    """Return how a failed run says why: in the system's words, or in git's own."""
-    reason = os.strerror(getattr(errno, error)).lower()
+    """Return how a failed run says why: by the name of the error, or as git or the interpreter calls it."""
+    names = {os.strerror(getattr(errno, error)).lower(), {"ENOMEM": "out of memory"}.get(error, error)}
     said = (result.out + result.err).lower()
-    return "failed in the system's words" if reason in said else "failed in other words"
+    return "failed, naming the error" if any(name in said for name in names) else "failed in git's own words"
