@@ -17,7 +17,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.prove import adversarial, faults, fuzzing, load, mutants, whole
+from tools.prove import adversarial, answers, faults, fuzzing, load, mutants, whole
 from tools.prove.load import git_version
 from tools.prove.place import ROOT, users
 from tools.prove.rows import Row, failures, table, tally
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PROOF = ROOT / "docs" / "proof.md"
 KEPT = ROOT / "build" / "prove"
+LONG = 40  # rows of a table that is folded away
 
 
 def _adversarial(name: str) -> Callable[[bool], list[Row]]:
@@ -35,12 +36,13 @@ def _adversarial(name: str) -> Callable[[bool], list[Row]]:
 
 
 PARTS: dict[str, Callable[[bool], list[Row]]] = {
-    **{f"Adversarial: {name}": _adversarial(name) for name in adversarial.GROUPS},
-    "Whole path": lambda quick: whole.rows(quick=quick),
-    "Faults": lambda quick: faults.rows(quick=quick),
     "Load": lambda quick: load.rows(quick=quick),
-    "Fuzzing": lambda quick: fuzzing.rows(quick=quick),
+    "Faults": lambda quick: faults.rows(quick=quick),
     "Mutation testing": lambda quick: mutants.rows(quick=quick),
+    "Fuzzing": lambda quick: fuzzing.rows(quick=quick),
+    "Whole path": lambda quick: whole.rows(quick=quick),
+    "Real answers": lambda quick: answers.rows(quick=quick),
+    **{f"Adversarial: {name}": _adversarial(name) for name in adversarial.GROUPS},
 }
 
 
@@ -104,7 +106,7 @@ def _kept(name: str) -> Shown:
 
 
 def _document(shown: dict[str, Shown]) -> Iterator[str]:
-    """Yield the lines of the page: figures first, then every row."""
+    """Yield the lines of the page: figures first, what is missing, then every row."""
     yield from HEAD.splitlines()
     yield ""
     yield f"Made with {_machine()}."
@@ -112,14 +114,27 @@ def _document(shown: dict[str, Shown]) -> Iterator[str]:
     yield "| part | rows | time | date |"
     yield "|---|---|---|---|"
     for name, part in shown.items():
-        yield f"| {name} | {tally(part.rows)} | {part.seconds:.0f} s | {part.day} |"
+        yield f"| [{name}](#{_anchor(name)}) | {tally(part.rows)} | {part.seconds:.0f} s | {part.day} |"
     yield ""
     yield from NOT_COVERED.splitlines()
     for name, part in shown.items():
-        yield ""
-        yield f"## {name}"
-        yield ""
-        yield from table(part.rows)
+        yield from ("", f"## {name}", "")
+        yield from NOTES.get(name, "").splitlines()
+        yield from _folded(part.rows)
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace(":", "").replace(" ", "-")
+
+
+def _folded(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a table, folded away if it is a long one."""
+    if len(rows) <= LONG:
+        yield from table(rows)
+    else:
+        yield from (f"<details><summary>{len(rows)} rows</summary>", "")
+        yield from table(rows)
+        yield from ("", "</details>")
 
 
 def _machine() -> str:
@@ -131,20 +146,36 @@ def _machine() -> str:
 HEAD = """\
 # Proof
 
-What happens under load, faults and hostile input. `make prove` runs all of it and writes this page;
-`make prove QUICK=1` runs a part of it in under two minutes, and is part of `make test`.
-A row that was seen alike as root and as an ordinary user stands once.
+What happens under load, faults and hostile input, observed. `make prove` runs all of it and writes this page;
+`make prove QUICK=1` runs a part of it in under two minutes, which is part of `make test` too.
+A row that came out alike as root and as an ordinary user, but for figures, stands once.
 """
 NOT_COVERED = """\
 ## What is not covered
-- Failing system calls are a sample, spread so that rare calls count as much as frequent ones; calls of the
-  interpreter's own start are left out, for nothing of ours runs yet.
-- A crash of the machine itself (power loss): files are not synchronised to disk, as docs/decisions.md says.
-- Mutation testing is a random sample of each part, by a runner of our own (tools/prove/mutants.py);
-  world/processes, world/confinement, world/repository and the command line have no mutants.
+- Each system call of a run fails once, with one of five errors in turn; not each with every error. Those of
+  the interpreter's own start are left out, for nothing of ours runs yet. It is one run, of 16 operations.
+- A crash of the machine itself (power loss): files are not synchronised to disk ([decisions](decisions.md)).
+- Mutation testing changes the four parts that it names, and no tables outside of functions. Processes,
+  confinement, git and the command line have no mutants, for their tests start processes: each change would
+  take minutes.
 - Network file systems, other systems than Linux, and other versions of git than the one named above.
 - The fork bomb is one of 64 processes, for the sake of the machine that it runs on.
 """
+NOTES = {
+    "Mutation testing": """\
+All changes that [mutmut](https://mutmut.readthedocs.io) makes to the functions of a part, each tried with the
+quick tests of that part. A change is noticed if a test fails, or does not end.
+`python -m tools.prove.mutants PART` names those that nobody noticed. They were looked at; what is left is
+
+- no change at all: `x >= 0` for `x > 0` where 0 cannot be, another value for one that is not used, `strict`
+  of `zip`, the case of an encoding's name, what only type checkers need;
+- cost only: how far to look, what to remember, when to stop early. Tests of time and size notice such, but
+  are too slow to be run for each change;
+- thresholds of likeness: what counts as the closest place moves a little, but nothing that is promised;
+- a check that another one repeats: what the first lets through, the second refuses.
+
+""",
+}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tools.prove.place import ROOT
 from tools.prove.rows import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 GOAL = 0.85
@@ -67,11 +67,11 @@ def rows(*, quick: bool) -> list[Row]:
     if quick or importlib.util.find_spec("mutmut") is None:
         why = "only in the long run" if quick else "mutmut is not installed here"
         return [Row(f"mutants of {name}", f"at least {GOAL:.0%} noticed", why, None) for name in PARTS]
-    return [_row(name) for name in PARTS]
+    return [row(name, judged(name)) for name in PARTS]
 
 
-def _row(name: str) -> Row:
-    results = judged(name)
+def row(name: str, results: Mapping[str, str]) -> Row:
+    """Return the score of a part."""
     counts = Counter(results.values())
     tried = len(results) - counts["not checked"]
     noticed = sum(counts[status] for status in NOTICED)
@@ -137,12 +137,13 @@ def _mutmut(tree: Path, *arguments: str) -> str:
 
 
 def main(names: Sequence[str]) -> None:
-    """Try the parts that are named, and print the changes that nobody noticed."""
+    """Try the parts that are named; print the changes that nobody noticed, for `mutmut show` in the copy."""
     for name in names:
-        print(_row(name))
-        alive = [mutant for mutant, status in judged(name).items() if status not in NOTICED]
-        for mutant in alive:
-            print(_mutmut(COPIES / name, "show", mutant))
+        results = judged(name)
+        print(
+            *(f"{mutant}: {status}" for mutant, status in results.items() if status not in NOTICED), sep="\n"
+        )
+        print(row(name, results), f"in {COPIES / name}", sep="\n")
 
 
 if __name__ == "__main__":
