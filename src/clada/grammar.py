@@ -1,4 +1,4 @@
-"""The operations and their fields: the one table behind all notations, their checks and their prompts."""
+"""The operations and their fields: what is common to all notations, their checks and their prompts."""
 
 from __future__ import annotations
 

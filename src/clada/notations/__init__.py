@@ -99,17 +99,9 @@ def _detect(data: bytes, start_delimiter: str) -> str | None:
 
 def _load(name: str) -> Notation:
     """Import a notation when a document needs it: start-up is a feature."""
-    if name == "cml":
-        from clada.notations import cml
+    from importlib import import_module
 
-        return cml
-    if name == "json":
-        from clada.notations import json
-
-        return json
-    from clada.notations import toml
-
-    return toml
+    return import_module(f"clada.notations.{name}")
 
 
 def _mistake(data: bytes, given: str, start_delimiter: str) -> Problem | None:

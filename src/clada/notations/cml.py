@@ -16,15 +16,9 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
-from clada.grammar import (
-    BLOCK_VERSIONS,
-    WRONG_FLAG,
-    path_complaint,
-    read_count,
-    read_flag,
-    wrong_count,
-)
+from clada.grammar import BLOCK_VERSIONS
 from clada.model import Block, Operation, Plan
+from clada.notations.attributes import read_append, take_count, take_directory, take_path
 from clada.notations.places import Lines
 from clada.problems import Problem, cut_off
 
@@ -32,6 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from clada.notations.attributes import Complaints
 
 NAME = "cml"
 MAX_DEPTH = 16
@@ -184,7 +180,7 @@ class _Reading:
         return Block(line, version, False, tuple(operations))
 
     def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation:
-        complaints: list[tuple[str | None, str]] = []
+        complaints: Complaints = []
         fields = _READERS.get(node.name, _unknown)(node, complaints)
         problems: tuple[Problem, ...] = ()
         if complaints:
@@ -391,30 +387,19 @@ class _Builder:
             self.stack[-1].markup = "a processing instruction"
 
 
-Complaints = list[tuple[str | None, str]]
-
-
 def _write(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    _take_path(node, "path", fields, complaints)
-    append = read_flag(node.attributes.pop("append")) if "append" in node.attributes else False
-    if append is None:
-        complaints.append(("append", WRONG_FLAG))
+    take_path(node.attributes, "path", fields, complaints)
+    append = read_append(node.attributes, complaints)
     _take_content(node, "content", fields, complaints)
-    if append is not None:
-        fields["append"] = append
+    fields.update(append)
     return fields
 
 
 def _edit(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    _take_path(node, "path", fields, complaints)
-    written = node.attributes.pop("count", "1")
-    count = read_count(written)
-    if count is None:
-        complaints.append(("count", wrong_count(written)))
-    else:
-        fields["count"] = count
+    take_path(node.attributes, "path", fields, complaints)
+    take_count(node.attributes, fields, complaints)
     parts = _parts(node, complaints)
     if "search" in parts and ("search-start" in parts or "search-end" in parts):
         complaints.append(("search", "<search> cannot stand beside <search-start> and <search-end>"))
@@ -453,15 +438,15 @@ def _take_part(parts: dict[str, _Node], name: str, fields: dict[str, Any], compl
 
 def _move(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    _take_path(node, "from", fields, complaints)
-    _take_path(node, "to", fields, complaints)
+    take_path(node.attributes, "from", fields, complaints)
+    take_path(node.attributes, "to", fields, complaints)
     _expect_nothing_inside(node, complaints)
     return fields
 
 
 def _remove(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    _take_path(node, "path", fields, complaints)
+    take_path(node.attributes, "path", fields, complaints)
     _expect_nothing_inside(node, complaints)
     return fields
 
@@ -472,8 +457,7 @@ def _run(node: _Node, complaints: Complaints) -> dict[str, Any]:
     if fields.get("command") == "":
         del fields["command"]
         complaints.append(("command", "Empty content not allowed for <run>"))
-    if "dir" in node.attributes:
-        _take_path(node, "dir", fields, complaints)
+    take_directory(node.attributes, fields, complaints)
     return fields
 
 
@@ -490,17 +474,6 @@ _READERS: dict[str, Callable[[_Node, Complaints], dict[str, Any]]] = {
     "remove": _remove,
     "run": _run,
 }
-
-
-def _take_path(node: _Node, key: str, fields: dict[str, Any], complaints: Complaints) -> None:
-    path = node.attributes.pop(key, "")
-    complaint = None if path.isprintable() else path_complaint(path)
-    if complaint:
-        complaints.append((key, f"Invalid value for '{key}': {complaint}"))
-    elif path or key == "dir":
-        fields[key] = path
-    else:
-        complaints.append((key, f"Missing required attribute '{key}'"))
 
 
 def _take_content(

@@ -14,16 +14,9 @@ content, all else is content. Whether paths lead anywhere and commands may run i
 
 from __future__ import annotations
 
-from clada.grammar import (
-    CSL_VERSIONS,
-    MAX_INPUT,
-    WRONG_FLAG,
-    path_complaint,
-    read_count,
-    read_flag,
-    wrong_count,
-)
+from clada.grammar import CSL_VERSIONS, MAX_INPUT
 from clada.model import Block, Operation, Plan
+from clada.notations.attributes import read_append, take_count, take_directory, take_path
 from clada.notations.places import Lines
 from clada.problems import Problem, cut_off, too_large
 
@@ -31,6 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, NoReturn
+
+    from clada.notations.attributes import Complaints
+
+    Fields = dict[str, Any]
 
 NAME = "csl"
 START, END = "<---", "--->"
@@ -282,7 +279,9 @@ class Reader:
 
     def _operation(self, end: int) -> Operation:
         opened, start, line, attributes = self._opened
-        name, fields, complaints = BUILDERS[opened](attributes, self._texts)
+        name, build = BUILDERS[opened]
+        complaints: Complaints = []
+        fields = build(attributes, self._texts, complaints)
         problems: tuple[Problem, ...] = ()
         if complaints:
             block_line = self._block.line if self._block else None
@@ -326,76 +325,41 @@ class _OpenBlock:
         return Block(self.line, self.version, False, tuple(self.operations))
 
 
-Built = tuple[str, dict[str, "Any"], list[tuple[str, str]]]
+def _write(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
+    fields: Fields = {}
+    take_path(attributes, "file", fields, complaints, "path")
+    append = read_append(attributes, complaints)
+    fields["content"] = texts["WRITE"]
+    fields.update(append)
+    return fields
 
 
-def _write(attributes: dict[str, str], contents: dict[str, str]) -> Built:
-    fields: dict[str, Any] = {}
-    complaints: list[tuple[str, str]] = []
-    _take_file(attributes, fields, complaints)
-    append = read_flag(attributes.pop("append")) if "append" in attributes else False
-    fields["content"] = contents["WRITE"]
-    if append is None:
-        complaints.append(("append", WRONG_FLAG))
-    else:
-        fields["append"] = append
-    return "write", fields, complaints
-
-
-def _search(attributes: dict[str, str], contents: dict[str, str]) -> Built:
-    fields: dict[str, Any] = {}
-    complaints: list[tuple[str, str]] = []
-    _take_file(attributes, fields, complaints)
-    written = attributes.pop("count", "1")
-    count = read_count(written)
-    if count is None:
-        complaints.append(("count", wrong_count(written)))
-    else:
-        fields["count"] = count
-    is_range = "TO" in contents
-    _take_pattern("search_start" if is_range else "search", contents["SEARCH"], fields, complaints)
+def _search(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
+    fields: Fields = {}
+    take_path(attributes, "file", fields, complaints, "path")
+    take_count(attributes, fields, complaints)
+    is_range = "TO" in texts
+    _take_pattern("search_start" if is_range else "search", texts["SEARCH"], fields, complaints)
     if is_range:
-        _take_pattern("search_end", contents["TO"], fields, complaints)
-    fields["replace"] = contents["REPLACE"]
-    return "edit", fields, complaints
+        _take_pattern("search_end", texts["TO"], fields, complaints)
+    fields["replace"] = texts["REPLACE"]
+    return fields
 
 
-def _run(attributes: dict[str, str], contents: dict[str, str]) -> Built:
-    fields: dict[str, Any] = {}
-    complaints: list[tuple[str, str]] = []
-    if contents["RUN"]:
-        fields["command"] = contents["RUN"]
+def _run(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
+    fields: Fields = {}
+    if texts["RUN"]:
+        fields["command"] = texts["RUN"]
     else:
         complaints.append(("content", "Empty content not allowed for RUN operation"))
-    if "dir" in attributes:
-        _take_path("dir", "dir", attributes.pop("dir"), fields, complaints)
-    return "run", fields, complaints
+    take_directory(attributes, fields, complaints)
+    return fields
 
 
-BUILDERS = {"WRITE": _write, "SEARCH": _search, "RUN": _run}
+BUILDERS = {"WRITE": ("write", _write), "SEARCH": ("edit", _search), "RUN": ("run", _run)}
 
 
-def _take_file(attributes: dict[str, str], fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
-    path = attributes.pop("file", "")
-    if path.isprintable() and path:
-        fields["path"] = path
-    elif not path:
-        complaints.append(("file", "Missing required attribute 'file'"))
-    else:
-        _take_path("file", "path", path, fields, complaints)
-
-
-def _take_path(
-    key: str, name: str, path: str, fields: dict[str, Any], complaints: list[tuple[str, str]]
-) -> None:
-    complaint = path_complaint(path)
-    if complaint:
-        complaints.append((key, f"Invalid value for '{key}': {complaint}"))
-    else:
-        fields[name] = path
-
-
-def _take_pattern(name: str, text: str, fields: dict[str, Any], complaints: list[tuple[str, str]]) -> None:
+def _take_pattern(name: str, text: str, fields: Fields, complaints: Complaints) -> None:
     if text:
         fields[name] = text
     elif name == "search_end":
