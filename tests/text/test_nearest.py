@@ -201,6 +201,121 @@ def test_the_closest_place_is_a_value_too() -> None:
     )
 
 
+LOADING = '    """Load it."""'
+
+
+@pytest.mark.parametrize(
+    ("search", "nearest"),
+    [
+        (
+            f"5: def load(path):\n6: {LOADING}",
+            (5, 6, 5, "5: def load(path):", "def load(path):", "line numbers"),
+        ),
+        (
+            '    if not text:\n        raise ValueError(\\"nothing to save\\")\n',
+            (
+                13,
+                14,
+                14,
+                r"        raise ValueError(\"nothing to save\")",
+                '        raise ValueError("nothing to save")',
+                "backslashes",
+            ),
+        ),
+        (r"import os\nimport sys", (1, 2, 1, r"import os\nimport sys", "import os", "escaped line breaks")),
+        ("```\nclass Store:\n```", (21, 21, 21, "```", "class Store:", "code fence")),
+    ],
+)
+def test_a_habit_has_its_closest_place_too(search: str, nearest: tuple[int, int, int, str, str, str]) -> None:
+    """With the first line that differs, and as a difference in form only."""
+    assert explained(search).nearest == Nearest(*nearest, form_only=True)
+
+
+def test_lines_left_out_are_a_difference_in_what_is_said() -> None:
+    """The line that stands for them is the one that differs."""
+    assert explained("def save(path, text):\n    ...\n        file.write(text)").nearest == Nearest(
+        11, 17, 12, "    ...", '    """Save it."""', "lines left out", form_only=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("search", "file", "clause"),
+    [
+        (
+            "5| def x():\n\n6|     pass",
+            "def x():\n\n    pass\n",
+            "it would match at lines 1-3 without the line",
+        ),
+        (
+            "5 → def x():\n6 →     pass",
+            "def x():\n    pass\n",
+            "it would match at lines 1-2 without the line",
+        ),
+        (r"a = 1\n\tb = 2", "a = 1\n\tb = 2\n", "it would match at lines 1-2 with line breaks"),
+        ("\n```py\nname = 1\n```\n", "name = 1\n", "it would match at line 1 without the code fence"),
+        ("-name = 1\n other = 2", "name = 1\nother = 2\n", "it would match at lines 1-2 without the + and -"),
+        (
+            " name = 1\n\n-other = 2\n+third",
+            "name = 1\nother = 2\n",
+            "it would match at lines 1-2 without the +",
+        ),
+        ("-name = 1\nother = 2", "name = 1\nother = 2\n", "closest is"),
+        (
+            "\nfirst(1)\n// ...\nlast(2)\n",
+            "first(1)\nmiddle()\nlast(2)\n",
+            "`// ...` leaves out some of lines 1-3",
+        ),
+        (
+            "first(1)\nsecond(2)\n…\nlast(2)",
+            "first(1)\nsecond(2)\n3\nlast(2)\n",
+            "`…` leaves out some of lines 1-4",
+        ),
+    ],
+)
+def test_habits_are_known_in_their_variants(search: str, file: str, clause: str) -> None:
+    """Whatever stands around them."""
+    assert explained(search, file=file).clause.startswith(clause)
+
+
+@pytest.mark.parametrize(
+    ("search", "shown"),
+    [
+        ("def load(path):\n    with open(path) as file:\n        return file.read()", ["  found:  "]),
+        (f"def load(path):\n{LOADING}\n    check(path)\n    with open(path) as file:", ["  wanted: "]),
+        ("return len( text )", ["  wanted: return len(·text·)", "  found:  return len(text)"]),
+        ("    return len(text)", ["  wanted: ····return len(text)", "  found:  →return len(text)"]),
+        ("return len(text)\n\nclass Store", ["  found:  (a blank line)"]),
+    ],
+)
+def test_what_is_wanted_and_found_is_shown_where_there_is_such(search: str, shown: list[str]) -> None:
+    """A line that only one side has stands alone; blanks in front of a part of a line do not count."""
+    told = explained(search).whole.split("\n")
+    lines = [line for line in told if line.startswith(("  wanted: ", "  found:  "))]
+    assert len(lines) == len(shown)
+    assert all(map(str.startswith, lines, shown))
+
+
+def test_several_ways_in_which_lines_differ_are_all_named() -> None:
+    """Each once."""
+    clause = explained("  import os\nIMPORT SYS\n").clause
+    assert clause == "closest is lines 1-2: 2 lines differ only in indentation and letter case, first line 1"
+
+
+def test_a_file_that_is_not_small_is_not_shown() -> None:
+    """Up to 1,000 bytes are."""
+    told = "nothing like it is in the file"
+    assert explained("def nothing(like, it):", file="a b\n" * 251).whole == told
+    assert explained("def nothing(like, it):", file="a b\n" * 250).whole.startswith(
+        f"{told}\n      1 | a b\n"
+    )
+
+
+def test_a_search_text_of_blanks_is_called_so() -> None:
+    """There is nothing more to say."""
+    told = "the search text is only blanks"
+    assert explained("\n\n\n\n") == Explanation(told, told)
+
+
 def test_the_whole_explanation_shows_blanks_and_the_lines_of_the_file() -> None:
     """Blanks are visible where they matter; the lines below can be copied."""
     assert explained("        file.write(text)\n    return len(text)").whole.split("\n") == [
@@ -266,8 +381,9 @@ def test_a_line_that_has_the_replacement_twice_is_named_once() -> None:
 
 def test_the_whole_explanation_has_the_replacement_and_the_closest_place() -> None:
     """Both are told where they are two places."""
-    lines = explained("return self.items[name]", "import os\nimport sys").whole.split("\n")
-    assert lines[:2] == [
+    told = explained("return self.items[name]", "import os\nimport sys")
+    assert told.clause == "the replacement is already there at line 1"
+    assert told.whole.split("\n")[:2] == [
         "the replacement is already there at line 1",
         "closest is line 23, which reads `return self.items[key]`",
     ]
