@@ -408,6 +408,18 @@ def test_undo_where_nothing_can_be_undone(repo: Repo) -> None:
     assert "git restore --source=" in str(error.hint)
 
 
+def test_undo_after_runs_that_changed_nothing_names_the_one_that_did(repo: Repo) -> None:
+    """It does not jump to it: which run is undone is for the person to say."""
+    run(repo, lambda: repo.write("a"), "a")
+    run(repo, lambda: repo.write("b"), "b")
+    run(repo, lambda: None)
+    run(repo, lambda: None)
+    error = refused(repo)
+    assert error.message == "run 4 changed nothing"
+    assert error.hint == "the last one that did is undone by: clada undo 2"
+    assert undone(repo, 2).removed == ("b",)
+
+
 def test_undo_during_a_merge_is_refused(repo: Repo) -> None:
     """Like a run."""
     run(repo, lambda: repo.write("a"), "a")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NOTHING = "000000"  # the mode of what is not there
 GITLINK = "160000"  # the mode of a submodule
 MAX_NAMED = 20
+LISTED = "clada history lists the runs"
 
 
 class Difference(Value):
@@ -64,7 +65,9 @@ def undo(
     with repository.lock(lock_timeout, waiting), Reaching():
         check(repository)
         git = hardened_git(repository)
-        run = _chosen(history.runs(repository), number)
+        runs = history.runs(repository)
+        run = _chosen(runs, number)
+        _refuse_without_changes(run, runs)
         differences, left = _differences(git, run)
         _refuse_if_changed(git, run, differences)
         try:
@@ -79,7 +82,7 @@ def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
     run = next((run for run in runs if number in {None, run.number}), None)
     if run is None:
         what = "no run is recorded" if number is None else f"there is no run {number}"
-        raise _trouble(f"{what} for this workspace", "clada history lists the runs")
+        raise _trouble(f"{what} for this workspace", LISTED)
     if run.after == history.UNKNOWN:
         raise _trouble(
             f"run {run.number} ended before its changes were committed",
@@ -88,13 +91,19 @@ def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
     return run
 
 
+def _refuse_without_changes(run: history.Run, runs: list[history.Run]) -> None:
+    """Raise where there is nothing to undo, and name the run before it that changed something."""
+    if run.before != run.after:
+        return
+    unrecorded = f" that git records; not restored: {_named(run.unrecorded)}" if run.unrecorded else ""
+    older = runs[runs.index(run) + 1 :]
+    earlier = next((each for each in older if each.after not in {each.before, history.UNKNOWN}), None)
+    hint = f"the last one that did is undone by: clada undo {earlier.number}" if earlier else LISTED
+    raise _trouble(f"run {run.number} changed nothing{unrecorded}", hint)
+
+
 def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str]]:
     """Return what the run changed and undo puts back, and the files that it leaves as they are."""
-    if run.before == run.after:
-        unrecorded = f" that git records; not restored: {_named(run.unrecorded)}" if run.unrecorded else ""
-        raise _trouble(
-            f"run {run.number} changed nothing{unrecorded}", "name an earlier one: clada history lists them"
-        )
     before = run.before or commits.empty_tree(git)
     found = _diff(git, before, run.after, run.prefix)
     left = [
@@ -104,9 +113,7 @@ def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str
     ]
     taken = [each for each in found if each.path not in left]
     if not taken:
-        raise _trouble(
-            f"run {run.number} changed nothing that could be undone", "clada history lists the runs"
-        )
+        raise _trouble(f"run {run.number} changed nothing that could be undone", LISTED)
     return taken, left
 
 
