@@ -14,6 +14,7 @@ import clada
 from clada.model import Output
 from clada.operations import launch
 from clada.problems import Error
+from clada.world.processes.running import SYSTEM_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +200,7 @@ def test_the_limit_that_comes_first_counts_and_is_named(
     remaining: float | None, seconds: float, message: str
 ) -> None:
     """Of a program's own limit and that of the whole."""
-    bounded = launch.Program(["cat"], {}, None, 5.0, reads=True).within(remaining)
+    bounded = launch.Program(["cat"], {}, None, 5.0, SYSTEM_PATH).within(remaining)
     assert (bounded.seconds, bounded.timeout_message) == (seconds, message)
 
 

@@ -21,9 +21,10 @@ from clada.problems import Trouble
 from clada.values import Value
 from clada.world.confinement import bubblewrap, landlock
 from clada.world.confinement import layers as confinement
+from clada.world.confinement.confined import confined
 from clada.world.confinement.guard import Guard
-from clada.world.confinement.layers import Confined, Confinement, lacked
-from clada.world.processes.running import Ended, run
+from clada.world.confinement.layers import Confinement, lacked
+from clada.world.processes.running import Ended, Frame, run, search_path
 from clada.world.removal import remove
 
 if TYPE_CHECKING:
@@ -114,16 +115,16 @@ class Place(Value):
         lines: list[str] = []
         handle = os.open(self.workspace, os.O_RDONLY | os.O_DIRECTORY)
         options = {"workspace": self.workspace} | options
-        confined = None if layer == "none" else Confinement(layer, **options)
+        given = os.environ | (environment or {})
         try:
             ended = run(
                 argv,
+                Frame(given) if layer == "none" else confined(Confinement(layer, **options), given),
                 directory=handle,
-                environment=os.environ | (environment or {}),
                 timeout=timeout,
                 max_output=1 << 20,
                 emit=lines.append,
-                confinement=confined,
+                path=search_path(given),
             )
         finally:
             os.close(handle)
@@ -496,14 +497,15 @@ def test_clada_killed_while_a_confined_command_runs(layer: str, threads: bool, p
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
+from clada.world.confinement.confined import confined
 from clada.world.confinement.layers import Confinement
 from clada.world.processes.running import run
 if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,)).start()
 run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo started; sleep {mark}"],
-    directory=os.open({place.workspace!r}, 0), environment=os.environ, timeout=None, max_output=99,
-    emit=lambda line: print(line, flush=True), confinement=Confinement({layer!r}, {place.workspace!r}))
+    confined(Confinement({layer!r}, {place.workspace!r}), os.environ), timeout=None, max_output=99,
+    directory=os.open({place.workspace!r}, 0), emit=lambda line: print(line, flush=True))
 """
     outside = os.environ | {"TMPDIR": place.path("outside")}
     clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=outside)
@@ -547,12 +549,23 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
     monkeypatch.setenv("TMPDIR", place.path("outside"))
     wanted = Confinement("landlock", place.workspace)
     before = open_handles(), place.state()
-    with few_handles(3), pytest.raises(Trouble, match="the sandbox could not be set up"):
-        Confined(wanted, {})
+    with few_handles(3), pytest.raises(Trouble, match="the sandbox could not be set up: Too many open files"):
+        confined(wanted, {})
     monkeypatch.setenv("TMPDIR", "/proc")  # where nobody can make a folder
     with pytest.raises(Trouble, match="the sandbox could not be set up"):
-        Confined(wanted, {})
+        confined(wanted, {})
     assert (open_handles(), place.state()) == before
+
+
+@layers
+@pytest.mark.parametrize(("word", "message"), [("\0", "NUL"), ("x" * 10_000_000, "too long")])
+def test_a_start_that_fails_leaves_nothing_open(layer: str, word: str, message: str, place: Place) -> None:
+    """Words that the system cannot take are refused, in words for people, and no handle stays open."""
+    before = open_handles()
+    with pytest.raises(Trouble, match=message) as caught:
+        place.run("true", word, layer=layer)
+    assert "Errno" not in str(caught.value)
+    assert open_handles() == before
 
 
 @only_bubblewrap
@@ -618,7 +631,7 @@ def test_a_host_with_threads(layer: str, place: Place) -> None:
 def test_the_whole_file_system_is_no_workspace(layer: str) -> None:
     """A workspace that is the whole file system cannot be confined, and that is said."""
     with pytest.raises(Trouble, match="the whole file system"):
-        Confined(Confinement(layer, "/"), {})
+        confined(Confinement(layer, "/"), {})
 
 
 @layers
@@ -627,24 +640,6 @@ def test_a_workspace_behind_a_link(layer: str, place: Place) -> None:
     os.symlink(place.workspace, place.path("link"))
     words = ("sh", "-c", "echo x > made; cat made .git/config")
     assert place.run(*words, layer=layer, workspace=place.path("link")).lines == ["x", "original"]
-
-
-def test_no_layer_is_no_run(place: Place) -> None:
-    """A confinement without a layer refuses, rather than running without one."""
-    handle = os.open(place.workspace, os.O_RDONLY)
-    try:
-        with pytest.raises(Trouble, match="no sandbox"):
-            run(
-                ["true"],
-                directory=handle,
-                environment={},
-                timeout=PATIENCE,
-                max_output=9,
-                emit=print,
-                confinement=Confinement("none", place.workspace),
-            )
-    finally:
-        os.close(handle)
 
 
 @only_landlock
@@ -666,16 +661,8 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
     handle = os.open(place.workspace, os.O_RDONLY)
     lines: list[str] = []
     try:
-        ended = run(
-            words,
-            directory=handle,
-            environment=os.environ,
-            timeout=PATIENCE,
-            max_output=1 << 20,
-            emit=lines.append,
-            supervised=False,
-            confinement=Confinement("landlock", place.workspace, read_only=True),
-        )
+        frame = confined(Confinement("landlock", place.workspace, read_only=True), os.environ)
+        ended = run(words, frame, directory=handle, timeout=PATIENCE, max_output=1 << 20, emit=lines.append)
     finally:
         os.close(handle)
     assert (ended.exit_code == 0) is works, lines

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.problems import Trouble
-from clada.world.processes.running import SYSTEM_PATH, Ended, find_program, run
+from clada.world.processes.running import SYSTEM_PATH, Ended, Frame, find_program, run, search_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 LINUX = sys.platform == "linux"
@@ -42,19 +42,26 @@ def host(request: pytest.FixtureRequest) -> Iterator[None]:
         thread.join()
 
 
-def go(*argv: str, directory: Path | str = "/", **options: Any) -> tuple[Ended, list[str]]:
+def go(
+    *argv: str,
+    directory: Path | str = "/",
+    environment: Mapping[str, str] = os.environ,
+    supervised: bool = True,
+    **options: Any,
+) -> tuple[Ended, list[str]]:
     """Run a program and return how it ended and what it printed."""
     lines: list[str] = []
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     settings: dict[str, Any] = {
-        "environment": os.environ,
+        "path": search_path(environment),
         "timeout": PATIENCE,
         "max_output": 1 << 20,
         "emit": lines.append,
         "truncated": lambda: lines.append("<cut>"),
     }
     try:
-        return run(list(argv), directory=handle, **(settings | options)), lines
+        frame = Frame(environment, supervised=supervised)
+        return run(list(argv), frame, directory=handle, **(settings | options)), lines
     finally:
         os.close(handle)
 
@@ -203,11 +210,11 @@ def test_a_flood_takes_no_memory() -> None:
     script = """
         import os, resource, sys
         sys.path.insert(0, sys.argv[1])
-        from clada.world.processes.running import run
+        from clada.world.processes.running import Frame, run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             cut = []
-            ended = run(["sh", "-c", program], directory=os.open("/", os.O_RDONLY), environment=os.environ,
+            ended = run(["sh", "-c", program], Frame(os.environ), directory=os.open("/", os.O_RDONLY),
                 timeout=90.0, max_output=1 << 20, emit=lambda line: None, truncated=lambda: cut.append(1))
             assert cut and ended.exit_code == 0, ended
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -237,15 +244,9 @@ def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
     lines: list[str] = []
     try:
         for supervised in (True, False):
-            run(
-                ["/bin/pwd", "-P"],
-                directory=handle,
-                environment={},
-                timeout=PATIENCE,
-                max_output=999,
-                emit=lines.append,
-                supervised=supervised,
-            )
+            frame = Frame({}, supervised=supervised)
+            words = ["/bin/pwd", "-P"]
+            run(words, frame, directory=handle, timeout=PATIENCE, max_output=999, emit=lines.append)
     finally:
         os.close(handle)
     assert lines == [str(tmp_path.resolve() / "after")] * 2
@@ -347,12 +348,12 @@ def test_programs_are_found_only_in_absolute_directories(
     assert go("planted", directory=tmp_path, environment={"PATH": f".:{tmp_path}"})[1] == ["planted"]
 
 
-def test_readers_are_found_only_on_the_system_path(tmp_path: Path) -> None:
-    """An unsupervised program is the system's, whatever PATH says."""
+def test_programs_are_the_system_s_unless_a_path_is_given(tmp_path: Path) -> None:
+    """A program that is looked up on the system's path is the system's, whatever PATH says."""
     planted = tmp_path / "cat"
     planted.write_text("#!/bin/sh\necho planted\n")
     planted.chmod(0o755)
-    _, lines = go("cat", "/dev/null", environment={"PATH": str(tmp_path)}, supervised=False)
+    _, lines = go("cat", "/dev/null", environment={"PATH": str(tmp_path)}, path=SYSTEM_PATH)
     assert lines == []
     assert find_program("cat").startswith(SYSTEM_PATH)
 
@@ -492,10 +493,10 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import run
+        from clada.world.processes.running import Frame, run
         {threads}
         program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
-        run(["sh", "-c", program], directory=os.open("/", 0), environment=os.environ, timeout=None,
+        run(["sh", "-c", program], Frame(os.environ), directory=os.open("/", 0), timeout=None,
             max_output=99, emit=lambda line: print(line, flush=True))
     """
     clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
@@ -515,10 +516,10 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import run
-        run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}], directory=os.open("/", 0),
-            environment=os.environ, timeout=float(sys.argv[1]), max_output=99,
-            emit=lambda line: print(line, flush=True), supervised=False)
+        from clada.world.processes.running import Frame, run
+        run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}],
+            Frame(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
+            max_output=99, emit=lambda line: print(line, flush=True))
     """
 
     def killed_at_work(seconds: str) -> bool:

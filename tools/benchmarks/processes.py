@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from tools.benchmarks.measuring import Row, least, ratio
 
 from clada.world.confinement import layers
+from clada.world.confinement.confined import confined
 from clada.world.confinement.layers import Confinement
-from clada.world.processes.running import run
+from clada.world.processes.running import Frame, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,12 +48,12 @@ def _ways(workspace: str) -> dict[str, Callable[[], object]]:
     """Return the ways of running a command that this machine has."""
     reader = Confinement("landlock", workspace, read_only=True) if layers.has_landlock() else None
     ways: dict[str, Callable[[], object]] = {
-        "allowed reader": partial(_run, ["true"], workspace, supervised=False, confined=reader),
+        "allowed reader": partial(_run, ["true"], workspace, supervised=False, confinement=reader),
         "approved": partial(_run, ["true"], workspace),
     }
     for layer, here in (("landlock", layers.has_landlock()), ("bubblewrap", layers.has_bubblewrap())):
         if here:
-            ways[layer] = partial(_run, ["true"], workspace, confined=Confinement(layer, workspace))
+            ways[layer] = partial(_run, ["true"], workspace, confinement=Confinement(layer, workspace))
     return ways
 
 
@@ -74,19 +75,11 @@ def _flood(size: int) -> list[Row]:
 
 
 def _run(
-    argv: list[str], folder: str, *, supervised: bool = True, confined: Confinement | None = None
+    argv: list[str], directory: str, *, supervised: bool = True, confinement: Confinement | None = None
 ) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        run(
-            argv,
-            directory=handle,
-            environment=os.environ,
-            timeout=30.0,
-            max_output=KEPT,
-            emit=lambda _line: None,
-            supervised=supervised,
-            confinement=confined,
-        )
+        frame = confined(confinement, os.environ) if confinement else Frame(os.environ, supervised=supervised)
+        run(argv, frame, directory=handle, timeout=30.0, max_output=KEPT, emit=lambda _line: None)
     finally:
         os.close(handle)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clada.operations import World
     from clada.operations.permission import Approved
     from clada.world.confinement.layers import Confinement
+    from clada.world.processes.running import Frame
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
@@ -29,7 +30,8 @@ class Program(Value):
     environment: Mapping[str, str]
     confinement: Confinement | None
     seconds: float
-    reads: bool  # it is an allowed program, which starts no others that would outlive it
+    path: Sequence[str]  # the directories in which it is looked up
+    supervised: bool = True  # it may start others, which must not outlive it
     meanings: Mapping[int, str] = NO_MEANINGS  # of exit codes
     late: str = ""  # what to say when its time is up, if it is not its own limit
 
@@ -44,12 +46,30 @@ class Program(Value):
         """What to say when its time is up."""
         return self.late or f"took longer than {self.seconds:g}s"
 
+    @property
+    def layer(self) -> str:
+        """What confines it: bubblewrap, landlock or none."""
+        return self.confinement.layer if self.confinement else "none"
+
+    def frame(self) -> Frame:
+        """Return what surrounds it while it runs."""
+        if self.confinement is None:
+            from clada.world.processes.running import Frame
+
+            return Frame(self.environment, supervised=self.supervised)
+        from clada.world.confinement.confined import confined
+
+        return confined(self.confinement, self.environment)
+
 
 def reader(world: World, how: Allowed) -> Program:
-    """Return an allowed program; git with all that keeps it harmless."""
+    """Return an allowed program, which starts no others; git with all that keeps it harmless."""
+    from clada.world.processes.running import SYSTEM_PATH
+
     argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how)
     confinement = None if how.whole_repository else _reading(world)  # a stash writes
-    return Program(argv, environment, confinement, READER_SECONDS, True, how.exit_meanings)
+    program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
+    return program.but(supervised=False, meanings=how.exit_meanings)
 
 
 def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -69,7 +89,10 @@ def _reading(world: World) -> Confinement | None:
 
 def approved(world: World, how: Approved) -> Program:
     """Return an approved program, confined as far as this machine can."""
-    return Program(how.argv, os.environ, _confinement(world, how.network), world.settings.timeout, False)
+    from clada.world.processes.running import search_path
+
+    confinement = _confinement(world, how.network)
+    return Program(how.argv, os.environ, confinement, world.settings.timeout, search_path(os.environ))
 
 
 def _confinement(world: World, network: bool) -> Confinement | None:

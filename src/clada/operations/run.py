@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 from clada.commands.judgements import Allowed, BuiltIn
-from clada.model import Change, Done, Failed, Outcome, Output, Skipped, Truncated
+from clada.model import Change, Done, Failed, Outcome, Skipped
 from clada.operations import launch, operands
 from clada.operations.builtins import run as run_builtin
 from clada.operations.builtins.faults import named
 from clada.operations.permission import permitted
+from clada.operations.printed import Allowance, Printed
 from clada.problems import Error, Trouble
 from clada.world.files.paths import written
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.processes.running import Ended
 
-TAIL = 20  # lines of a failed command's output that `full` shows again
 INTERRUPTED = "interrupted"
 
 
@@ -60,14 +60,13 @@ def _check_directory(entry: Entry | None) -> None:
 
 
 class _Run:
-    """One run on its way: where it is, what it has changed, and the end of its output."""
+    """One run on its way: where it is, what it has changed, and what it has printed."""
 
     def __init__(self, world: World, body: str, here: Parts, permit: Permit) -> None:
         self.world, self.body, self.here, self.permit = world, body, here, permit
         self.changes: list[Change] = []
-        self.tail: list[str] = []
-        self.left = world.settings.max_output  # bytes that approved commands, all together, may still print
-        self.used_up = False
+        self.printed = Printed(world)
+        self.shared = Allowance(self.printed, world.settings.max_output)  # of all approved commands together
 
     def outcome(self) -> Outcome:
         """Carry out the commands until one fails; return what came of it."""
@@ -89,41 +88,39 @@ class _Run:
     def _carry_out(self, how: How) -> Outcome | None:
         """Carry out one command; return how the run ends, if it ends with it."""
         if isinstance(how, BuiltIn):
-            return self._build_in(how)
+            return self._run_built_in(how)
         if isinstance(how, Allowed):
             operands.check(self.world.files, how, self.here)
         if self.world.settings.dry_run:
             return self._left_out()
-        return self._read(how) if isinstance(how, Allowed) else self._run(how)
+        return self._run_allowed(how) if isinstance(how, Allowed) else self._run_approved(how)
 
     def _left_out(self) -> Skipped:
         lacking = self.permit.lacking
         approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
         return Skipped(f"not run in a dry run: {approval}", left_out=True)
 
-    def _build_in(self, how: BuiltIn) -> Failed | None:
-        ran = run_builtin(how, self.world.files, self.here, self._emit)
+    def _run_built_in(self, how: BuiltIn) -> Failed | None:
+        ran = run_builtin(how, self.world.files, self.here, self.printed.emit)
         self.here = ran.here
         self.changes += ran.changes
         if ran.refused:
             return self._failed(ran.refused)
         return self._exited(ran.exit_code) if ran.exit_code else None
 
-    def _read(self, how: Allowed) -> Failed | None:
-        """Run an allowed program."""
+    def _run_allowed(self, how: Allowed) -> Failed | None:
         program = launch.reader(self.world, how)
         self.world.ran |= how.whole_repository
-        self.world.confinement = self.world.confinement or _layer(program)
-        return self._start(program)
+        self.world.confinement = self.world.confinement or program.layer
+        return self._start(program, Allowance(self.printed, launch.READER_OUTPUT))
 
-    def _run(self, how: Approved) -> Failed | None:
-        """Run an approved program."""
+    def _run_approved(self, how: Approved) -> Failed | None:
         program = launch.approved(self.world, how)
         self.world.ran = True
-        self.world.confinement = _layer(program)
-        return self._start(program)
+        self.world.confinement = program.layer
+        return self._start(program, self.shared)
 
-    def _start(self, program: Program) -> Failed | None:
+    def _start(self, program: Program, allowance: Allowance) -> Failed | None:
         from clada.world.processes.running import run
 
         bounded = program.within(self.world.remaining())
@@ -131,15 +128,14 @@ class _Run:
         try:
             ended = run(
                 program.argv,
+                program.frame(),
                 directory=directory,
-                environment=program.environment,
                 timeout=bounded.seconds,
-                max_output=launch.READER_OUTPUT if program.reads else max(0, self.left),
-                emit=self._emit if program.reads else self._emit_counted,
-                truncated=self._truncate if program.reads else self._use_up,
+                max_output=allowance.left,
+                emit=allowance.emit,
+                truncated=allowance.use_up,
                 stop=self.world.stop.handle if self.world.stop else None,
-                supervised=not program.reads,
-                confinement=program.confinement,
+                path=program.path,
             )
         finally:
             os.close(directory)
@@ -156,29 +152,6 @@ class _Run:
         finally:
             files.forget()
 
-    # What it prints.
-
-    def _emit(self, line: str) -> None:
-        self.tail.append(line)
-        if len(self.tail) > 4 * TAIL:  # now and then: a flood has many lines
-            del self.tail[:-TAIL]
-        self.world.emit(Output(self.world.label, line))
-
-    def _emit_counted(self, line: str) -> None:
-        self.left -= len(line.encode()) + 1
-        self._emit(line)
-
-    def _truncate(self) -> None:
-        self.world.truncated = True
-        self.world.emit(Truncated(self.world.label))
-
-    def _use_up(self) -> None:
-        """Say that the limit of approved commands is reached: once, for they share it."""
-        if not self.used_up:
-            self._truncate()
-        self.left = 0
-        self.used_up = True
-
     # How it ends.
 
     def _judged(self, program: Program, ended: Ended) -> Failed | None:
@@ -194,8 +167,4 @@ class _Run:
         return self._failed(Error("exec_failed", message, hint), code)
 
     def _failed(self, error: Error, code: int | None = None) -> Failed:
-        return Failed(error.but(details="\n".join(self.tail[-TAIL:]) or None), code, tuple(self.changes))
-
-
-def _layer(program: Program) -> str:
-    return program.confinement.layer if program.confinement else "none"
+        return Failed(error.but(details=self.printed.tail), code, tuple(self.changes))

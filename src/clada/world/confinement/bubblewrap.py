@@ -6,13 +6,14 @@ import errno
 import os
 import stat
 
-from clada.problems import Trouble
+from clada.problems import Trouble, system_words
 from clada.world.confinement.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clada.world.confinement.boxed import Held
     from clada.world.confinement.layers import Confinement
     from clada.world.processes.children import Child
     from clada.world.processes.spawn import Order
@@ -25,9 +26,9 @@ _SANDBOX = """
 # More of the kernel's settings, which root could write even without capabilities.
 _KERNEL = ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 
+_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (what is there inside is not what is there outside)
 # Below /run, which is hidden for its sockets, this is only read: some systems keep their programs there,
 # and with the network the names of hosts are looked up there.
-_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (what is there inside is not what is there outside)
 _RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
 _RUN_NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # In the user's home: what gives access to other machines and accounts, or tells of them.
@@ -42,7 +43,7 @@ CREDENTIALS = """
 
 def trouble() -> str | None:
     """Return why bubblewrap cannot do here what we ask of it; None if it can. It is really tried."""
-    from clada.world.processes.running import find_program, run
+    from clada.world.processes.running import Frame, find_program, run
 
     lines: list[str] = []
     try:
@@ -51,23 +52,17 @@ def trouble() -> str | None:
         return "not installed"
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        ended = run(
-            words,
-            directory=root,
-            environment={},
-            timeout=5.0,
-            max_output=1 << 12,
-            emit=lines.append,
-            supervised=False,
-        )
+        frame = Frame({}, supervised=False)
+        ended = run(words, frame, directory=root, timeout=5.0, max_output=1 << 12, emit=lines.append)
     finally:
         os.close(root)
     return None if ended.exit_code == 0 else (lines or ["no reason given"])[0].removeprefix("bwrap: ")
 
 
-def start(order: Order, confinement: Confinement) -> Child:
+def start(order: Order, confinement: Confinement, held: Held) -> Child:
     """Start a program in the sandbox; nothing is started where that fails."""
-    from clada.world.processes.children import Boxed, cannot_start
+    from clada.world.confinement.boxed import Boxed
+    from clada.world.processes.children import cannot_start
     from clada.world.processes.running import find_program
     from clada.world.processes.spawn import spawn
 
@@ -82,10 +77,14 @@ def start(order: Order, confinement: Confinement) -> Child:
             handles.append(_filter_handle())
             options += ["--seccomp", "4"]
         words = [program, *options, *arguments(confinement), "--", order.program, *order.argv[1:]]
-        return Boxed(spawn(order.but(program=program, argv=words, handles=handles)), status)
-    except OSError as error:
+        boxed = order.but(program=program, argv=words, handles=handles, seconds=None)
+        return Boxed(spawn(boxed), status, held)
+    except BaseException as failure:
         os.close(status)
-        raise Trouble("command_not_allowed", f"the sandbox could not be started: {error}") from error
+        if isinstance(failure, OSError):
+            message = f"the sandbox could not be started: {system_words(failure)}"
+            raise Trouble("command_not_allowed", message) from failure
+        raise
     finally:
         for handle in handles:
             os.close(handle)
@@ -116,7 +115,7 @@ def arguments(confinement: Confinement) -> list[str]:
     options = [*_SANDBOX, *(["--share-net"] if confinement.network else [])]
     for path in (*_KERNEL, *_RUN, *(_RUN_NETWORK if confinement.network else ()), *_programs()):
         options += ["--ro-bind-try", path, path]
-    options += ["--ro-bind" if confinement.read_only else "--bind", workspace, workspace]
+    options += ["--bind", workspace, workspace]
     for path in _hidden(workspace):
         options += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for option, paths in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):

@@ -7,7 +7,7 @@ import os
 import stat
 import struct
 
-from clada.problems import Trouble
+from clada.problems import Trouble, system_words
 from clada.values import Value
 from clada.world.confinement import seccomp
 from clada.world.libc import LIBC
@@ -46,7 +46,7 @@ class Rules(Value):
         except OSError as error:
             raise Trouble(
                 "command_not_allowed",
-                f"the sandbox could not be set up: {error}",
+                f"the sandbox could not be set up: {system_words(error)}",
                 "--sandbox=off runs without it",
             ) from error
 

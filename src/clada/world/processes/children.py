@@ -12,15 +12,12 @@ from clada.world.processes.family import (
     KILL,
     PATIENCE,
     TERMINATE,
-    descendants,
     end_writers,
-    send,
     watch,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Protocol
 
     from clada.world.processes.spawn import Order
@@ -42,11 +39,15 @@ if TYPE_CHECKING:
         def bury(self) -> None:
             """Make sure that nothing is left, now."""
 
-        def exit_code(self, tail: Sequence[str]) -> int:
-            """Return the exit code; raise Trouble if there is none. `tail` is the end of the output."""
+        def exit_code(self) -> int:
+            """Return the exit code; raise Trouble if there is none. Asked once, when all output is read."""
 
 
 _MOMENT = 0.001
+
+
+class NotStarted(Trouble):
+    """What was to surround a program could not be set up, and nothing was run: it may go better next time."""
 
 
 def shell_code(state: int) -> int:
@@ -122,9 +123,8 @@ class Alone:
         while self._signal(0) and time.monotonic() < deadline:
             time.sleep(_MOMENT)
 
-    def exit_code(self, tail: Sequence[str]) -> int:
+    def exit_code(self) -> int:
         """Return the exit code."""
-        del tail
         if self._state is None:
             raise Trouble("exec_failed", "the exit code is lost: the process that runs clada takes it itself")
         return shell_code(self._state)
@@ -176,9 +176,8 @@ class Supervised:
         if not any(map(self._word, ("exited", "failed", "trouble"))):
             end_writers(self._pipe)
 
-    def exit_code(self, tail: Sequence[str]) -> int:
+    def exit_code(self) -> int:
         """Return the exit code that the supervisor told."""
-        del tail
         if code := self._word("exited"):
             return int(code)
         if number := self._word("failed"):
@@ -204,67 +203,3 @@ class Supervised:
     def _word(self, key: str) -> str:
         lines = self._said.decode("utf-8", "replace").split("\n")
         return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")
-
-
-class NotSetUp(Trouble):
-    """The sandbox could not be set up, and nothing was run."""
-
-
-class Boxed(Alone):
-    """A command in bubblewrap: its processes are in a namespace whose first one takes all others with it."""
-
-    def __init__(self, pid: int, status: int) -> None:
-        super().__init__(pid)
-        self._status = status
-        self._told = ""
-
-    def ask(self) -> None:
-        """Ask what is inside to end; the namespace's first process does not listen."""
-        send(descendants(self._pid), TERMINATE)
-
-    def force(self) -> None:
-        """End the namespace."""
-        send(descendants(self._pid), KILL)
-        super().force()
-
-    def bury(self) -> None:
-        """Wait until the namespace is gone: its end begins with bubblewrap's, and takes a moment."""
-        super().bury()
-        os.set_blocking(self._status, False)
-        try:
-            self._told = os.read(self._status, 1 << 12).decode("ascii", "replace")
-        except BlockingIOError:  # it was killed before it could say anything
-            self._told = ""
-        os.close(self._status)
-        if first := self._number("child-pid"):
-            _wait_for_stranger(first, PATIENCE)
-
-    def exit_code(self, tail: Sequence[str]) -> int:
-        """Return the command's exit code; raise Trouble if the sandbox did not come to running it."""
-        code = super().exit_code(tail)
-        if self._number("exit-code") is None and code < 128:  # noqa: PLR2004 (it was not killed)
-            reason = next((line for line in tail if line.startswith("bwrap: ")), "it ended at once")
-            if reason.startswith("bwrap: execvp "):
-                raise Trouble("exec_failed", f"{reason.removeprefix('bwrap: execvp ')}")
-            raise NotSetUp(
-                "command_not_allowed", f"the sandbox could not be set up, nothing was run: {reason}"
-            )
-        return code
-
-    def _number(self, key: str) -> int | None:
-        digits = self._told.partition(f'"{key}": ')[2]
-        end = next((at for at, letter in enumerate(digits) if not letter.isdigit()), len(digits))
-        return int(digits[:end]) if end else None
-
-
-def _wait_for_stranger(pid: int, seconds: float) -> None:
-    """Wait until a process is gone that is not our child."""
-    import select
-
-    handle = watch(pid)
-    if handle < 0:
-        return
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    poll.poll(int(seconds * 1000))
-    os.close(handle)

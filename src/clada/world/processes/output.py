@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.text.shown import shown
+from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,43 +19,25 @@ _TURNS = 64  # how long a flood is discarded before the clock is looked at again
 _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by first byte, below this one
 
 
-class Held:
-    """Hands lines on; but a first one that may be bubblewrap's, only when it is known to be the command's."""
+class Listener(Value):
+    """Who hears what a program prints: at most so many bytes, line by line; and that the rest is left out."""
 
-    def __init__(self, emit: Callable[[str], None]) -> None:
-        self._emit = emit
-        self._kept: list[str] = []
-        self._begun = False
-
-    def __call__(self, line: str) -> None:
-        """Take one line."""
-        if not self._begun and line.startswith("bwrap: "):
-            self._kept.append(line)
-        else:
-            self.release()
-            self._emit(line)
-        self._begun = True
-
-    def release(self) -> None:
-        """Hand on what was kept."""
-        for line in self._kept:
-            self._emit(line)
-        self._kept = []
+    most: int
+    emit: Callable[[str], None]
+    truncated: Callable[[], None]
 
 
 class Output:
     """Reads a pipe without waiting, and hands on each line without its line break."""
 
-    def __init__(
-        self, source: int, limit: int, emit: Callable[[str], None], truncated: Callable[[], None]
-    ) -> None:
+    def __init__(self, source: int, listener: Listener) -> None:
         os.set_blocking(source, False)
         self._truncated = False
         self.tail: list[str] = []
         self.source = source
-        self._left = limit
-        self._emit = emit
-        self._tell_truncated = truncated
+        self._left = listener.most
+        self._emit = listener.emit
+        self._tell_truncated = listener.truncated
         self._pending = b""
         self._nowhere = -1
         self._enlarged = False

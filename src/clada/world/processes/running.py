@@ -1,12 +1,11 @@
 """Runs a program to its end: streams its output in safe lines, limits it, and leaves nothing of it behind.
 
-    ended = run(["npm", "test"], directory=handle, environment=os.environ, timeout=30.0,
-                max_output=10 << 20, emit=print, truncated=lambda: print("[output truncated]"))
+    ended = run(["npm", "test"], Frame(os.environ), directory=handle, timeout=30.0, max_output=10 << 20,
+                emit=print, truncated=lambda: print("[output truncated]"), path=search_path(os.environ))
 
 `emit` gets each line without its line break, escaped by `shown`. `truncated` is called once, between the
 last kept line and the end. `stop` is a handle that becomes readable when the run must end early. A program
-that cannot be started raises Trouble("exec_failed"). `supervised=False` is for programs that start no
-others: it saves the supervisor, and looks them up on SYSTEM_PATH instead of the environment's PATH.
+that cannot be started raises Trouble("exec_failed").
 """
 
 from __future__ import annotations
@@ -22,18 +21,14 @@ from clada.world.processes.family import GRACE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
 
-    from clada.world.confinement.layers import Confined, Confinement
     from clada.world.processes.children import Child
-    from clada.world.processes.output import Output
+    from clada.world.processes.output import Listener, Output
     from clada.world.processes.spawn import Order
-
-    Result = TypeVar("Result")
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
-_ATTEMPTS = 16  # at a sandbox: what it covers, a socket of another program, can vanish at that moment
+_ATTEMPTS = 16  # at what surrounds a program: a file that it covers can vanish at that moment
 _TURN_MS = 20  # between looks at a child, where the system cannot wake us when it ends
 
 
@@ -43,7 +38,7 @@ class Ended(Value):
     exit_code: int
     timed_out: bool = False
     cancelled: bool = False
-    lacked: str | None = None  # what confinement seems to have kept a failed program from
+    lacked: str | None = None  # what its frame seems to have kept a failed program from
 
 
 def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
@@ -60,119 +55,106 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
     raise Trouble("exec_failed", f"{name} is not installed")
 
 
+def search_path(environment: Mapping[str, str]) -> Sequence[str]:
+    """Return where an environment has its programs."""
+    return environment["PATH"].split(":") if environment.get("PATH") else SYSTEM_PATH
+
+
 def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     argv: Sequence[str],
+    frame: Frame,
     *,
     directory: int,
-    environment: Mapping[str, str],
     timeout: float | None,
     max_output: int,
     emit: Callable[[str], None],
     truncated: Callable[[], None] = lambda: None,
     stop: int | None = None,
-    supervised: bool = True,
-    confinement: Confinement | None = None,
+    path: Sequence[str] = SYSTEM_PATH,
 ) -> Ended:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    from clada.world.processes.output import Held, Output
+    from clada.world.processes.output import Listener
     from clada.world.processes.spawn import Order
 
     deadline = None if timeout is None else time.monotonic() + timeout
-    program = find_program(argv[0], _path(environment) if supervised else SYSTEM_PATH)
-    frame = _confined(confinement, environment) if confinement else Unconfined(environment)
-    seconds = None if supervised else timeout
-
-    def attempt() -> tuple[Ended, list[str]]:
-        source, sink = os.pipe()
-        order = Order(program, argv, frame.environment, directory, sink, seconds=seconds)
-        held = Held(emit)
-        output = Output(source, max_output, held, truncated)
-        try:
-            child = _launch(order, frame, supervised)
-            cut = _follow_to_the_end(child, output, deadline, stop)
-        finally:
-            output.close()
-        code = child.exit_code(output.tail)
-        held.release()
-        return Ended(code, cut == "timed out", cut == "cancelled"), output.tail
-
+    listener = Listener(max_output, emit, truncated)
     try:
-        ended, tail = _persistently(attempt)
+        program = find_program(argv[0], path)
+        order = Order(program, argv, frame.environment, directory, seconds=timeout)
+        ended, tail = _persistently(frame, order, listener, deadline, stop)
     finally:
-        changed = frame.end()
-    return _judged(ended, confinement, changed, tail) if confinement else ended
+        frame.end()
+    return frame.judged(ended, tail)
 
 
-def _persistently(attempt: Callable[[], Result], times: int = _ATTEMPTS) -> Result:
-    """Do this again where the sandbox could not be set up and so nothing was run."""
-    from clada.world.processes.children import NotSetUp
+def _persistently(
+    frame: Frame, order: Order, listener: Listener, deadline: float | None, stop: int | None
+) -> tuple[Ended, list[str]]:
+    """Run a program, and again where it was not started; return how it ended, and its last lines."""
+    from clada.world.processes.children import NotStarted
 
+    for _attempt in range(_ATTEMPTS - 1):
+        try:
+            return _once(frame, order, listener, deadline, stop)
+        except NotStarted:
+            continue
+    return _once(frame, order, listener, deadline, stop)
+
+
+def _once(
+    frame: Frame, order: Order, listener: Listener, deadline: float | None, stop: int | None
+) -> tuple[Ended, list[str]]:
+    from clada.world.processes.output import Output
+
+    source, sink = os.pipe()
+    output = Output(source, listener.but(emit=frame.hear(listener.emit)))
     try:
-        return attempt()
-    except NotSetUp:
-        if times <= 1:
-            raise
-    return _persistently(attempt, times - 1)
+        child = _launch(frame, order.but(output=sink))
+        cut = _follow_to_the_end(child, output, deadline, stop)
+    finally:
+        output.close()
+    return Ended(child.exit_code(), cut == "timed out", cut == "cancelled"), output.tail
 
 
-class Unconfined:
-    """What surrounds a program that is not confined: nothing."""
+class Frame:
+    """What surrounds a program while it runs: by itself nothing, and others make more of it.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    A program that starts no others needs no supervisor to end them. It then has a limit of processor time.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, supervised: bool = True) -> None:
         self.environment = environment
+        self._supervised = supervised
 
-    def start(self, order: Order, supervised: bool) -> Child:
-        """Start the program as it is."""
-        return start(order, supervised)
+    def hear(self, emit: Callable[[str], None]) -> Callable[[str], None]:
+        """Return what takes the lines of the program that is started next, to hand them on."""
+        return emit
 
-    def end(self) -> list[str]:
-        """Return what was undone."""
-        return []
+    def start(self, order: Order) -> Child:
+        """Start the program; raise NotStarted where another attempt may go better."""
+        if not self._supervised:
+            return _alone(order)
+        unlimited = order.but(seconds=None)
+        return _under_supervisor(unlimited) if _LINUX else _alone(unlimited)
 
+    def end(self) -> None:
+        """Clear up, whatever has happened; called once."""
 
-def _confined(confinement: Confinement, environment: Mapping[str, str]) -> Confined:
-    from clada.world.confinement.layers import Confined
-
-    return Confined(confinement, environment)
-
-
-def _judged(ended: Ended, confinement: Confinement, changed: list[str], tail: list[str]) -> Ended:
-    from clada.world.confinement.layers import lacked, was_undone
-
-    if ended.timed_out or ended.cancelled:
-        return ended.but(lacked=str(was_undone(changed)) if changed else None)
-    if changed:
-        raise was_undone(changed)
-    return ended.but(lacked=lacked(confinement, tail)) if ended.exit_code else ended
+    def judged(self, ended: Ended, tail: Sequence[str]) -> Ended:
+        """Return how the program ended, seen from here; `tail` is the end of its output."""
+        del tail
+        return ended
 
 
-def _path(environment: Mapping[str, str]) -> Sequence[str]:
-    return environment["PATH"].split(":") if environment.get("PATH") else SYSTEM_PATH
-
-
-def _launch(order: Order, frame: Confined | Unconfined, supervised: bool) -> Child:
+def _launch(frame: Frame, order: Order) -> Child:
     """Start the program; from then on only it holds the writing end of its output."""
     try:
-        return frame.start(order, supervised)
+        return frame.start(order)
     finally:
         os.close(order.output)
 
 
-def _follow_to_the_end(child: Child, output: Output, deadline: float | None, stop: int | None) -> str:
-    try:
-        cut = _follow(child, output, deadline, stop)
-    finally:
-        child.bury()
-    output.finish()
-    return cut
-
-
-def start(order: Order, supervised: bool) -> Child:
-    """Start a program, under a supervisor where it may start others and the system allows it."""
-    return _supervised(order) if supervised and _LINUX else _alone(order)
-
-
-def _supervised(order: Order) -> Child:
+def _under_supervisor(order: Order) -> Child:
     from clada.world.processes.children import Supervised
     from clada.world.processes.supervisor import start_supervisor
 
@@ -187,6 +169,15 @@ def _alone(order: Order) -> Child:
         return Alone(spawn(order))
     except OSError as error:
         raise cannot_start(order.argv[0], error.errno or 0) from error
+
+
+def _follow_to_the_end(child: Child, output: Output, deadline: float | None, stop: int | None) -> str:
+    try:
+        cut = _follow(child, output, deadline, stop)
+    finally:
+        child.bury()
+    output.finish()
+    return cut
 
 
 def _follow(child: Child, output: Output, deadline: float | None, stop: int | None) -> str:

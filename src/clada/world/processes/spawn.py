@@ -44,8 +44,8 @@ class Order(Value):
     """A program to start: where it is, its words, and all that it inherits.
 
     `handles` become its handles 3, 4, … Rules are imposed in a thread that lives only until the program
-    has started: what a thread imposes on itself, its child inherits. `seconds` of processor time end the
-    program even when clada is no longer there to do it; for the same case the supervisor, if there is one,
+    has started: what a thread imposes on itself, its child inherits. `seconds` of processor time end a
+    program without a supervisor even when clada is no longer there to do it; for the same case a supervisor
     removes the `temporary` directory when all is over.
     """
 
@@ -53,7 +53,7 @@ class Order(Value):
     argv: Sequence[str]
     environment: Mapping[str, str]
     directory: int
-    output: int
+    output: int = -1
     handles: Sequence[int] = ()
     rules: Rules | None = None
     seconds: float | None = None
