@@ -367,3 +367,13 @@ def test_a_plain_body_is_not_handed_to_bash(runs: Runner) -> None:
     """The flag changes nothing for what needs no shell: it stays contained."""
     assert runs("cat ../x", shell="approved", approve_all=True).error.type == "path_escape"
     assert runs("echo '$HOME'", shell="approved").output == ["$HOME"]
+
+
+def test_a_person_is_told_why_and_not_what_they_are_asked_anyway(runs: Runner) -> None:
+    """That approving allows it is for those who cannot be asked."""
+    asked: list[tuple[str, ...]] = []
+    runs("npm test", ask=lambda *given, **_: asked.append(given))
+    assert asked == [
+        ("npm test", str(runs.workspace), "`npm` is not among the commands that run without asking")
+    ]
+    assert "; approving the exact command would allow it: clada approvals add" in runs("npm test").said

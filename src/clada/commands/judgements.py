@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+APPROVABLE = "; approving the exact command would allow it"
+
+
 class Allowed(Value):
     """A real program to start, once its paths were found to be in the workspace.
 
@@ -52,7 +55,7 @@ Judgement = Allowed | BuiltIn | NeedsApproval | Refused
 
 def needs_approval(reason: str) -> NeedsApproval:
     """Say why a command does not run without asking, and what would let it."""
-    return NeedsApproval(f"{reason}; approving the exact command would allow it")
+    return NeedsApproval(reason + APPROVABLE)
 
 
 def unknown(name: str, word: str) -> NeedsApproval:

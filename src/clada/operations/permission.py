@@ -6,7 +6,7 @@ import os
 import time
 
 from clada.commands import policy, words
-from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
+from clada.commands.judgements import APPROVABLE, Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
 from clada.model import Skipped
 from clada.operations.operands import check_texts
 from clada.problems import Trouble
@@ -38,7 +38,7 @@ How = Allowed | BuiltIn | Approved
 class Permit(Value):
     """How each command of a run is carried out; in a dry run also why it would need approval, if so."""
 
-    commands: tuple[How, ...]
+    commands: tuple[tuple[str, How], ...]  # each by its own text
     lacking: str | None = None
 
 
@@ -82,7 +82,8 @@ class _Review:
                 return Skipped(halted)
             network = self._take(answer, lacking)
             lacking = None
-        return Permit(tuple(self._how(*pair, network) for pair in judged), lacking)
+        hows = ((command.text, self._how(command, verdict, network)) for command, verdict in judged)
+        return Permit(tuple(hows), lacking)
 
     def _refuse_blocked(self, texts: Sequence[str]) -> None:
         for text in filter(self.approvals.is_blocked, texts):
@@ -106,7 +107,8 @@ class _Review:
             return None
         start = time.monotonic()
         directory = os.path.join(world.files.root, *self.here)
-        answer = world.ask(self.body, directory, reason, network=sandbox(world) != "none")
+        why = reason.removesuffix(APPROVABLE)  # which is what the question is about
+        answer = world.ask(self.body, directory, why, network=sandbox(world) != "none")
         if world.deadline is not None:
             world.deadline += time.monotonic() - start
         return answer
