@@ -51,6 +51,8 @@ TEXTS: list[tuple[str, Outcome, str, str, str]] = [
      "SUCCESS: RUN - npm test (exit 0)", "Success: ran npm test (exit 0)"),
     ("run", Done("ran", "cd a\nls\n", exit_code=0), "cd a\nls\n",
      "SUCCESS: RUN - cd a … (exit 0)", "Success: ran cd a … (exit 0)"),
+    ("run", Done("ran", "\n \n  ls -la\n\n", exit_code=0), "ls", "SUCCESS: RUN - ls -la (exit 0)",
+     "Success: ran ls -la (exit 0)"),
     ("edit", Failed(TWO), "app.js",
      "ERROR: SEARCH - app.js: match_count_mismatch: found 2 matches, expected 1 (lines 4, 9)",
      "Error: match_count_mismatch in app.js (found 2 matches, expected 1)"),

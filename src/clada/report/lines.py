@@ -118,9 +118,11 @@ def _replacements(done: Done) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text, and a sign that there is more if there is."""
-    first, newline, _ = text.strip("\n").partition("\n")
-    return f"{first} …" if newline else first
+    """Return the first line of a text that has any, and a sign that there is more if there is."""
+    if "\n" not in text:
+        return text
+    first, *more = [line for line in text.split("\n") if line.strip()] or [""]
+    return f"{first.strip()} …" if more else first.strip()
 
 
 def counted(number: int, noun: str) -> str:
