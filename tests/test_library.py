@@ -244,6 +244,9 @@ MISTAKES: list[tuple[str, object, type[Exception], str]] = [
     ("shell", None, TypeError, "shell must be a text that is not empty, not None"),
     ("sandbox", "on", ValueError, "sandbox must be one of auto, off, require, not 'on'"),
     ("colour", "red", TypeError, "execute() has no option 'colour'"),
+    ("on_event", None, TypeError, "on_event must be a function, not None"),
+    ("ask", "yes", TypeError, "ask must be a function, not 'yes'"),
+    ("stop", 1, TypeError, "stop must have a signal and a handle, and 1 has not"),
 ]
 
 

@@ -37,8 +37,7 @@ def execute(
     The options are those of the command line, under the same names (see Settings); `git=False` is --no-git.
     `ask` puts commands that are not approved to a person; without it, they are refused.
     """
-    if not isinstance(plan, Plan):
-        raise TypeError(f"execute() takes a plan, as parse() returns it, not {type(plan).__name__}")
+    _check_call(plan, on_event, ask, stop)
     settings = chosen(**options)
     if plan.fatal:
         return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
@@ -54,6 +53,18 @@ def execute(
     except Trouble as trouble:
         report = Report(plan.notation, fatal=trouble.error, interrupted=stop.signal if stop else None)
     return report.but(notes=tuple(notes))
+
+
+def _check_call(plan: object, on_event: object, ask: object, stop: object) -> None:
+    """Tell whoever called what cannot be, before anything is touched; `chosen` does so for the options."""
+    if not isinstance(plan, Plan):
+        raise TypeError(f"execute() takes a plan, as parse() returns it, not {type(plan).__name__}")
+    if not callable(on_event):
+        raise TypeError(f"on_event must be a function, not {on_event!r}")
+    if ask is not None and not callable(ask):
+        raise TypeError(f"ask must be a function, not {ask!r}")
+    if stop is not None and not (hasattr(stop, "signal") and hasattr(stop, "handle")):
+        raise TypeError(f"stop must have a signal and a handle, and {stop!r} has not")
 
 
 def _execute(
