@@ -173,16 +173,24 @@ def test_no_option_may_be_abbreviated() -> None:
     assert tried > 1000
 
 
+GREP_ALWAYS = (
+    "--devices=skip",
+    "--exclude=.[gG][iI][tT]",
+    "--exclude=.[cC][lL][aA][dD][aA]",
+    "--exclude-dir=.[gG][iI][tT]",
+    "--exclude-dir=.[cC][lL][aA][dD][aA]",
+)
+DIFF_ALWAYS = ("--no-dereference", "--exclude=.[gG][iI][tT]", "--exclude=.[cC][lL][aA][dD][aA]")
 ARGV = [
     ("cat a -n", ("cat", "-n", "--", "a")),
-    ("grep a b -i", ("grep", "--devices=skip", "-i", "--", "a", "b")),
-    ("diff -u a b", ("diff", "--no-dereference", "-u", "--", "a", "b")),
+    ("grep a b -i", ("grep", "-i", *GREP_ALWAYS, "--", "a", "b")),
+    ("diff -u a b", ("diff", "-u", *DIFF_ALWAYS, "--", "a", "b")),
     ("head -5 a", ("head", "-n", "5", "--", "a")),
     ("tail +5 a", ("tail", "-n", "+5", "--", "a")),
     ("tail a +5", ("tail", "--", "a", "+5")),
     ("ls", ("ls",)),
-    ("grep -A 3 -nB2 x -- -y", ("grep", "--devices=skip", "-A", "3", "-nB2", "--", "x", "-y")),
-    ("grep -nA 3 x", ("grep", "--devices=skip", "-nA", "3", "--", "x")),
+    ("grep -A 3 -nB2 x -- -y", ("grep", "-A", "3", "-nB2", *GREP_ALWAYS, "--", "x", "-y")),
+    ("grep -rnA 3 x", ("grep", "-rnA", "3", *GREP_ALWAYS, "--", "x")),
     ("find . -name '*.py'", ("find", ".", "-name", "*.py")),
     ("git --no-pager log -5", ("git", "log", "-n", "5")),
     ("git diff HEAD -- a", ("git", "diff", "HEAD", "--", "a")),
@@ -336,6 +344,22 @@ def test_exit_codes_have_meanings() -> None:
         judgement = judge(words)
         assert isinstance(judgement, Allowed)
         assert judgement.exit_meanings[1] == meaning
+
+
+@pytest.mark.parametrize(
+    "line", ["cat", "head -5", "tail -n 5", "wc -l", "xxd -p", "grep one", "grep -in one", "grep -e one"]
+)
+def test_a_program_that_would_read_standard_input_is_told_so(line: str) -> None:
+    """It is empty: an answer from it would be wrong, and look right."""
+    judgement = judge(words_of(line))
+    assert isinstance(judgement, NeedsApproval)
+    assert "without a file reads standard input, which is empty" in judgement.reason
+
+
+@pytest.mark.parametrize("line", ["grep -r one", "grep -rn -e one", "ls", "find", "tree", "git log"])
+def test_a_program_that_looks_at_the_directory_needs_no_file(line: str) -> None:
+    """With -r, grep does too."""
+    assert isinstance(judge(words_of(line)), Allowed)
 
 
 def test_a_stash_that_changes_files_acts_on_the_whole_repository() -> None:

@@ -117,6 +117,10 @@ COMMANDS = """
     mv a clash
     mv d clash
     mv a clash/x clash
+    mv -n d d
+    mv -nf a a
+    mv -u a a
+    mv -u d/x d
     mv -u a b
     mv -u b a
     mv -uv a run.sh e
@@ -298,6 +302,8 @@ COMMANDS = """
     cp -u b a
     cp -uv a run.sh e
     cp -n a new
+    cp -n d d
+    cp -u d/x d
     cp empty new
     cp a empty
     cp 'two words' "it's"

@@ -729,6 +729,19 @@ def test_a_skipped_file_is_no_failure(top: Path) -> None:
     assert (top / "e/x").read_text() == "kept"
 
 
+@pytest.mark.parametrize("command", ["mv -n {}", "mv -nT {}", "mv -fn {}", "cp -n {}", "cp -rnT {}"])
+def test_what_would_replace_itself_is_kept_too(command: str, top: Path) -> None:
+    """With -n nothing is replaced, so that it is the same file does not matter."""
+    with Workspace(str(top)) as files:
+        assert do(files, command.format("a ./a")) == (0, [])
+        if "T" in command:
+            assert do(files, command.format("d d/")) == (0, [])
+        else:
+            assert do(files, command.format("d/x d")) == (0, [])
+    assert (top / "a").read_text() == "ws/a"
+    assert (top / "d/x").exists()
+
+
 def test_a_hard_link_is_not_written_through(top: Path) -> None:
     """Copying over one of two names leaves the other's content alone; renaming one to the other fails."""
     os.link(top / "a", top / "hard")

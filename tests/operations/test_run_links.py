@@ -154,3 +154,44 @@ def test_dots_without_links_are_the_programs_business(
     done = tree(command)
     assert done.task.error is None or done.error.type == "exec_failed"
     assert output is None or done.output == output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -r token",
+        "grep -rh token .",
+        "grep -r --include='*' --exclude-dir=x --include=config token .",
+        "grep -rc token one two",
+        "diff -r one two",
+        "diff -rN one two",
+        "diff -r -x other one two",
+    ],
+)
+def test_what_is_protected_is_not_read_on_the_way_either(command: str, runs: Runner) -> None:
+    """No path may name it, so what goes through directories leaves it out: at any depth, in any case."""
+    for folder in ("one", "two"):
+        (runs.workspace / folder).mkdir()
+        (runs.workspace / folder / "plain").write_text(f"token of {folder}\n")
+        (runs.workspace / folder / ".git").write_text(f"gitdir: secret token of {folder}\n")
+    for path in (".git/config", "one/.GIT/config", "one/deep/.Git/x/config", "one/.clada/a", "one/.CLADA/a"):
+        os.makedirs(os.path.dirname(runs.workspace / path), exist_ok=True)
+        (runs.workspace / path).write_text("secret token\n")
+    printed = "\n".join(runs(command).output)
+    assert "secret" not in printed
+    assert "git" not in printed.lower()
+    assert "clada" not in printed.lower()
+    if "--include" not in command:
+        assert "plain" in printed or "token of one" in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "found"), [("grep -rl x", {"a.py", "b.txt"}), ("grep -rl --include='*.py' x", {"a.py"})]
+)
+def test_leaving_out_what_is_protected_changes_nothing_else(
+    command: str, found: set[str], runs: Runner
+) -> None:
+    """Of grep's own filters, the first decides what happens to all that none of them names."""
+    for name in ("a.py", "b.txt"):
+        (runs.workspace / name).write_text("x\n")
+    assert set(runs(command).output) == found

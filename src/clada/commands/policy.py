@@ -67,12 +67,12 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
             return unknown(name, part.shown)
         paths.extend(found)
     operands = _operands(given)
-    lacking = _lacking(name, row, given, operands)
+    lacking = _lacking(name, row, given, paths)
     if lacking:
         return lacking
     if name in BUILT_IN:
         return BuiltIn(name, _normalised(row, given), operands)
-    argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, row, given)
+    argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
 
 
@@ -80,15 +80,24 @@ def _operands(given: list[Given]) -> tuple[str, ...]:
     return tuple([part.value for part in given if part.option is None and part.value is not None])
 
 
-def _lacking(name: str, row: Program, given: list[Given], operands: tuple[str, ...]) -> NeedsApproval | None:
+def _lacking(name: str, row: Program, given: list[Given], paths: list[str]) -> NeedsApproval | None:
     """Return what is missing beside the operands, or where they are not there."""
-    if row.operands.endswith("+") and not operands:
+    names, operands = _names(given), _operands(given)
+    if _needs_file(row) and not paths and names.isdisjoint(row.no_file_with.split()):
         return needs_approval(f"{name} without a file reads standard input, which is empty")
-    if operands and row.operands_need:
-        names = {word for part in given if part.option for word in part.option.names}
-        if names.isdisjoint(row.operands_need.split()):
-            return needs_approval(f"`{operands[0]}` makes {name} change something")
+    if operands and row.operands_need and names.isdisjoint(row.operands_need.split()):
+        return needs_approval(f"`{operands[0]}` makes {name} change something")
     return None
+
+
+def _needs_file(row: Program) -> bool:
+    """Whether the last operand must be there."""
+    return row.operands[-1:] not in ("", "?", "*")
+
+
+def _names(given: list[Given]) -> set[str]:
+    """Return the options that are given, by all their names."""
+    return {word for part in given if part.option for word in part.option.names}
 
 
 def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None]]:
@@ -106,7 +115,7 @@ def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None
 
 
 def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
-    names = {word for part in given if part.option for word in part.option.names}
+    names = _names(given)
     for item in row.operands.split():
         kind, _slash, replaced_by = item.rstrip("?*+").partition("/")
         if replaced_by not in names:
@@ -131,8 +140,8 @@ def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ..
     options = [word for part in given if part.option for word in part.words]
     operands = _operands(given)
     dashes = ("--",) if operands else ()
-    return (name, *row.always, *options, *dashes, *operands)
+    return (name, *options, *row.always, *dashes, *operands)
 
 
-def _in_order(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
-    return (*name.split(), *row.always, *(word for part in given for word in part.words))
+def _in_order(name: str, given: list[Given]) -> tuple[str, ...]:
+    return (*name.split(), *(word for part in given for word in part.words))

@@ -16,7 +16,8 @@ Values and operands are of a kind, in capitals, or one of the words that stand t
 TEXT is anything; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it; MODE and
 ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be inside;
 PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. They are defined in kinds.py.
-Operands: `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
+Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
+Where the last of them must be there, the program would read standard input without it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NO_MEANINGS: Mapping[int, str] = {}
+# What programs that go through directories leave out: they would print what no path may name.
+_PROTECTED = (".[gG][iI][tT]", ".[cC][lL][aA][dD][aA]")
 
 
 class Program(Value):
@@ -38,8 +41,9 @@ class Program(Value):
     passes: str
     refuses: str
     syntax: str = "getopt"
-    always: tuple[str, ...] = ()  # options that are passed in front of all others
+    always: tuple[str, ...] = ()  # with getopt: passed behind the options that are given, and so stronger
     operands_need: str = ""  # operands are allowed only beside one of these options
+    no_file_with: str = ""  # beside one of these options, the last operand may be missing
     last_wins: str = ""  # of these options, only the last one given counts
     exit_meanings: Mapping[int, str] = _NO_MEANINGS
     whole_repository: bool = False  # acts on all of it: only where the workspace is the repository's root
@@ -296,7 +300,7 @@ _READERS: dict[str, Program] = {
             -n --lines SIGNED; -c --bytes SIGNED; -NUM; -q --quiet --silent; -v --verbose
             -z --zero-terminated
         """,
-        operands="PATH*",
+        operands="PATH+",
         passes="""
             head a
             head -5 a
@@ -308,6 +312,8 @@ _READERS: dict[str, Program] = {
             head a -c 10
         """,
         refuses="""
+            head
+            head -5
             head -
             head -n x a
             head --line=5 a
@@ -320,7 +326,7 @@ _READERS: dict[str, Program] = {
             -n --lines SIGNED; -c --bytes SIGNED; -NUM; +NUM; -q --quiet --silent; -v --verbose
             -z --zero-terminated
         """,
-        operands="PATH*",
+        operands="PATH+",
         passes="""
             tail a
             tail -5 a
@@ -331,6 +337,8 @@ _READERS: dict[str, Program] = {
             tail a +5
         """,
         refuses="""
+            tail
+            tail -n 5
             tail -f a
             tail -F a
             tail -qf a
@@ -362,8 +370,12 @@ _READERS: dict[str, Program] = {
             -T --initial-tab; --include TEXT; --exclude TEXT; --exclude-dir TEXT
             --binary-files binary|text|without-match; --color =never; --colour =never
         """,
-        operands="PATTERN/-e PATH*",
-        always=("--devices=skip",),
+        operands="PATTERN/-e PATH+",
+        no_file_with="-r",
+        always=(
+            "--devices=skip",
+            *(f"{option}={name}" for option in ("--exclude", "--exclude-dir") for name in _PROTECTED),
+        ),
         exit_meanings={1: "no line matched"},
         passes="""
             grep a b
@@ -376,8 +388,13 @@ _READERS: dict[str, Program] = {
             grep --include='*.py' --exclude-dir node_modules -r a .
             grep --color=never a b
             grep a b -i
+            grep -r a
+            grep --recursive -e a
         """,
         refuses="""
+            grep a
+            grep -i a
+            grep -e a
             grep -f patterns a
             grep -if patterns a
             grep --file=patterns a
@@ -540,13 +557,15 @@ _READERS: dict[str, Program] = {
     ),
     "wc": Program(
         options="-c --bytes; -m --chars; -l --lines; -w --words; -L --max-line-length",
-        operands="PATH*",
+        operands="PATH+",
         passes="""
             wc -l a
             wc -cmlwL a b
             wc a --lines
         """,
         refuses="""
+            wc
+            wc -l
             wc --files0-from=a
             wc --files0-from a
             wc --files a
@@ -566,7 +585,7 @@ _READERS: dict[str, Program] = {
             --strip-trailing-cr; --color =never
         """,
         operands="PATH*",
-        always=("--no-dereference",),
+        always=("--no-dereference", *(f"--exclude={name}" for name in _PROTECTED)),
         exit_meanings={1: "the files differ"},
         passes="""
             diff a b
@@ -689,7 +708,7 @@ _READERS: dict[str, Program] = {
             -a -autoskip; -b -bits; -c -cols OFFSET; -e; -g -groupsize OFFSET; -i -include; -l -len OFFSET
             -o OFFSET; -p -ps -plain -postscript; -s -seek -skip OFFSET; -u -upper
         """,
-        operands="PATH?",
+        operands="PATH",
         syntax="xxd",
         passes="""
             xxd a
@@ -699,6 +718,8 @@ _READERS: dict[str, Program] = {
             xxd -- a
         """,
         refuses="""
+            xxd
+            xxd -p
             xxd a b
             xxd -r
             xxd -revert

@@ -89,6 +89,8 @@ class Copier:
         if source.parts in self._copied:
             self.job.say(f"cp: warning: source {kind} {source} specified more than once")
             return
+        if source.parts == target.parts and self.job.has("n"):
+            return
         self._refuse_itself(source, target, kind)
         if kind != "directory" and target.parts in self._made:
             raise Fault(f"will not overwrite just-created {target} with {source}")

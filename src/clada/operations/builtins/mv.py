@@ -36,7 +36,7 @@ def _check(job: Job, pair: Pair) -> Entry:
 def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
     source, target = pair
     there = target_entry(job, target)
-    if source.parts == target.parts:
+    if source.parts == target.parts and not job.has("n"):
         raise Fault(f"{source} and {target} are the same file")
     if there:
         if is_kept(job, entry, there):
