@@ -548,6 +548,67 @@ def test_undo_of_a_run_that_only_wrote_ignored_files_names_them(project: Path) -
         undo(str(project))
 
 
+REMOVALS = {
+    "remove": '<tasks>\n<remove path="g"/>\n</tasks>\n',
+    "rm -r": "<---RUN--->\nrm -r g\n<---END--->\n",
+    "and a file in its place": '<---RUN--->\nrm -r g\n<---END--->\n<---WRITE file="g"--->\nx\n<---END--->\n',
+}
+
+
+@pytest.mark.parametrize("way", REMOVALS)
+def test_undo_names_ignored_files_that_went_with_their_directory(project: Path, way: str) -> None:
+    """They are lost: no commit has them."""
+    (project / "g/deep").mkdir(parents=True)
+    (project / "g/deep/a.ign").write_text("secret")
+    (project / "g/kept").write_text("kept")
+    assert _run_document(project, REMOVALS[way]).ok
+    done = undo(str(project))
+    assert "g/kept" in done.restored
+    assert done.notes == ("not restored, because git does not record them: g/deep/a.ign",)
+
+
+def test_undo_of_a_run_that_only_removed_ignored_files_names_them(project: Path) -> None:
+    """It does not claim that nothing was changed, whether the run is named or the last one."""
+    (project / "g").mkdir()
+    (project / "g/a.ign").write_text("secret")
+    assert _run_document(project, REMOVALS["remove"]).ok
+    for number in (None, 2):
+        with pytest.raises(Trouble, match=r"changed nothing that git records; not restored: g/a\.ign$"):
+            undo(str(project), number)
+
+
+def test_undo_names_ignored_files_whose_rules_went_with_them(project: Path) -> None:
+    """Caches ignore themselves: git can no longer tell."""
+    (project / "g").mkdir()
+    (project / "g/.gitignore").write_text("*\n")
+    (project / "g/data").write_text("data")
+    assert _run_document(project, REMOVALS["rm -r"]).ok
+    with pytest.raises(Trouble, match=r"not restored: g/\.gitignore, g/data$"):
+        undo(str(project))
+
+
+def test_what_came_and_went_during_a_run_is_not_called_lost(project: Path) -> None:
+    """There is nothing to restore."""
+    document = "<---RUN--->\nmkdir g\ntouch g/scratch\nrm -r g\ntouch new\n<---END--->\n"
+    assert _run_document(project, document).ok
+    assert undo(str(project)).notes == ()
+
+
+def test_undo_names_files_as_the_workspace_knows_them(inner: Repo) -> None:
+    """Whether it cannot restore them or they stand in its way; what is outside has its whole path."""
+    inner.commit(**{".gitignore": "*.log\n"})
+
+    def change() -> None:
+        inner.write("work/space/build/x.log")
+        inner.write("work/space/new")
+
+    run(inner, change, "build/x.log", "new", "/elsewhere")
+    inner.write("work/space/new", "since")
+    assert refused(inner).message == "changed since run 1: new"
+    inner.write("work/space/new")
+    assert undone(inner).notes == ("not restored, because git does not record them: build/x.log, /elsewhere",)
+
+
 def test_undo_names_ignored_files_that_were_written_beside_a_command(project: Path) -> None:
     """Which files the operations wrote is known, although the command may have changed any."""
     document = IGNORED + '<---WRITE file="b"--->\ny\n<---END--->\n<---RUN--->\npython3 -c pass\n<---END--->\n'

@@ -122,7 +122,7 @@ class Recording:
         git = hardened_git(self._repository)
         known = staging.touched(git, names) if names else None
         unrecorded = known.ignored if known else ()
-        if known is None or run.commands:
+        if known is None or known.nested or run.commands:
             (after, post), nested = self._scanned(git, names or [])
             unrecorded = (*unrecorded, *nested)
         else:

@@ -22,6 +22,7 @@ STATUS = tuple(
 )
 KINDS = tuple("changed untracked staged unmerged nested overlaid".split())
 LEADING_OUT = ("..", ".", "")  # parts that no path of git's has
+RULES = ".gitignore"
 FEW = 50  # paths that git matches against its index faster than it can list the whole of it
 PATIENCE = 40  # tries to get at an index that another git process holds, with a pause after each
 
@@ -44,10 +45,13 @@ class Scan(Value):
 
 
 class Touched(Value):
-    """What there is to stage of the paths that a run touched."""
+    """What a run touched: what there is to stage of it, and what git does not record, gone or not."""
 
     paths: tuple[str, ...]
     ignored: tuple[str, ...]
+    nested: (
+        bool  # whether some of it is in a repository of its own: only a scan of the tree can tell the rest
+    )
 
 
 def scan(git: Git, prefix: str) -> Scan:
@@ -123,17 +127,38 @@ def _update(git: Git, paths: Iterable[str], *flags: str) -> None:
         raise failed("update-index", answer)
 
 
-def touched(git: Git, names: Iterable[str]) -> Touched | None:
-    """Return what to stage of these files and folders, or None where only a scan of the tree can tell."""
+def touched(git: Git, names: Iterable[str]) -> Touched:
+    """Return what to stage of these files and folders, and which of them git ignores."""
     tree = Tree(git.root)
-    paths = list(dict.fromkeys(name.rstrip("/") for name in names))
+    paths = sorted({name.rstrip("/") for name in names})
     present = [file for path in paths for file in tree.files(path)]
-    if any(kind == "nested" for kind in tree.kinds.values()):
-        return None
-    absent = [path for path in paths if tree.kind(path) != "file"]
-    ignored = _ignored(git, present)
-    removed = [path for path in _indexed(git, absent) if tree.kind(path) != "file"]
-    return Touched(tuple(path for path in present if path not in ignored) + tuple(removed), tuple(ignored))
+    absent = [path for path in paths if tree.kind(path) not in {"file", "nested"}]
+    indexed = _indexed(git, absent)
+    gone = _gone(tree, absent, indexed)
+    rules = _changed_rules(paths)
+    lost = [path for path in gone if tree.kind(path) == "beyond" or _is_below(path, rules)]
+    ignored = _ignored(git, [*present, *sorted(set(gone).difference(lost))])
+    staged = [path for path in present if path not in ignored]
+    removed = [path for path in indexed if tree.kind(path) != "file"]
+    nested = any(kind == "nested" for kind in tree.kinds.values())
+    return Touched((*staged, *removed), (*ignored, *lost), nested)
+
+
+def _gone(tree: Tree, absent: list[str], indexed: list[str]) -> list[str]:
+    """Return the files that are gone and in no commit: git ignored them, or they came and went in the run."""
+    folders = {above for path in (*absent, *indexed) for above in lineage(path.rpartition("/")[0])}
+    known = folders.union(indexed)
+    return [path for path in absent if path not in known and tree.kind(path) in {"gone", "beyond"}]
+
+
+def _changed_rules(paths: list[str]) -> set[str]:
+    """Return the folders in which git can no longer tell what it ignored; a cache often has its own rules."""
+    return {path.removesuffix(RULES) for path in paths if f"/{path}".endswith(f"/{RULES}")}
+
+
+def _is_below(path: str, folders: set[str]) -> bool:
+    """Tell whether the path is in one of these folders, which end in a slash; the root is nothing."""
+    return not folders.isdisjoint(("", *(f"{above}/" for above in lineage(path))))
 
 
 def _ignored(git: Git, paths: list[str]) -> dict[str, None]:

@@ -95,7 +95,8 @@ def _refuse_without_changes(run: history.Run, runs: list[history.Run]) -> None:
     """Raise where there is nothing to undo, and name the run before it that changed something."""
     if run.before != run.after:
         return
-    unrecorded = f" that git records; not restored: {_named(run.unrecorded)}" if run.unrecorded else ""
+    lost = _named(run.unrecorded, run.prefix)
+    unrecorded = f" that git records; not restored: {lost}" if lost else ""
     older = runs[runs.index(run) + 1 :]
     earlier = next((each for each in older if each.after not in {each.before, history.UNKNOWN}), None)
     hint = f"the last one that did is undone by: clada undo {earlier.number}" if earlier else LISTED
@@ -139,7 +140,7 @@ def _refuse_if_changed(git: Git, run: history.Run, differences: list[Difference]
     changed = sorted((since & paths) | in_the_way)
     if changed:
         raise _trouble(
-            f"changed since run {run.number}: {_named(changed)}",
+            f"changed since run {run.number}: {_named(changed, run.prefix)}",
             "undo the later runs first, or put these files back as that run left them",
         )
 
@@ -167,7 +168,7 @@ def _undone(
     git: Git, repository: Repository, run: history.Run, differences: list[Difference], author: commits.Author
 ) -> Undone:
     """Put the files back and commit them; what else is staged or changed stays as it is."""
-    _check_contents(git, differences)
+    _check_contents(git, run.prefix, differences)
     when, head = commits.timestamp(), commits.head(git)
     store = os.path.join(repository.git_dir, "clada", f"undo.{os.getpid()}.{os.urandom(4).hex()}")
     try:
@@ -190,14 +191,15 @@ def _begun(repository: Repository, run: history.Run, when: str, head: str) -> hi
     return history.start(repository, history.Run(0, when, what, run.prefix, head))
 
 
-def _check_contents(git: Git, differences: list[Difference]) -> None:
+def _check_contents(git: Git, prefix: str, differences: list[Difference]) -> None:
     """Raise, before anything is touched, where git no longer has what is to come back."""
     wanted = {each.old: each.path for each in differences if each.old_mode != NOTHING}
     given = "".join(f"{name}\n" for name in wanted).encode()
     listed = git.ask("cat-file", "--batch-check", given=given).decode().splitlines()
     missing = [wanted[line.split()[0]] for line in listed if line.endswith(" missing")]
     if missing:
-        raise _trouble(f"the repository does not have the content of {_named(missing)}", "fetch it first")
+        names = _named(missing, prefix)
+        raise _trouble(f"the repository does not have the content of {names}", "fetch it first")
 
 
 def _tree(git: Git, store: str, tree: str, differences: list[Difference]) -> str:
@@ -228,20 +230,23 @@ def _notes(run: history.Run, left: list[str]) -> tuple[str, ...]:
     """Return what the undo could not restore, in words."""
     notes = []
     if run.unrecorded:
-        notes.append(f"not restored, because git does not record them: {_named(run.unrecorded)}")
+        names = _named(run.unrecorded, run.prefix)
+        notes.append(f"not restored, because git does not record them: {names}")
     if left:
-        notes.append(f"not restored, because undo leaves approvals and submodules alone: {_named(left)}")
+        names = _named(left, run.prefix)
+        notes.append(f"not restored, because undo leaves approvals and submodules alone: {names}")
     if run.commands:
         notes.append("not undone: what the run's commands did to ignored files and outside the workspace")
     return tuple(notes)
 
 
 def _below(prefix: str, paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(path[len(prefix) :] for path in paths)
+    """Return the paths as the workspace knows them; what is not in it keeps its whole name."""
+    return tuple(path.removeprefix(prefix) for path in paths)
 
 
-def _named(paths: Sequence[str]) -> str:
-    names = ", ".join(shown(path) for path in paths[:MAX_NAMED])
+def _named(paths: Sequence[str], prefix: str) -> str:
+    names = ", ".join(shown(path) for path in _below(prefix, paths[:MAX_NAMED]))
     return f"{names} and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else names
 
 
