@@ -261,6 +261,20 @@ def test_a_value_that_cannot_be_is_told_before_anything_is_touched(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("document", "options", "said"),
+    [
+        (None, {}, "parse() takes a str or bytes, not NoneType"),
+        (["x"], {}, "parse() takes a str or bytes, not list"),
+        ("x", {"start_delimiter": 5}, "delimiters must be texts, not 5 and '--->'"),
+    ],
+)
+def test_what_is_no_text_cannot_be_parsed(document: Any, options: Any, said: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        clada.parse(document, **options)
+    assert str(raised.value) == said
+
+
 def test_a_text_is_no_plan() -> None:
     text: Any = "<---RUN--->\nls\n<---END--->\n"
     with pytest.raises(TypeError, match=r"execute\(\) takes a plan, as parse\(\) returns it, not str"):

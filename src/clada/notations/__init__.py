@@ -40,9 +40,7 @@ def parse(
 
     `notation` is auto, csl, cml, json or toml; the delimiters are those of CSL's markers.
     """
-    if notation not in ("auto", *NOTATIONS):
-        raise ValueError(f"unknown notation {notation!r}: use auto, {', '.join(NOTATIONS)}")
-    csl.check_delimiters(start_delimiter, end_delimiter)
+    _check_call(document, notation, start_delimiter, end_delimiter)
     data = _checked(document)
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
@@ -56,6 +54,17 @@ def parse(
     if plan.blocks or plan.fatal or detected:
         return plan
     return plan.but(fatal=_mistake(data, given, start_delimiter))
+
+
+def _check_call(document: object, notation: str, start_delimiter: object, end_delimiter: object) -> None:
+    """Raise where parse() was called with what is no text, or no notation: that is no matter of the text."""
+    if not isinstance(document, str | bytes):
+        raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
+    if notation not in ("auto", *NOTATIONS):
+        raise ValueError(f"unknown notation {notation!r}: use auto, {', '.join(NOTATIONS)}")
+    if not isinstance(start_delimiter, str) or not isinstance(end_delimiter, str):
+        raise TypeError(f"delimiters must be texts, not {start_delimiter!r} and {end_delimiter!r}")
+    csl.check_delimiters(start_delimiter, end_delimiter)
 
 
 def _checked(document: str | bytes) -> bytes | Problem:
