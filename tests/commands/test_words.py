@@ -184,7 +184,7 @@ def test_what_a_shell_would_act_on_is_refused_by_name(body: str, construct: str)
     assert isinstance(refusal, Refusal)
     assert refusal.construct == construct
     assert construct in refusal.message
-    assert ": " in refusal.message, "says what to use instead"
+    assert len(refusal.message.partition(": ")[2]) > 15, "says what to use instead"
 
 
 @pytest.mark.parametrize("char", "$`")
@@ -192,7 +192,7 @@ def test_a_refusal_says_that_double_quotes_do_not_help(char: str) -> None:
     """For in them a shell acts on it all the same."""
     refusal = read(f'echo "a{char}b"')
     assert isinstance(refusal, Refusal)
-    assert f"`{char}` inside double quotes is not available" in refusal.message
+    assert f"`{char}` inside double quotes is not available: nothing is substituted" in refusal.message
 
 
 def test_a_refusal_says_whether_bash_could_run_it() -> None:
