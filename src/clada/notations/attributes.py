@@ -46,10 +46,10 @@ def take_count(attributes: dict[str, str], fields: dict[str, Any], complaints: C
         fields["count"] = count
 
 
-def read_append(attributes: dict[str, str], complaints: Complaints) -> dict[str, bool]:
-    """Take `append` out; return it as a field, for it stands behind the content."""
+def take_append(attributes: dict[str, str], fields: dict[str, Any], complaints: Complaints) -> None:
+    """Take `append`, which is false where it is not written."""
     append = read_flag(attributes.pop("append")) if "append" in attributes else False
     if append is None:
         complaints.append(("append", WRONG_FLAG))
-        return {}
-    return {"append": append}
+    else:
+        fields["append"] = append

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from clada.grammar import BLOCK_VERSIONS
 from clada.model import Block, Operation, Plan
-from clada.notations.attributes import read_append, take_count, take_directory, take_path
+from clada.notations.attributes import take_append, take_count, take_directory, take_path
 from clada.notations.places import Lines
 from clada.problems import Problem, cut_off
 
@@ -390,9 +390,8 @@ class _Builder:
 def _write(node: _Node, complaints: Complaints) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     take_path(node.attributes, "path", fields, complaints)
-    append = read_append(node.attributes, complaints)
     _take_content(node, "content", fields, complaints)
-    fields.update(append)
+    take_append(node.attributes, fields, complaints)
     return fields
 
 

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from clada.grammar import CSL_VERSIONS, MAX_INPUT
 from clada.model import Block, Operation, Plan
-from clada.notations.attributes import read_append, take_count, take_directory, take_path
+from clada.notations.attributes import take_append, take_count, take_directory, take_path
 from clada.notations.places import Lines
 from clada.problems import Problem, cut_off, too_large
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, NoReturn
 
     from clada.notations.attributes import Complaints
@@ -137,21 +136,20 @@ class Reader:
             self._fatal = too_large()
 
     def _advance(self) -> None:
-        """Handle every line that is complete and starts with the start delimiter."""
+        """Read on as far as the text goes; what is fatal ends it."""
         try:
-            for at, end in self._marker_lines():
-                if self._state in COUNTING:
-                    self._handle_in_content(at, end)
-                else:
-                    self._handle_outside(at, end)
+            self._handle_lines()
         except _FatalError as fatal:
             message = f"Line {fatal.line}: {fatal.message}"
             if fatal.message == MALFORMED and self._final and self._data.rfind(b"\n") < fatal.at:
                 message += cut_off(self._completed())  # it is the last line: the answer stops in it
             self._fatal = Problem("malformed_csl", message, fatal.line)
 
-    def _marker_lines(self) -> Iterator[tuple[int, int]]:
-        """Yield where such lines start and end; note how far the data was looked at, for the next piece."""
+    def _handle_lines(self) -> None:
+        """Handle every line that is complete and starts with the start delimiter.
+
+        How far the data was looked at is noted, for the next piece.
+        """
         data, mark, seen = self._data, self._line_mark, self._seen
         at, self._candidate = self._candidate, None
         if at is None:
@@ -164,7 +162,10 @@ class Reader:
                     self._candidate, self._seen = at, len(data)
                     return
                 end = len(data)
-            yield at, end
+            if self._state in COUNTING:
+                self._handle_in_content(at, end)
+            else:
+                self._handle_outside(at, end)
             seen = end
             at = since = data.find(mark, seen) + 1 or None
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
@@ -328,9 +329,8 @@ class _OpenBlock:
 def _write(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
     fields: Fields = {}
     take_path(attributes, "file", fields, complaints, "path")
-    append = read_append(attributes, complaints)
     fields["content"] = texts["WRITE"]
-    fields.update(append)
+    take_append(attributes, fields, complaints)
     return fields
 
 
