@@ -97,6 +97,13 @@ def test_the_whole_body_is_not_approved_by_a_line_of_it(runs: Runner) -> None:
         ("touch a", "touch a"),
         ("git status", "git status"),
         ("ls | wc", "ls | wc"),
+        (VERSION, "python3  -V"),
+        (VERSION, "touch a && python3 \\\n '-V' # the version"),
+        (VERSION, "p\\ython3 -V"),
+        ("python3  '-V'", VERSION),
+        ("rm -rf build", "touch a && rm\t-rf  build"),
+        ("ls", "touch a\n'ls'"),
+        (f"touch a && {VERSION}", f"touch  a\n{VERSION} && ls"),
     ],
 )
 def test_what_is_blocked_runs_for_nobody(blocked: str, body: str, runs: Runner) -> None:
@@ -109,6 +116,29 @@ def test_what_is_blocked_runs_for_nobody(blocked: str, body: str, runs: Runner) 
     assert f"`{blocked}` is blocked" in done.error.message
     assert "clada approvals remove" in done.said
     assert os.listdir(runs.workspace) == [".clada"]
+
+
+@pytest.mark.parametrize(
+    ("blocked", "body"),
+    [
+        ("ls", "ls a"),
+        ("ls a", "ls"),
+        ("ls a", "ls 'a '"),
+        ("ls 'a b'", "ls a b"),
+        ("touch a && ls", "ls && touch a"),
+        ("ls && ls", "touch a && ls"),
+        ("# ls", "ls"),
+        ("ls | wc", "ls"),
+        ("ls 'unclosed", "ls"),
+    ],
+)
+def test_other_words_are_not_blocked(blocked: str, body: str, runs: Runner) -> None:
+    """What is blocked is that command, and no kin of it."""
+    runs.approve(blocked=[blocked])
+    for name in ("a", "b", "a "):
+        (runs.workspace / name).touch()
+    done = runs(body)
+    assert done.task.status == "success" or "is blocked" not in done.error.message
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ class _Review:
 
     def result(self) -> Permit | Skipped:
         judged = _judged(self.body, shell=self.world.settings.shell == "approved")
-        self._refuse_blocked([self.body, *(command.text for command, _verdict in judged)])
+        self._refuse_blocked([command for command, _verdict in judged])
         _refuse_wider_stash(self.world, judged)
         _refuse_without_sandbox(self.world, judged)
         check_texts(self.world.files, (verdict for _command, verdict in judged), self.here)
@@ -85,10 +85,13 @@ class _Review:
         hows = ((command.text, self._how(command, verdict, network)) for command, verdict in judged)
         return Permit(tuple(hows), lacking)
 
-    def _refuse_blocked(self, texts: Sequence[str]) -> None:
-        for text in filter(self.approvals.is_blocked, texts):
-            hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
-            raise Trouble("command_not_allowed", f"`{text}` is blocked", hint)
+    def _refuse_blocked(self, commands: Sequence[words.Command]) -> None:
+        """Refuse what is blocked, however its words are quoted and spaced."""
+        texts = (self.body, *(command.text for command in commands))
+        for text in self.approvals.blocked:
+            if text in texts or _has_words_of(text, commands):
+                hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
+                raise Trouble("command_not_allowed", f"`{text}` is blocked", hint)
 
     def _lacks(self, command: words.Command, verdict: Verdict) -> str | None:
         """Return why a command does not run without asking, if it is not approved."""
@@ -132,6 +135,15 @@ class _Review:
             return verdict
         stored = self.approvals.has_network(self.body) or self.approvals.has_network(command.text)
         return Approved(command.words, network or stored or self.world.settings.approve_all)
+
+
+def _has_words_of(text: str, commands: Sequence[words.Command]) -> bool:
+    """Whether the command of a text is among these, word for word; of several, all in a row."""
+    read = words.read(text)
+    if isinstance(read, words.Refusal) or not read:
+        return False
+    wanted, given = [command.words for command in read], [command.words for command in commands]
+    return any(given[at : at + len(wanted)] == wanted for at in range(len(given)))
 
 
 def _judged(body: str, *, shell: bool) -> Judged:

@@ -15,7 +15,7 @@ from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
 BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
@@ -58,6 +58,12 @@ class Approvals:
     def is_blocked(self, text: str) -> bool:
         """Whether this exact command must never run, whoever approves it."""
         return text.strip(BLANKS) in self._content["blocked"]
+
+    @property
+    def blocked(self) -> Sequence[str]:
+        """The commands that must never run."""
+        blocked: list[str] = self._content["blocked"]
+        return blocked
 
     def has_network(self, text: str) -> bool:
         """Whether this exact command was approved with the network."""
