@@ -124,7 +124,8 @@ def _recorded(
     def waiting() -> None:
         emit(Note("waiting for another run in this repository"))
 
-    found = repository.find(settings.workspace)
+    with repository.Avoidable():
+        found = repository.find(settings.workspace)
     recording = found.recorded(
         settings.git_author, _summary(plan), lock_timeout=settings.lock_timeout, waiting=waiting, stop=stop
     )

@@ -88,6 +88,27 @@ def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
     assert done.stderr == "clada: no run is recorded for this workspace yet\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "document"),
+    [
+        (("undo",), ""),
+        (("history",), ""),
+        (("--no-git",), "<---RUN--->\ngit status\n<---END--->\n"),
+    ],
+    ids=["undo", "history", "git status"],
+)
+def test_only_a_run_that_would_be_recorded_is_told_of_no_git(
+    shell: Shell, arguments: tuple[str, ...], document: str
+) -> None:
+    done = shell(*arguments, document=document)
+    assert done.returncode == 1
+    assert "run git init" in done.stdout + done.stderr
+    assert "--no-git" not in done.stdout + done.stderr
+    recorded = shell(document=WRITE)
+    assert recorded.stdout.endswith("; run git init, or use --no-git to work without commits\n")
+    assert "or use --no-git" in shell("doctor").stdout
+
+
 def test_undo_takes_a_run_back_and_undo_again_brings_it_back(repository: Shell) -> None:
     repository.write("a.txt", "old\n")
     repository(document=WRITE + WRITE.replace("a.txt", "new.txt"))

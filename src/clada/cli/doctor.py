@@ -102,8 +102,9 @@ def _repository(settings: dict[str, Any]) -> Finding:
 
     if settings["no_git"]:
         return Finding(NOTE, "runs are not recorded: no_git is set", "without it, clada undo works")
-    found = repository.find(settings["workspace"])
-    repository.check(found)
+    with repository.Avoidable():
+        found = repository.find(settings["workspace"])
+        repository.check(found)
     below = f", for {found.prefix} in it" if found.prefix else ""
     return Finding(OK, f"runs are recorded in {found.root}{below}")
 

@@ -78,9 +78,7 @@ class RepositoryLock:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
             message = f"cannot write in the git directory: {error.strerror}"
-            raise Trouble(
-                "git_operation_failed", message, "give yourself that permission, or use --no-git"
-            ) from None
+            raise Trouble("git_operation_failed", message, "give yourself that permission") from None
         self._handle = handle
         try:
             self._turn.come(lambda: _taken(handle))

@@ -108,7 +108,7 @@ def test_a_host_that_takes_exit_codes_is_told_before_anything_is_executed(repo: 
     assert (ok, type_) == ("False", "git_operation_failed")
     assert message == "git's exit code is lost: the host process takes it itself"
     assert "SIGCHLD" in hint
-    assert "git=False" in hint
+    assert "--no-git" in hint
     assert ((repo.root / "a").read_text(), repo.head()) == ("old", before)
 
 

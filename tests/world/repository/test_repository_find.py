@@ -14,7 +14,7 @@ import pytest
 
 from clada.problems import Error, Trouble
 from clada.world.git import calls as git
-from clada.world.git.repository import find
+from clada.world.git.repository import Avoidable, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,10 +24,18 @@ if TYPE_CHECKING:
 NOBODY = 65534
 
 
+def start(workspace: Path) -> None:
+    """Start a run, as a document does."""
+    with Avoidable():
+        found = find(str(workspace))
+    with found.recorded():
+        pytest.fail("the run was started")
+
+
 def refused(workspace: Path) -> Error:
     """Return the error with which a run in this workspace is refused."""
-    with pytest.raises(Trouble) as caught, find(str(workspace)).recorded():
-        pytest.fail("the run was started")
+    with pytest.raises(Trouble) as caught:
+        start(workspace)
     assert caught.value.error.type == "git_operation_failed"
     assert "--no-git" in str(caught.value.error.hint)
     return caught.value.error
@@ -122,12 +130,47 @@ def test_unmerged_files_outside_the_workspace(inner: Repo) -> None:
     assert refused(inner.workspace).message == "there are unmerged files: outside.txt"
 
 
-def test_the_index_is_locked(repo: Repo) -> None:
+@pytest.mark.parametrize("name", ["index.lock", "HEAD.lock", "refs/heads/some/branch.lock"])
+def test_what_a_commit_changes_is_locked(repo: Repo, name: str) -> None:
     """The remedy tells of a lock that was left behind."""
-    lock = repo.write(".git/index.lock", "")
+    repo.commit(a="1")
+    repo.git("checkout", "-q", "-b", "some/branch")
+    lock = repo.write(f".git/{name}", "")
     error = refused(repo.root)
     assert error.message == f"another git process holds {lock}"
     assert "remove that file" in str(error.hint)
+
+
+@pytest.mark.parametrize("name", ["worktrees/linked/HEAD.lock", "refs/heads/linked.lock"])
+def test_the_branch_of_a_linked_work_tree_is_locked(repo: Repo, tmp_path: Path, name: str) -> None:
+    """The branch is locked in the repository that all of its work trees share."""
+    repo.commit(a="1")
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    lock = repo.write(f".git/{name}", "")
+    assert refused(tmp_path / "linked").message == f"another git process holds {lock}"
+
+
+def test_locks_of_other_branches_and_a_head_that_names_none_are_no_hindrance(repo: Repo) -> None:
+    """Nothing waits that need not."""
+    repo.commit(a="1")
+    repo.git("checkout", "-q", "--detach")
+    repo.write(".git/refs/heads/main.lock", "")
+    with repo.found().recorded() as record:
+        repo.write("a", "2")
+    assert record.error is None
+
+
+def test_a_head_that_is_a_link_names_its_branch_too(repo: Repo) -> None:
+    """As git made them long ago, and still reads them."""
+    repo.commit(a="1")
+    head = repo.root / ".git/HEAD"
+    head.unlink()
+    head.symlink_to("refs/heads/main")
+    with repo.found().recorded() as record:
+        repo.write("a", "2")
+    assert record.error is None
+    lock = repo.write(".git/refs/heads/main.lock", "")
+    assert refused(repo.root).message == f"another git process holds {lock}"
 
 
 def test_git_is_not_installed(repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

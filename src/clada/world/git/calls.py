@@ -101,7 +101,7 @@ GUARDS = {
 
 # Where the host ignores SIGCHLD, or waits for all children, nobody can tell whether a call succeeded.
 LOST = "git's exit code is lost: the host process takes it itself"
-KEEP = "let the host keep SIGCHLD, or use git=False (--no-git)"
+KEEP = "let the host keep SIGCHLD"
 
 PAUSE = 0.05  # seconds
 PATIENCE = 3000  # milliseconds after which a git call counts as long
@@ -157,7 +157,7 @@ def failed(subcommand: str, answer: Answer) -> Trouble:
     return Trouble(
         "git_operation_failed",
         f"git {subcommand} failed: {answer.complaint}",
-        "repair this in the repository, or use --no-git",
+        "repair this in the repository",
     )
 
 

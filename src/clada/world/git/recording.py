@@ -9,7 +9,7 @@ from clada.text.shown import shown
 from clada.world.git import commits, history, staging
 from clada.world.git.calls import hardened_git
 from clada.world.git.notes import noted
-from clada.world.git.repository import Reaching, check, refused
+from clada.world.git.repository import Avoidable, Reaching, check, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +57,11 @@ class Recording:
         return self._run.number
 
     def __enter__(self) -> Self:
-        self._lock.__enter__()
+        with Avoidable():
+            self._lock.__enter__()
         try:
-            check(self._repository)
-            with Reaching():
+            with Avoidable(), Reaching():
+                check(self._repository)
                 self._before()
         except BaseException:
             self._lock.__exit__()

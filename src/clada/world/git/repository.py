@@ -82,6 +82,18 @@ class Reaching:
             raise refused(error) from None
 
 
+class Avoidable:
+    """Where a run cannot be recorded, it can still be made without: the remedy says so."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Trouble) and error.error.type == "git_operation_failed":
+            hint = f"{error.error.hint}, or {NO_GIT}" if error.error.hint else NO_GIT
+            raise Trouble.of(error.error.but(hint=hint)) from None
+
+
 def refused(error: OSError) -> Trouble:
     """Return the trouble of what the system refused in the repository."""
     return _trouble(f"cannot work in the repository: {shown(system_words(error))}", "repair this")
@@ -124,14 +136,15 @@ def _check(repository: Repository) -> None:
     for name, what, remedy in UNDER_WAY:
         if os.path.lexists(os.path.join(repository.git_dir, name)):
             raise _trouble(f"{what} is in progress", f"end it first ({remedy})")
-    _check_lock(os.path.join(repository.git_dir, "index.lock"))
+    for path in _locks(repository):
+        _check_lock(path)
     for place in (repository.git_dir, repository.common_dir, os.path.join(repository.common_dir, "objects")):
         if not os.access(place, os.W_OK | os.X_OK):
             raise _trouble(f"no permission to write in {shown(place)}", "give yourself that permission")
 
 
 def _trouble(message: str, remedy: str) -> Trouble:
-    return Trouble("git_operation_failed", message, f"{remedy}, or {NO_GIT}")
+    return Trouble("git_operation_failed", message, remedy)
 
 
 def _root(folder: str) -> str | None:
@@ -268,8 +281,18 @@ def _configured_work_tree(repository: Repository) -> str:
     return os.path.dirname(git_dir) if os.path.basename(git_dir) == ".git" else repository.root
 
 
+def _locks(repository: Repository) -> list[str]:
+    """Return where git processes lock what a commit changes: the index, HEAD and the branch that it names."""
+    head = os.path.join(repository.git_dir, "HEAD")
+    branch = f"ref:{os.readlink(head)}" if os.path.islink(head) else _pointer(head)
+    held = [os.path.join(repository.git_dir, "index"), head]
+    if branch.startswith("ref:"):
+        held.append(os.path.join(repository.common_dir, branch.removeprefix("ref:").strip()))
+    return [f"{path}.lock" for path in held]
+
+
 def _check_lock(path: str, tries: int = 10) -> None:
-    """Refuse while another git process holds the index; an editor's short look is waited for."""
+    """Refuse while another git process holds this lock; an editor's short look is waited for."""
     for _ in range(tries):
         if not os.path.lexists(path):
             return

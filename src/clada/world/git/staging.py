@@ -94,7 +94,7 @@ def refuse_unmerged(git: Git, found: Scan, prefix: str) -> None:
         raise Trouble(
             "git_operation_failed",
             f"there are unmerged files: {names}",
-            "resolve them and git add them, or use --no-git to work without commits",
+            "resolve them and git add them",
         )
 
 

@@ -21,7 +21,7 @@ def refuse_pipes(root: str, git_dir: str) -> None:
         raise Trouble(
             "git_operation_failed",
             f"{shown(path)} is a pipe, and git waits for it without end",
-            "remove it, or use --no-git to work without commits",
+            "remove it",
         )
 
 
