@@ -216,6 +216,20 @@ def test_approved_programs_are_not_found_in_relative_folders(
     assert runs("./tool", approve_all=True).output == ["planted"]
 
 
+def test_a_hidden_path_still_finds_programs(
+    runs: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PATH is looked up by clada itself, also where the command does not see it."""
+    tool = tmp_path / "bin" / "tool-of-mine"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho found "$SEEN"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("SEEN", "seen")
+    hidden = "" if confinement.available() != "none" else "seen"
+    assert runs(tool.name, approve_all=True, sandbox_env_hide=["*"]).output == [f"found {hidden}"]
+
+
 def test_long_arguments_arrive(runs: Runner) -> None:
     """200 KB of arguments, quoted, through words and policy."""
     words = " ".join(f"'{'x' * 999} '" for _ in range(200))
@@ -331,6 +345,16 @@ def test_full_detail_shows_the_end_of_the_output(runs: Runner) -> None:
     done = runs(body, approve_all=True)
     assert done.error.details == "\n".join(map(str, range(10, 30)))
     assert runs("echo before\ncat missing\necho after").error.details is not None
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not confinement.has_landlock(), reason="root reads everything")
+def test_a_reader_that_may_not_read_a_file_is_not_told_of_writing(runs: Runner) -> None:
+    """Its confinement is not what it lacked."""
+    plant(runs, secret="a")
+    (runs.workspace / "secret").chmod(0)
+    done = runs("cat secret")
+    assert "Permission denied" in done.output[0]
+    assert (done.error.message, done.error.hint) == ("exit code 1", None)
 
 
 @pytest.mark.parametrize(

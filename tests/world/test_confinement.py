@@ -23,7 +23,7 @@ from clada.world.confinement import bubblewrap, landlock
 from clada.world.confinement import layers as confinement
 from clada.world.confinement.confined import confined
 from clada.world.confinement.guard import Guard
-from clada.world.confinement.layers import Confinement, lacked
+from clada.world.confinement.layers import Confinement, ReadOnly, lacked
 from clada.world.processes.running import Ended, Frame, run, search_path
 from clada.world.removal import remove
 
@@ -362,7 +362,7 @@ def test_the_documented_table() -> None:
 
 @layers
 def test_a_command_works_in_the_workspace(layer: str, place: Place) -> None:
-    """A command reads the system, and writes in the workspace and in its temporary folder."""
+    """A command reads the system, and writes in the workspace and in its temporary directory."""
     script = (
         "echo a > made && mkdir d && mv made d/ && cat /etc/passwd > copy && echo x > $(mktemp) && pwd -P"
     )
@@ -373,7 +373,7 @@ def test_a_command_works_in_the_workspace(layer: str, place: Place) -> None:
 
 @layers
 def test_the_temporary_folder_is_gone_afterwards(layer: str, place: Place) -> None:
-    """What a command leaves in its temporary folder is not left behind."""
+    """What a command leaves in its temporary directory is not left behind."""
     result = place.run("sh", "-c", "mktemp; mktemp -d; echo ${TMPDIR-none}", layer=layer)
     assert len(result.lines) == 3
     assert [path for path in result.lines if os.path.exists(path)] == []
@@ -422,8 +422,10 @@ def test_exit_codes_and_missing_programs(layer: str, place: Place) -> None:
         ),
         (
             "echo x > /usr/clada-test",
-            "only the workspace and the temporary folder can be written (sandbox_write names more)",
+            "only the workspace and the temporary directory can be written (sandbox_write names more)",
         ),
+        ("echo 'npm error code ENOTFOUND'; exit 1", "ran without network: approve it with network"),
+        ("echo 'ModuleNotFoundError: No module named x'; exit 1", None),
         ("exit 1", None),
     ],
 )
@@ -515,7 +517,9 @@ run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo s
     clada.wait()
     clada.stdout.close()
     assert eventually(lambda: not is_running(mark))
-    assert eventually(lambda: os.listdir(place.path("outside")) == ["file"])  # its temporary folder is gone
+    assert eventually(
+        lambda: os.listdir(place.path("outside")) == ["file"]
+    )  # its temporary directory is gone
 
 
 @layers
@@ -661,7 +665,7 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
     handle = os.open(place.workspace, os.O_RDONLY)
     lines: list[str] = []
     try:
-        frame = confined(Confinement("landlock", place.workspace, read_only=True), os.environ)
+        frame = confined(ReadOnly(), os.environ)
         ended = run(words, frame, directory=handle, timeout=PATIENCE, max_output=1 << 20, emit=lines.append)
     finally:
         os.close(handle)
@@ -803,7 +807,7 @@ def test_make(layer: str, place: Place) -> None:
 
 @layers
 def test_pytest(layer: str, place: Place) -> None:
-    """`pytest` runs tests, temporary folders included."""
+    """`pytest` runs tests, temporary directorys included."""
     Path(place.path("workspace/test_it.py")).write_text(
         "def test_it(tmp_path):\n    (tmp_path / 'x').write_text('x')\n"
     )

@@ -1,4 +1,4 @@
-"""A program of PATH can be run in the sandbox, also where it stands in the temporary folder."""
+"""A program of PATH can be run in the sandbox, also where it stands in the temporary directory."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tools.benchmarks.measuring import Row, least, ratio
 
 from clada.world.confinement import layers
 from clada.world.confinement.confined import confined
-from clada.world.confinement.layers import Confinement
+from clada.world.confinement.layers import Confinement, ReadOnly
 from clada.world.processes.running import Frame, run
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _bare() -> None:
 
 def _ways(workspace: str) -> dict[str, Callable[[], object]]:
     """Return the ways of running a command that this machine has."""
-    reader = Confinement("landlock", workspace, read_only=True) if layers.has_landlock() else None
+    reader = ReadOnly() if layers.has_landlock() else None
     ways: dict[str, Callable[[], object]] = {
         "allowed reader": partial(_run, ["true"], workspace, supervised=False, confinement=reader),
         "approved": partial(_run, ["true"], workspace),
@@ -75,7 +75,11 @@ def _flood(size: int) -> list[Row]:
 
 
 def _run(
-    argv: list[str], directory: str, *, supervised: bool = True, confinement: Confinement | None = None
+    argv: list[str],
+    directory: str,
+    *,
+    supervised: bool = True,
+    confinement: Confinement | ReadOnly | None = None,
 ) -> None:
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clada.commands.judgements import Allowed
     from clada.operations import World
     from clada.operations.permission import Approved
-    from clada.world.confinement.layers import Confinement
+    from clada.world.confinement.layers import Confinement, ReadOnly
     from clada.world.processes.running import Frame
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
@@ -28,7 +28,7 @@ class Program(Value):
 
     argv: Sequence[str]
     environment: Mapping[str, str]
-    confinement: Confinement | None
+    confinement: Confinement | ReadOnly | None
     seconds: float
     path: Sequence[str]  # the directories in which it is looked up
     supervised: bool = True  # it may start others, which must not outlive it
@@ -79,12 +79,12 @@ def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, s
     return git.hardened(how.argv[1:], repository.find(world.files.root))
 
 
-def _reading(world: World) -> Confinement | None:
+def _reading(world: World) -> ReadOnly | None:
     if world.settings.sandbox == "off":
         return None
-    from clada.world.confinement.layers import Confinement, has_landlock
+    from clada.world.confinement.layers import ReadOnly, has_landlock
 
-    return Confinement("landlock", world.files.root, read_only=True) if has_landlock() else None
+    return ReadOnly() if has_landlock() else None
 
 
 def approved(world: World, how: Approved) -> Program:

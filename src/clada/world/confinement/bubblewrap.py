@@ -63,30 +63,38 @@ def start(order: Order, confinement: Confinement, held: Held) -> Child:
     """Start a program in the sandbox; nothing is started where that fails."""
     from clada.world.confinement.boxed import Boxed
     from clada.world.processes.children import cannot_start
-    from clada.world.processes.running import find_program
-    from clada.world.processes.spawn import spawn
 
     if problem := _cannot_execute(order):
         raise cannot_start(order.argv[0], problem)
-    program = find_program("bwrap")
     status, status_writer = os.pipe()
-    handles = [status_writer]
-    options = ["--json-status-fd", "3"]
     try:
+        return Boxed(_spawn(order, confinement, status_writer), status, held)
+    except BaseException:
+        os.close(status)
+        raise
+    finally:
+        os.close(status_writer)
+
+
+def _spawn(order: Order, confinement: Confinement, status: int) -> int:
+    """Start bubblewrap, which tells by `status` how the program fares, and return its process id."""
+    from clada.world.processes.running import find_program
+    from clada.world.processes.spawn import spawn
+
+    program = find_program("bwrap")
+    handles = [status]
+    try:
+        options = ["--json-status-fd", "3", *arguments(confinement)]
         if confinement.network:  # the abstract sockets of the host's desktop are reachable with it
             handles.append(_filter_handle())
             options += ["--seccomp", "4"]
-        words = [program, *options, *arguments(confinement), "--", order.program, *order.argv[1:]]
-        boxed = order.but(program=program, argv=words, handles=handles, seconds=None)
-        return Boxed(spawn(boxed), status, held)
-    except BaseException as failure:
-        os.close(status)
-        if isinstance(failure, OSError):
-            message = f"the sandbox could not be started: {system_words(failure)}"
-            raise Trouble("command_not_allowed", message) from failure
-        raise
+        words = [program, *options, "--", order.program, *order.argv[1:]]
+        return spawn(order.but(program=program, argv=words, handles=handles, seconds=None))
+    except OSError as error:
+        message = f"the sandbox could not be started: {system_words(error)}"
+        raise Trouble("command_not_allowed", message) from error
     finally:
-        for handle in handles:
+        for handle in handles[1:]:
             os.close(handle)
 
 
@@ -129,11 +137,10 @@ def arguments(confinement: Confinement) -> list[str]:
 
 def _programs() -> list[str]:
     """Return what holds programs of PATH in /tmp, which is a new one inside: an environment may be there."""
-    folders = [
-        folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith(f"{TEMPORARY}/")
-    ]
-    above = {folder: os.path.dirname(folder) for folder in map(os.path.normpath, folders)}
-    return sorted({folder if home == TEMPORARY else home for folder, home in above.items()})
+    places = os.environ.get("PATH", "").split(":")
+    directories = [place for place in places if place.startswith(f"{TEMPORARY}/")]
+    above = {directory: os.path.dirname(directory) for directory in map(os.path.normpath, directories)}
+    return sorted({directory if home == TEMPORARY else home for directory, home in above.items()})
 
 
 def not_mountable(workspace: str) -> tuple[str, ...]:
@@ -155,8 +162,8 @@ def _hidden(workspace: str) -> list[str]:
     ]
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return f"{path}/".startswith(f"{folder}/")
+def _is_in(path: str, directory: str) -> bool:
+    return f"{path}/".startswith(f"{directory}/")
 
 
 def _sockets() -> Iterator[str]:

@@ -13,7 +13,7 @@ import os
 
 from clada.problems import Trouble, system_words
 from clada.world.confinement.guard import Guard
-from clada.world.confinement.layers import lacked, was_undone
+from clada.world.confinement.layers import ReadOnly, lacked, was_undone
 from clada.world.processes.running import Frame
 from clada.world.removal import remove
 
@@ -35,10 +35,10 @@ SECRETS = """
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
 
-def confined(confinement: Confinement, environment: Mapping[str, str]) -> Frame:
+def confined(confinement: Confinement | ReadOnly, environment: Mapping[str, str]) -> Frame:
     """Return what surrounds a command that is confined like this."""
-    if confinement.read_only:
-        return _Reading(confinement, environment)
+    if isinstance(confinement, ReadOnly):
+        return _Reading(environment, supervised=False)
     try:
         return _FRAMES[confinement.layer](_resolved(confinement), environment)
     except OSError as error:
@@ -47,21 +47,13 @@ def confined(confinement: Confinement, environment: Mapping[str, str]) -> Frame:
 
 
 class _Reading(Frame):
-    """Landlock around a reader, which starts no programs: it can write nothing."""
-
-    def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        super().__init__(environment, supervised=False)
-        self._confinement = confinement
+    """Landlock around a reader. It lacks nothing that it would need, so its failures are its own."""
 
     def start(self, order: Order) -> Child:
         """Start the reader."""
         from clada.world.confinement.landlock import Rules
 
         return super().start(order.but(rules=Rules()))
-
-    def judged(self, ended: Ended, tail: Sequence[str]) -> Ended:
-        """Say what it seems to have lacked, if it failed."""
-        return _explained(ended, self._confinement, tail)
 
 
 class _Guarded(Frame):
@@ -83,7 +75,7 @@ class _Guarded(Frame):
             return ended.but(lacked=str(was_undone(self._changed)) if self._changed else None)
         if self._changed:
             raise was_undone(self._changed)
-        return _explained(ended, self._confinement, tail)
+        return ended.but(lacked=lacked(self._confinement, tail)) if ended.exit_code else ended
 
 
 class _InBubblewrap(_Guarded):
@@ -160,10 +152,6 @@ def _resolved(confinement: Confinement) -> Confinement:
 
 def _expanded(path: str) -> str:
     return os.path.realpath(os.path.expanduser(path))
-
-
-def _explained(ended: Ended, confinement: Confinement, tail: Sequence[str]) -> Ended:
-    return ended.but(lacked=lacked(confinement, tail)) if ended.exit_code else ended
 
 
 def _variables(confinement: Confinement, environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What a command must leave alone in `.git` and `.clada`: remembered before it runs, put back after.
 
-Landlock cannot take a folder out of a writable one, and bubblewrap cannot protect what is not there yet.
+Landlock cannot take a directory out of a writable one, and bubblewrap cannot protect what is not there yet.
 Objects, logs and sample hooks are not looked at: objects are named by their content, and nothing acts on
 the others.
 """
@@ -20,18 +20,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# The others are names by which another kind of file system knows the same folders.
+# The others are names by which another kind of file system knows the same directories.
 PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
 _LISTED = 3  # changed paths that a message names
 IGNORED = ("objects", "logs", "lfs")
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; beyond, a change is told but cannot be undone
-# What a path that is not there, not a folder or not ours says; a system out of handles says otherwise.
+# What a path that is not there, not a directory or not ours says; a system out of handles says otherwise.
 _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Entry(Value):
-    """A file, link or folder as it was: what it is, and what it holds."""
+    """A file, link or directory as it was: what it is, and what it holds."""
 
     mode: int
     stamp: tuple[int, ...]
@@ -47,7 +47,7 @@ class Guard:
         self._roots: dict[str, int | None] = {}
         try:
             for name in names:
-                self._roots[name] = _open_folder(name, self._workspace)
+                self._roots[name] = _open_directory(name, self._workspace)
             self._before = dict(self._entries(with_content=True))
         except BaseException:
             self.close()
@@ -63,7 +63,7 @@ class Guard:
             self.close()
 
     def close(self) -> None:
-        """Let go of the folders, without putting anything back."""
+        """Let go of the directories, without putting anything back."""
         for root in (self._workspace, *self._roots.values()):
             if root is not None:
                 os.close(root)
@@ -73,7 +73,7 @@ class Guard:
         failures = _failures(self._bring_back, moved)
         after = dict(self._entries(with_content=False))
         changed = sorted(path for path in self._before | after if _differ(self._before, after, path))
-        wrong = {path for path in changed if path in after and not self._stays_folder(path, after[path])}
+        wrong = {path for path in changed if path in after and not self._stays_directory(path, after[path])}
         failures |= _failures(
             self._remove, (path for path in changed if path in wrong and _parent(path) not in wrong)
         )
@@ -103,7 +103,7 @@ class Guard:
             return True
 
     def _bring_back(self, name: str) -> None:
-        """Move a protected folder back that was moved away: the open handle still knows where it is."""
+        """Move a protected directory back that was moved away: the open handle still knows where it is."""
         place = os.readlink(f"/proc/self/fd/{self._roots[name]}")
         if os.path.isdir(place):
             self._remove(name)
@@ -117,14 +117,14 @@ class Guard:
             aside = f"undone-{os.urandom(4).hex()}"
             os.rename(path, aside, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
 
-    def _stays_folder(self, path: str, entry: Entry) -> bool:
+    def _stays_directory(self, path: str, entry: Entry) -> bool:
         before = self._before.get(path)
         return before is not None and stat.S_ISDIR(before.mode) and stat.S_ISDIR(entry.mode)
 
     def _put(self, path: str) -> None:
         entry = self._before[path]
         if stat.S_ISDIR(entry.mode):
-            _make_folder(path, self._workspace)
+            _make_directory(path, self._workspace)
         elif entry.content is None:
             raise OSError(errno.EFBIG, "its content was not remembered")
         else:
@@ -138,9 +138,9 @@ class Guard:
         os.utime(path, ns=entry.times, dir_fd=self._workspace)
 
 
-def _open_folder(name: str, folder: int) -> int | None:
+def _open_directory(name: str, directory: int) -> int | None:
     try:
-        return os.open(name, _DIRECTORY, dir_fd=folder)
+        return os.open(name, _DIRECTORY, dir_fd=directory)
     except OSError as error:  # not there, or a file: a linked worktree's
         if error.errno in _OUT_OF_REACH:
             return None
@@ -179,16 +179,16 @@ def _parent(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _look(path: str, folder: int, room: int) -> Entry | None:
+def _look(path: str, directory: int, room: int) -> Entry | None:
     """Return what is at the path; its content too, as far as there is room for it."""
     try:
-        found = os.lstat(path, dir_fd=folder)
+        found = os.lstat(path, dir_fd=directory)
         is_file = stat.S_ISREG(found.st_mode)
         content = None
         if stat.S_ISLNK(found.st_mode):
-            content = os.fsencode(os.readlink(path, dir_fd=folder))
+            content = os.fsencode(os.readlink(path, dir_fd=directory))
         elif is_file and found.st_size <= room:
-            content = _read(path, folder)
+            content = _read(path, directory)
     except OSError as error:
         if error.errno in _OUT_OF_REACH:
             return None
@@ -205,10 +205,10 @@ def _differ(before: dict[str, Entry], after: dict[str, Entry], path: str) -> boo
     return was.mode != now.mode or was.stamp != now.stamp or (both_links and was.content != now.content)
 
 
-def _names(path: str, folder: int) -> list[str]:
+def _names(path: str, directory: int) -> list[str]:
     if os.path.basename(path) in IGNORED:
         return []
-    handle = _open_folder(path, folder)
+    handle = _open_directory(path, directory)
     if handle is None:
         return []
     try:
@@ -217,19 +217,19 @@ def _names(path: str, folder: int) -> list[str]:
         os.close(handle)
 
 
-def _read(path: str, folder: int) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
+def _read(path: str, directory: int) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory), "rb") as file:
         return file.read()
 
 
-def _write(path: str, content: bytes, folder: int) -> None:
+def _write(path: str, content: bytes, directory: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600, dir_fd=folder), "wb") as file:
+    with open(os.open(path, flags, 0o600, dir_fd=directory), "wb") as file:
         file.write(content)
 
 
-def _make_folder(path: str, folder: int) -> None:
+def _make_directory(path: str, directory: int) -> None:
     try:
-        os.mkdir(path, dir_fd=folder)
+        os.mkdir(path, dir_fd=directory)
     except FileExistsError:
         return

@@ -22,10 +22,10 @@ _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 
 _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER = 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13
 _FILE = _WRITE_FILE | _TRUNCATE
 # Device files are never made: one for the disk would lead anywhere.
-_FOLDER = (
+_DIRECTORY = (
     _FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM | _REFER
 )
-_HANDLED = _FOLDER | _MAKE_CHAR | _MAKE_BLOCK
+_HANDLED = _DIRECTORY | _MAKE_CHAR | _MAKE_BLOCK
 _NEW_IN = ((2, _REFER), (3, _TRUNCATE))  # the version that brought a right
 SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
@@ -87,7 +87,7 @@ def _allow(ruleset: int, path: str, handled: int) -> None:
     except FileNotFoundError:
         return  # what is not there needs no right, and gets none when it appears
     try:
-        rights = _FOLDER if stat.S_ISDIR(os.fstat(place).st_mode) else _FILE
+        rights = _DIRECTORY if stat.S_ISDIR(os.fstat(place).st_mode) else _FILE
         rule = struct.pack("=Qi", rights & handled, place)
         _must(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:

@@ -3,8 +3,7 @@
     layer = available()                                   # "bubblewrap", "landlock" or "none"
     Confinement(layer, "/path/to/workspace", network=False)
 
-A reader that starts no programs runs under `Confinement("landlock", workspace, read_only=True)`, where
-`has_landlock()`.
+A reader that starts no programs runs under `ReadOnly()`, where `has_landlock()`.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ _NO_NETWORK = (
     "failure in name resolution",
     "name or service not known",
     "network is unreachable",
-    "enotfound",
-    "eai_again",
-    "enetunreach",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ENETUNREACH",
     "getaddrinfo",
     "failed to resolve",
     "connection refused",
-    "econnrefused",
+    "ECONNREFUSED",
     "could not connect",
     "failed to connect",
     "no such host",
     "dns error",
 )
 _SIGNS = {
-    "bubblewrap": (_NO_NETWORK, ("read-only file system", "erofs")),
-    "landlock": ((*_NO_NETWORK, "operation not permitted", "eperm"), ("permission denied", "eacces")),
+    "bubblewrap": (_NO_NETWORK, ("read-only file system", "EROFS")),
+    "landlock": ((*_NO_NETWORK, "operation not permitted", "EPERM"), ("permission denied", "EACCES")),
 }
 
 
@@ -56,7 +55,12 @@ class Confinement(Value):
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
-    read_only: bool = False
+
+
+class ReadOnly(Value):
+    """How a reader is confined that starts no programs: it can write nothing."""
+
+    layer: str = "landlock"
 
 
 _found: list[Layer] = []
@@ -114,9 +118,10 @@ def lacked(confinement: Confinement, lines: Sequence[str]) -> str | None:
         if any(name in line for line in unwritten):
             return f"`{name}` is read-only"
     if unwritten:
-        return "only the workspace and the temporary folder can be written (sandbox_write names more)"
+        return "only the workspace and the temporary directory can be written (sandbox_write names more)"
     return None
 
 
 def _with_any(signs: Sequence[str], lines: Sequence[str]) -> list[str]:
-    return [line for line in lines if any(sign in line.lower() for sign in signs)]
+    """Return the lines with one of these phrases, in any case, or of these codes, which are in capitals."""
+    return [line for line in lines if any(sign in line or sign in line.lower() for sign in signs)]
