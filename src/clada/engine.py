@@ -23,9 +23,11 @@ from clada.problems import Error, Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from clada.operations import World
+    from clada.problems import Problem
 
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
@@ -78,7 +80,8 @@ class Engine:
             self.emit(BlockSkipped(str(number + 1)))
         for position, operation in enumerate(block.operations):
             label, invalid = self._label(number, block, position), bool(operation.problems)
-            self._end(number, self._task(label, operation, _invalid(operation), invalid=invalid))
+            outcome = _invalid(operation, self.plan.notation)
+            self._end(number, self._task(label, operation, outcome, invalid=invalid))
 
     def _label(self, number: int, block: Block, position: int) -> str:
         """Return the label of the next task: in CML numbered through the document."""
@@ -157,11 +160,20 @@ class Engine:
         self.emit(Ended(task))
 
 
-def _invalid(operation: Operation) -> Outcome:
+def _invalid(operation: Operation, notation: str | None) -> Outcome:
     if not operation.problems:
         return Skipped(SIBLING)
-    messages = "; ".join(problem.message for problem in operation.problems)
+    with_lines = notation in ("json", "toml")  # the words of CSL and CML are specified without
+    messages = "; ".join(_messages(operation.problems, with_lines=with_lines))
     return Failed(Error(operation.problems[0].type, messages))
+
+
+def _messages(problems: Sequence[Problem], *, with_lines: bool) -> Iterator[str]:
+    line = None
+    for problem in problems:
+        is_named = with_lines and problem.line != line
+        line = problem.line
+        yield f"Line {line}: {problem.message}" if is_named else problem.message
 
 
 def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:

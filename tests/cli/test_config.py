@@ -81,7 +81,7 @@ def test_any_other_key_in_the_workspace_is_an_error_that_says_where_it_belongs(
 WRONG = {
     "timeuot = 1": "unknown key timeuot; did you mean timeout?",
     'output-mode = "silent"': "unknown key output-mode; did you mean output_mode?",
-    "timeout = true": "timeout must be a text",
+    "timeout = true": "timeout must be a duration such as 5m, or seconds",
     'timeout = "soon"': "timeout must be a duration such as 500ms, 30s, 5m or 1h, not 'soon'",
     'max_output = "x"': "max_output must be a size such as 512B, 64KB, 10MB or 1GB, not 'x'",
     'git_author = "Ada <ada"': "git_author must be Name or Name <mail>, not 'Ada <ada'",

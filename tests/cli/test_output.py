@@ -250,8 +250,69 @@ def test_a_dry_run_is_lines_then_diff_then_summary_and_touches_nothing(shell: Sh
 def test_in_a_dry_run_a_command_that_is_not_run_is_no_failure(shell: Shell) -> None:
     done = shell("--dry-run", "--summary=json", document="<---RUN--->\nls\n<---END--->\n")
     assert done.returncode == 0
-    summary = json.loads(done.stdout.partition("\n")[2])
+    summary = json.loads(done.stdout.partition("  | ls\n")[2])
     assert (summary["ok"], summary["skipped"], summary["blocks"][0]["status"]) == (True, 1, "success")
+
+
+def test_a_dry_run_shows_the_commands_that_a_run_could_start(shell: Shell) -> None:
+    """Whole and escaped: also those that it leaves out because of an earlier failure."""
+    document = (
+        "<---RUN--->\npython3 a.py\n<---END--->\n"
+        "<---RUN--->\nmkdir new\nnpm test && npm run \x1b[2J\n<---END--->\n"
+        '<---TASKS--->\n<---SEARCH file="no"--->\nx\n<---REPLACE--->\n<---END--->\n'
+        "<---RUN--->\nmake\n<---END--->\n<---END--->\n"
+        "<---RUN--->\nmkdir one\n<---END--->\n"
+    )
+    lines = shell("plan", "--approve=python3 a.py", document=document).stdout.splitlines()
+    assert lines[0] == "[task-1] SKIP: RUN - not run in a dry run: it needs no approval"
+    assert [line for line in lines if line.startswith("  | ")] == [
+        "  | python3 a.py",
+        "  | mkdir new",
+        "  | npm test && npm run \\x1b[2J",
+        "  | make",
+    ]
+
+
+def test_the_json_summary_has_the_notes_of_standard_error(shell: Shell) -> None:
+    done = shell("--no-git", "--approve-all", "--summary=json", document="nothing here")
+    notes = json.loads(done.stdout)["notes"]
+    assert notes == [
+        "no operations found",
+        "--approve-all: every command runs without asking, network included",
+    ]
+    assert done.stderr.splitlines() == [f"clada: {note}" for note in notes]
+
+
+def test_the_json_summary_has_the_end_of_a_failed_commands_output(shell: Shell) -> None:
+    wide = "w" * 600
+    document = f"<---RUN--->\necho first\necho {wide}\nfalse\n<---END--->\n"
+    done = shell("--no-git", "--output-mode=silent", "--summary=json", document=document)
+    error = json.loads(done.stdout)["blocks"][0]["tasks"][0]["error"]
+    assert error["details"] == f"first\n{wide[:500]}…"
+
+
+def test_of_several_commands_the_one_that_failed_is_named(shell: Shell) -> None:
+    document = f"<---RUN--->\necho one && rm absent\necho {'w' * 300}\n<---END--->\n"
+    done = shell("--no-git", "--summary=xml", document=document)
+    assert "rm absent …: exec_failed: exit code 1; the command was `rm absent`\n" in done.stdout
+    assert "<hint>the command was `rm absent`</hint>" in done.stdout
+    done = shell("--no-git", document="<---RUN--->\nrm absent\n<---END--->\n")
+    assert done.stdout.endswith("[task-1] ERROR: RUN - rm absent: exec_failed: exit code 1\n")
+
+
+@pytest.mark.parametrize("notation", ["json", "toml"])
+def test_a_mistake_in_json_or_toml_is_named_with_its_line(shell: Shell, notation: str) -> None:
+    documents = {
+        "json": '{"tasks": [\n{"action": "write",\n"content": 5,\n"append": 1}]}',
+        "toml": '[[task]]\naction = "write"\ncontent = 5\nappend = 1\n',
+    }
+    done = shell("--no-git", document=documents[notation])
+    label, line = ("1.1", 2) if notation == "json" else ("1", 1)
+    assert (
+        f"[task-{label}] SKIP: WRITE - Line {line}: Missing required field 'path'; "
+        "Line 3: Invalid value for 'content': must be a string; "
+        "Line 4: Invalid value for 'append': must be a boolean\n"
+    ) in done.stdout
 
 
 def test_a_post_commit_that_fails_is_reported_with_its_remedy(repository: Shell) -> None:

@@ -46,7 +46,9 @@ def start(shell: Shell, document: str, *arguments: str) -> subprocess.Popen[str]
     return process
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
     repository: Shell, number: int, code: int
 ) -> None:
@@ -110,6 +112,28 @@ def test_control_c_while_a_document_is_read_is_no_traceback(terminal: Terminals)
     assert "Traceback" not in seen
 
 
+DEAF = """import os, signal, sys
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "clada", *sys.argv[1:]])
+"""
+
+
+def test_what_the_caller_ignores_stays_ignored(shell: Shell) -> None:
+    """As under nohup, or after `trap '' INT`."""
+    signals = "import os, signal, sys; [os.kill(int(sys.argv[1]), n) for n in (signal.SIGINT, signal.SIGHUP)]"
+    shell.write("send.py", signals)
+    document = "<---RUN--->\npython3 send.py PID\n<---END--->\n" + '<---WRITE file="b"--->\nx\n<---END--->\n'
+    argv = [sys.executable, "-c", DEAF, "--approve-all", "--no-git", "--sandbox=off", "-"]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=shell.workspace,
+        env=shell.environment,
+    ) as process:  # fmt: skip
+        out, _ = process.communicate(document.replace("PID", str(process.pid)), timeout=90)
+    assert process.returncode == 0
+    assert out.endswith("[task-2] SUCCESS: WRITE - b (created, 1 byte)\n")
+
+
 IGNORING = """import os, signal, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 os.execv(sys.executable, [sys.executable, "-m", "clada", *sys.argv[1:]])
@@ -126,5 +150,7 @@ def test_a_caller_that_ignores_the_end_of_its_children_does_not_disturb(reposito
         timeout=90,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "[task-2] ERROR: RUN - ls …: exec_failed: exit code 3"
+    assert done.stdout.splitlines()[-1] == (
+        "[task-2] ERROR: RUN - ls …: exec_failed: exit code 3; the command was `sh -c 'exit 3'`"
+    )
     assert repository.git("log", "--format=%s").startswith("[clada:post]")

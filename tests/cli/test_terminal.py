@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -211,6 +212,26 @@ def test_confirm_shows_the_diff_and_asks(
     assert f"exit={code}" in seen
     assert (shell.workspace / "a.txt").exists() is written
     assert ("clada: not executed" in seen) is not written
+
+
+def test_confirm_shows_the_plan_where_it_asks_if_the_output_goes_elsewhere(shell: Shell, tmux: Tmux) -> None:
+    shell.write("a.json", '{"tasks": [{"action": "write", "path": "a.txt", "content": "hi"}]}')
+    tmux.start("clear; clada --no-git --confirm --output-mode=silent a.json > out; echo exit=$?")
+    seen = tmux.until(lambda screen: "Execute this? [y/N]" in screen)
+    assert "[task-1.1] SUCCESS: WRITE - a.txt (created, 2 bytes)" in seen
+    assert "+++ b/a.txt" in seen
+    tmux.type("y")
+    tmux.until(lambda screen: "exit=0" in screen)
+    assert json.loads((shell.workspace / "out").read_text())["ok"] is True
+
+
+def test_confirm_shows_the_commands_that_would_run(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", "<---RUN--->\npython3 danger.py\n<---END--->\n")
+    tmux.start("clear; clada --no-git --confirm --approve='python3 danger.py' answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: "Execute this? [y/N]" in screen)
+    assert "  | python3 danger.py\n" in seen
+    tmux.type("n")
+    tmux.until(lambda screen: "exit=1" in screen)
 
 
 def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:

@@ -78,10 +78,11 @@ def test_built_in_commands_act_on_the_overlay(shell: Shell) -> None:
         arguments=("--dry-run",),
     )
     assert done.returncode == 1
-    assert done.stdout.splitlines()[:4] == [
+    assert done.stdout.splitlines()[:5] == [
         f"[task-1.1] SUCCESS: RUN - {first} (exit 0)",
         "[task-2.1] SUCCESS: RUN - rm a/b/new (exit 0)",
         f"[task-3.1] SKIP: RUN - {NO_APPROVAL}",
+        "  | cat a/b/copy",
         "[task-4.1:exec] rm: cannot remove 'a/b/new': No such file or directory",
     ]
     assert "+++ b/a/b/copy" in done.stdout

@@ -3,6 +3,8 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+
 import pytest
 
 from clada.model import BlockReport, Done, Failed, Outcome, Report, Skipped, Task
@@ -146,6 +148,20 @@ def test_hints_have_an_element_of_their_own() -> None:
     failed = task("edit", Failed(TWO.but(hint="look at line 3")))
     summary = xml.summary(Report("cml", (BlockReport(0, "1", True, True, (failed,)),)))
     assert "      <hint>look at line 3</hint>\n" in summary
+
+
+def test_the_xml_summary_is_well_formed_whatever_characters_it_quotes() -> None:
+    every = "".join(map(chr, (*range(0x300), *range(0xD7F0, 0xE000), *range(0xFD00, 0x10000), 0x1FFFE)))
+    failed = task("edit", Failed(Error("io_error", every, every)))
+    result = ET.fromstring(xml.summary(Report("cml", (BlockReport(0, "1", True, True, (failed,)),))))
+    hint = result.findtext(".//hint")
+    assert hint
+    assert "\\ufffe\\uffff" in hint
+
+
+def test_where_the_matches_are_is_a_hint() -> None:
+    summary = xml.summary(Report("cml", (BlockReport(0, "1", True, True, (task("edit", Failed(TWO)),)),)))
+    assert "<hint>at lines 4, 9</hint>" in summary
 
 
 def test_a_diff_is_one_that_patch_understands() -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 BY_KEY = {flag.key: flag for flag in FLAGS}
 LARGEST = 1 << 20
+KINDS = {"duration": "a duration such as 5m, or seconds", "size": "a size such as 10MB, or bytes"}
 FOLDER, FILE = ".clada", "config.toml"
 
 
@@ -130,7 +131,7 @@ def _converted(path: str, flag: Flag, value: Any) -> Any:
     if flag.kind == "list":
         return _texts(path, flag.key, value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise UsageError(f"{path}: {flag.key} must be a text")
+        raise UsageError(f"{path}: {flag.key} must be {KINDS.get(flag.kind, 'a text')}")
     try:
         return convert(flag, str(value))
     except UsageError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from clada.cli.console import STDOUT, screen
 from clada.cli.presenter import Presenter
 from clada.problems import Trouble
 
@@ -21,8 +22,11 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
     """Show what a plan would do, and return whether it shall be done."""
     terminal = _terminal()
     try:
-        report = _look(plan, options, console)
-        console.pause()
+        if _is_our_terminal(STDOUT):
+            report = _look(plan, options, console)
+            console.pause()
+        else:
+            report = _look_on(terminal, plan, options)
         if report.fatal is None and _answer(terminal, _question(report)) == "yes":
             return True
     finally:
@@ -39,6 +43,24 @@ def _terminal() -> int:
         hint = "without one, use clada plan to look first"
         raise Trouble("io_error", "--confirm needs a terminal to ask on", hint)
     return terminal
+
+
+def _is_our_terminal(handle: int) -> bool:
+    """Whether a handle is the terminal that the question is asked on."""
+    try:
+        os.tcgetpgrp(handle)  # it tells this of no other terminal
+    except OSError:
+        return False
+    return True
+
+
+def _look_on(terminal: int, plan: Plan, options: dict[str, Any]) -> Report:
+    """Show the plan where the question is asked: standard output is for what the run itself prints."""
+    console = screen(options["color"], terminal)
+    try:
+        return _look(plan, options, console)
+    finally:
+        console.close()
 
 
 def _look(plan: Plan, options: dict[str, Any], console: Console) -> Report:

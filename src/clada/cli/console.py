@@ -20,7 +20,8 @@ class Console:
     A line has a kind, which a terminal shows by its colour; here it is one text among others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, out: int = STDOUT) -> None:
+        self._out = out  # standard output, or what stands in for it
         self._closed: set[int] = set()
         self.lost = False  # output was lost, and not because its reader had seen enough
 
@@ -30,7 +31,7 @@ class Console:
 
     def write(self, text: str) -> None:
         """Write to standard output."""
-        self._write(STDOUT, text)
+        self._write(self._out, text)
 
     def complain(self, text: str, kind: str = "note") -> None:
         """Write one line to standard error; nothing in it can start another."""
@@ -63,7 +64,7 @@ class Console:
 
     def _lose(self, fd: int, error: OSError) -> None:
         self.lost = True
-        if fd == STDOUT:
+        if fd == self._out:
             self.complain(f"clada: standard output cannot be written: {error.strerror}")
 
 
@@ -77,10 +78,10 @@ def _write_some(fd: int, data: bytes) -> int:
         return 0
 
 
-def screen(color: str) -> Console:
+def screen(color: str, out: int = STDOUT) -> Console:
     """Return where a run is shown: in colour and with its progress on a terminal, plainly elsewhere."""
-    if color != "always" and not os.isatty(STDOUT):
-        return Console()
+    if color != "always" and not os.isatty(out):
+        return Console(out)
     from clada.cli.terminal import Terminal
 
-    return Terminal(color)
+    return Terminal(color, out)

@@ -14,7 +14,7 @@ from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from clada.cli.console import Console
@@ -67,25 +67,36 @@ def settings(options: dict[str, Any]) -> Options:
 
 
 def _carry_out(plan: Plan, options: dict[str, Any], console: Console) -> int:
-    if not plan.fatal and not any(block.operations for block in plan.blocks):
-        console.complain("clada: no operations found")
-    elif options["confirm"] and not options["dry_run"] and not plan.fatal:
+    if options["confirm"] and not options["dry_run"] and not plan.fatal and not _empty(plan):
         from clada.cli.confirm import confirmed
 
         if not confirmed(plan, options, console):
             return 1
-    return _execute(plan, options, console)
+    return _execute(plan.but(notes=(*_notes(plan, options), *plan.notes)), options, console)
+
+
+def _empty(plan: Plan) -> bool:
+    return not any(block.operations for block in plan.blocks)
+
+
+def _notes(plan: Plan, options: dict[str, Any]) -> Iterator[str]:
+    """Yield what the person should know before the plan is carried out."""
+    from clada.notations.lookalikes import overlooked
+
+    if plan.fatal:
+        return
+    if _empty(plan):
+        yield "no operations found"
+    note = overlooked(plan, options["start_delimiter"])
+    if note:
+        yield note
+    if options["approve_all"]:
+        yield "--approve-all: every command runs without asking, network included"
 
 
 def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
     from clada.cli.signals import Stop
-    from clada.notations.lookalikes import overlooked
 
-    note = None if plan.fatal else overlooked(plan, options["start_delimiter"])
-    if note:
-        console.complain(f"clada: {note}")
-    if options["approve_all"]:
-        console.complain("clada: --approve-all: every command runs without asking, network included")
     with Stop() as stop:
         presenter = Presenter(plan, options, console, stop.handle)
         report = perform(plan, options, presenter, stop)

@@ -92,6 +92,10 @@ class Presenter:
             self.console.say_aside(lines)
 
     def _details(self, task: Task) -> Iterator[Line]:
+        if self.options["dry_run"] and task.operation == "run":
+            from clada.report.details import unseen_command
+
+            yield from (("detail", line) for line in unseen_command(task))
         if self.detail != "minimal":
             from clada.report.details import details
 

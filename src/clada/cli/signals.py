@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Self
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """Catches SIGINT and SIGTERM while it is open; its handle becomes readable when one came."""
+    """Catches what asks the run to end, while it is open; its handle becomes readable when that came.
+
+    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored.
+    """
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -23,7 +26,8 @@ class Stop:
 
     def __enter__(self) -> Self:
         for number in SIGNALS:
-            self._before[number] = signal.signal(number, self._catch)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._catch)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -31,14 +31,14 @@ WHOLES = {
 class Terminal(Console):
     """Shows lines in colour, if colour is wanted, and progress, if somebody is looking at it."""
 
-    def __init__(self, color: str = "auto") -> None:
-        super().__init__()
-        self._rich = Rich(force_terminal=True if color == "always" else None)
+    def __init__(self, color: str = "auto", out: int = STDOUT) -> None:
+        super().__init__(out)
+        self._rich = Rich(force_terminal=True if color == "always" or out != STDOUT else None)
         self._colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
         plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
         kinds = {} if plain or not self._rich.color_system else {**HEADS, **WHOLES}
         self._styles = {kind: Style.parse(words) for kind, words in kinds.items()}
-        self._progress = Progress(self) if os.isatty(STDOUT) and not self._rich.is_dumb_terminal else None
+        self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
 
     @property
     def width(self) -> int:
@@ -66,12 +66,12 @@ class Terminal(Console):
 
     def draw(self, text: str) -> None:
         """Write the progress line, or over it."""
-        super()._write(STDOUT, text)
+        super()._write(self._out, text)
 
     def _write(self, fd: int, text: str) -> None:
         if not text:
             return
-        if self._progress and fd in (STDOUT, STDERR):
+        if self._progress and fd in (self._out, STDERR):
             with self._progress.hidden():
                 super()._write(fd, text)
         else:

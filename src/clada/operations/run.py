@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clada.world.processes.running import Ended
 
 INTERRUPTED = "interrupted"
+WIDEST = 200  # characters of a command that an error names
 
 
 def apply(world: World, fields: Mapping[str, Any]) -> Outcome:
@@ -70,14 +71,17 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """Carry out the commands until one fails; return what came of it."""
-        for how in self.permit.commands:
-            try:
-                ended = self._halted() or self._carry_out(how)
-            except Trouble as trouble:
-                ended = self._failed(trouble.error)
+        for text, how in self.permit.commands:
+            ended = self._halted() or self._naming(text, self._tried(how))
             if ended:
                 return ended
         return Done("ran", self.body, exit_code=0, changes=tuple(self.changes))
+
+    def _tried(self, how: How) -> Outcome | None:
+        try:
+            return self._carry_out(how)
+        except Trouble as trouble:
+            return self._failed(trouble.error)
 
     def _halted(self) -> Failed | None:
         reason = self.world.halted()
@@ -153,6 +157,15 @@ class _Run:
             files.forget()
 
     # How it ends.
+
+    def _naming(self, text: str, ended: Outcome | None) -> Outcome | None:
+        """Say which command failed, where there are several; one that was interrupted did not."""
+        alone = len(self.permit.commands) == 1
+        if alone or not isinstance(ended, Failed) or ended.error.message == INTERRUPTED:
+            return ended
+        which = f"the command was `{text if len(text) <= WIDEST else f'{text[:WIDEST]}…'}`"
+        hint = f"{which}; {ended.error.hint}" if ended.error.hint else which
+        return ended.but(error=ended.error.but(hint=hint))
 
     def _judged(self, program: Program, ended: Ended) -> Failed | None:
         code = ended.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.report.lines import first_line
 from clada.text.shown import shown
 
 TYPE_CHECKING = False
@@ -29,6 +30,12 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
         yield f"{MARK}took {task.duration * 1000:.1f} ms"
 
 
+def unseen_command(task: Task) -> Iterator[str]:
+    """Yield the command of a run where its status line does not have it whole."""
+    if task.status == "skipped" or first_line(task.target) != task.target.strip("\n"):
+        yield from (f"{MARK}{shown(line)}".rstrip() for line in task.target.strip("\n").split("\n"))
+
+
 def surroundings(source: bytes, line: int) -> Iterator[str]:
     """Yield the lines of a document around the one at which it cannot be read."""
     lines = source.split(b"\n")
@@ -49,6 +56,11 @@ def _section(title: str, text: str) -> Iterator[str]:
         yield f"{MARK}  {_cut(shown(line))}".rstrip()
     if len(lines) > MOST:
         yield f"{MARK}  … {len(lines) - MOST} more lines"
+
+
+def shortened(text: str) -> str:
+    """Return the lines of an error's details, none of them wider than is shown."""
+    return "\n".join(map(_cut, text.split("\n")))
 
 
 def _cut(line: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clada.report.details import shortened
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -85,4 +87,5 @@ def _error(error: Error | None) -> dict[str, Any] | None:
         "expected": error.expected,
         "lines": list(error.lines),
         "nearest": error.nearest.by_name() if error.nearest else None,
+        "details": shortened(error.details) if error.details else None,
     }

@@ -59,7 +59,7 @@ def _task(task: Task) -> Iterator[str]:
 def _error(error: Error, indent: str, target: str = "") -> Iterator[str]:
     message = _sentence(error.message, target)
     yield f'{indent}<error type="{error.type}">{_escaped(message)}</error>'
-    hint = error.hint or (f"At {numbered_lines(error.lines)}" if error.lines else None)
+    hint = error.hint or (f"at {numbered_lines(error.lines)}" if error.lines else None)
     if hint:
         yield f"{indent}<hint>{_escaped(hint)}</hint>"
 

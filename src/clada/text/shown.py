@@ -16,6 +16,7 @@ _DISTURBING = (
     (0x2060, 0x206F),  # word joiner, invisible operators, bidi isolates
     (0xFEFF, 0xFEFF),  # BOM
     (0xFFF9, 0xFFFB),  # interlinear annotations
+    (0xFFFE, 0xFFFF),  # no characters at all: XML forbids them
     (0x1BCA0, 0x1BCA3),  # shorthand format controls
     (0x1D173, 0x1D17A),  # musical format controls
     (0xE0000, 0xE007F),  # tags
