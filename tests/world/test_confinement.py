@@ -517,9 +517,8 @@ run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo s
     clada.wait()
     clada.stdout.close()
     assert eventually(lambda: not is_running(mark))
-    assert eventually(
-        lambda: os.listdir(place.path("outside")) == ["file"]
-    )  # its temporary directory is gone
+    # Its temporary directory is gone.
+    assert eventually(lambda: os.listdir(place.path("outside")) == ["file"])
 
 
 @layers
@@ -807,7 +806,7 @@ def test_make(layer: str, place: Place) -> None:
 
 @layers
 def test_pytest(layer: str, place: Place) -> None:
-    """`pytest` runs tests, temporary directorys included."""
+    """`pytest` runs tests, temporary directories included."""
     Path(place.path("workspace/test_it.py")).write_text(
         "def test_it(tmp_path):\n    (tmp_path / 'x').write_text('x')\n"
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Layer = Literal["bubblewrap", "landlock", "none"]
 
-# By what a program prints, in small letters, when it could not do something; by layer.
+# What a program prints when it could not do something, by layer: phrases in small letters, codes in capitals.
 _NO_NETWORK = (
     "could not resolve",
     "failure in name resolution",
