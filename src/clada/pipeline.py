@@ -75,6 +75,7 @@ def _execute(
     stop: Stop | None,
 ) -> Report:
     _tell(plan.notes, emit)
+    _check_workspace(settings)
     handle = stop.handle if stop else None
     if settings.dry_run or not _executable(plan):
         settings = settings.but(lock_file=None, git=False)  # nothing will change: nobody need wait or record
@@ -94,6 +95,13 @@ def _execute(
     _tell(record.notes[told:], emit)
     commits = {kind: commit for kind, commit in zip(("pre", "post"), record.commits, strict=True) if commit}
     return report.but(error=record.error, commits=commits)
+
+
+def _check_workspace(settings: Settings) -> None:
+    """Refuse what can be no workspace before anything waits or is recorded."""
+    from clada.world.files.root import check
+
+    check(settings.workspace)
 
 
 def _tell(notes: Sequence[str], emit: Callable[[Event], None]) -> int:

@@ -66,7 +66,20 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
 
         console.write(f"clada {VERSION}\n")
         return 0
+    if flags.described(invocation.command).inside:
+        _check_workspace(options["workspace"])
     return _handler(invocation.command)(dict(options), invocation.arguments, console)
+
+
+def _check_workspace(directory: str) -> None:
+    """Refuse what can be no workspace as a mistake in the call: nothing was tried."""
+    from clada.world.files.root import check
+
+    try:
+        check(directory)
+    except Trouble as trouble:
+        hint = f"; {trouble.error.hint}" if trouble.error.hint else ""
+        raise flags.UsageError(f"--workspace: {trouble.error.message}{hint}") from None
 
 
 def _handler(command: str | None) -> Handler:

@@ -76,9 +76,13 @@ def _clada() -> Finding:
 
 
 def _workspace(settings: dict[str, Any]) -> Finding:
+    from clada.world.files.root import check
+
+    try:
+        check(settings["workspace"])
+    except Trouble as trouble:
+        return Finding(BROKEN, trouble.error.message, "name another one with --workspace")
     path = os.path.realpath(settings["workspace"])
-    if not os.path.isdir(path):
-        return Finding(BROKEN, f"{path} is not a directory", "name another one with --workspace")
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Finding(BROKEN, f"{path} cannot be written", "give yourself that permission")
     return Finding(OK, path)

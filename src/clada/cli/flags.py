@@ -98,6 +98,7 @@ class Command(Value):
     words: tuple[str, ...] = ()  # that its first argument may be
     examples: tuple[tuple[str, str], ...] = ()
     configured: bool = True  # whether configuration files are read for it
+    inside: bool = True  # whether it works in the workspace, which must be one then
 
     @property
     def takes_file(self) -> bool:
@@ -122,6 +123,7 @@ COMMANDS: dict[str, Command] = {
         "print the plan as JSON, and execute nothing",
         ("workspace", "format", "start-delimiter", "end-delimiter"),
         examples=(("clada parse answer.md | jq .problems", "what is wrong with the answer"),),
+        inside=False,
     ),
     "approvals": Command(
         "list|add|remove|block [CMD]",
@@ -151,8 +153,11 @@ COMMANDS: dict[str, Command] = {
         ("workspace", "start-delimiter", "end-delimiter"),
         words=("csl", "cml", "json", "toml"),
         examples=(("clada prompt csl >> system-prompt.txt", "tell an LLM how to answer"),),
+        inside=False,
     ),
-    "doctor": Command("", "show what this machine and workspace offer", ("workspace",), configured=False),
+    "doctor": Command(
+        "", "show what this machine and workspace offer", ("workspace",), configured=False, inside=False
+    ),
     "completion": Command(
         "bash|zsh|fish",
         "print a shell's completion script",
@@ -164,6 +169,7 @@ COMMANDS: dict[str, Command] = {
             ("clada completion fish | source", "in ~/.config/fish/config.fish"),
         ),
         configured=False,
+        inside=False,
     ),
 }
 

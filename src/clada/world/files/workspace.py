@@ -16,9 +16,10 @@ import os
 from clada.problems import Trouble
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
-from clada.world.files.directories import DIRECTORY, NO_FOLLOW, Directories
+from clada.world.files.directories import NO_FOLLOW, Directories
 from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
 from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
+from clada.world.files.root import HANDLES, opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
-HANDLES = "/proc/self/fd"
 LARGE = 1 << 17  # bytes
 
 
@@ -37,11 +37,7 @@ class Workspace:
     def __init__(self, directory: str = ".", *, allow_escape: bool = False) -> None:
         self.allow_escape = allow_escape
         self.touched: set[Parts] = set()  # what was changed, for the commit
-        try:
-            self._root = os.open(directory, DIRECTORY)
-        except OSError as error:
-            raise trouble(error, "the workspace") from None
-        self.root = _path_of(self._root, directory)
+        self._root, self.root = opened(directory)
         self._directories = Directories(self._root, self.touched)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._held: tuple[Parts, Text] | None = None
@@ -249,15 +245,6 @@ class Workspace:
     def _refuse_root(parts: Parts) -> None:
         if parts in ((), (OUTSIDE,)):
             raise Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
-
-
-def _path_of(handle: int, directory: str) -> str:
-    """Return the path of an open directory, without links: as the system knows it, or by following them."""
-    try:
-        path = os.readlink(f"{HANDLES}/{handle}")
-    except OSError:
-        path = ""
-    return path if path.startswith("/") and os.path.exists(path) else os.path.realpath(directory)
 
 
 def _reaches_handles() -> bool:
