@@ -33,6 +33,11 @@ def write(path: str, content: str = "new") -> str:
     return f'<---WRITE file="{path}"--->\n{content}\n<---END--->\n'
 
 
+def append(path: str, content: str) -> str:
+    """Return a WRITE that appends."""
+    return f'<---WRITE file="{path}" append="true"--->\n{content}\n<---END--->\n'
+
+
 def edit(path: str, old: str, new: str) -> str:
     """Return a SEARCH."""
     return f'<---SEARCH file="{path}"--->\n{old}\n<---REPLACE--->\n{new}\n<---END--->\n'
@@ -168,6 +173,38 @@ def test_edits_in_a_row_read_and_write_the_file_once(place: Place, document: str
     assert opened == times
     assert renamed == times + document.count("third")
     assert (place.inside / "file").read_text().startswith("<50>\n")
+
+
+def test_additions_in_a_row_are_written_once(place: Place) -> None:
+    """As edits are; what looks at the file between them sees all that came before."""
+    place.write("file", "0")
+    document = "".join(append("file", str(number)) for number in range(1, 4))
+    document += edit("file", "3", "three") + append("file", "4") + write("other") + append("file", "5")
+    run = subprocess.run(
+        [sys.executable, "-c", COUNTING],
+        input=document,
+        cwd=place.inside,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.split() == ["4", "4"]  # three additions, an edit, one more, and one after another file
+    assert (place.inside / "file").read_text() == "0\n1\n2\nthree\n4\n5"
+
+
+def test_additions_that_cannot_be_written_have_failed(place: Place, ordinary_user: OrdinaryUser) -> None:
+    """All that were waiting."""
+    document = append("closed/a", "2") + append("closed/a", "3") + append("open/a", "2")
+    assert run_as_ordinary_user(place, document, ordinary_user) == ["permission_denied"] * 2 + ["success"]
+    assert (place.inside / "closed/a").read_text() == "1"
+    assert (place.inside / "open/a").read_text() == "1\n2"
+
+
+def test_an_edit_after_an_addition_still_needs_text(place: Place) -> None:
+    """Bytes can be added to; an edit looks at the file itself."""
+    place.write("file", b"\xff")
+    report = execute(place, append("file", "a") + edit("file", "a", "b"))
+    assert ends(report) == ["success", "invalid_utf8"]
 
 
 def test_an_edit_is_reported_when_it_is_on_disk(place: Place) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clada.operations import World
     from clada.problems import Problem
 
+HELD = ("edited", "appended")  # what is done to files in memory first
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 # Blocks of these versions, of CML and of JSON and TOML after it, call an edit that found nothing by its older
@@ -39,8 +40,9 @@ SEARCH_NOT_FOUND = ("1.0", "1.0.0")
 class Engine:
     """One run through a plan.
 
-    Edits of one file in a row are held in memory. Their tasks wait, and end when the file is written: before
-    anything else could look at it. So no edit is called a success that did not reach the disk.
+    Edits of one file in a row, and additions to it, are held in memory. Their tasks wait, and end when the
+    file is written: before anything else could look at it. So nothing is called a success that did not reach
+    the disk.
     """
 
     def __init__(self, plan: Plan, world: World) -> None:
@@ -97,10 +99,12 @@ class Engine:
         return Task(label, index, operation.name, operation.line, named, outcome, **rest)
 
     def _joins(self, operation: Operation) -> bool:
-        """Whether the operation is one more edit of the file whose edits wait."""
-        if not self._waiting or operation.name != "edit":
+        """Whether the operation is one more of its kind for the file whose tasks wait."""
+        if not self._waiting:
             return False
-        return bool(self._waiting[-1][1].target == operation.fields["path"])
+        last = self._waiting[-1][1]
+        fields, kind = operation.fields, (last.operation, last.target)
+        return (operation.name, fields.get("path")) == kind and fields.get("append") is not False
 
     def _attempt(self, label: str, operation: Operation, version: str | None) -> Task:
         self.emit(Started(label, operation.name, target(operation.name, operation.fields)))
@@ -128,15 +132,15 @@ class Engine:
             return Failed(_internal(bug))
 
     def _end(self, number: int, task: Task) -> None:
-        """Report a task, after those that wait; an edit that was made waits itself."""
-        if isinstance(task.outcome, Done) and task.operation == "edit":
+        """Report a task, after those that wait; one whose file is not written yet waits itself."""
+        if isinstance(task.outcome, Done) and task.outcome.how in HELD:
             self._waiting.append((number, task))
             return
         self._settle()
         self._report(number, task)
 
     def _settle(self) -> None:
-        """Write what edits hold; where that fails, they have failed."""
+        """Write what is held; where that fails, the tasks that wait have failed."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []

@@ -44,12 +44,10 @@ def _overwrite(files: Files, parts: Parts, data: bytes) -> str:
 
 
 def _append(files: Files, parts: Parts, data: bytes) -> str:
-    if not files.entry(parts):
-        files.store(parts, data)
-        return "created"
-    old = files.load(parts)
-    if not data:
+    if data and files.append(parts, data):
+        return "appended"
+    if not data and files.entry(parts):
+        files.load(parts)  # for it must be a file all the same
         return "unchanged"
-    between = b"" if not old or old.endswith((b"\n", b"\r")) else b"\n"
-    files.store(parts, old + between + data)
-    return "appended"
+    files.store(parts, data)
+    return "created"

@@ -6,6 +6,7 @@ import errno
 import time
 
 from clada.problems import Trouble
+from clada.text.lines import between
 from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.entries import Entry, checked_utf8, not_a_directory, refused
@@ -95,6 +96,14 @@ class Overlay:
         """Take the new content of a file."""
         self.store(parts, text.data)
         self._text = text
+
+    def append(self, parts: Parts, data: bytes) -> bool:
+        """Add this to the end of a file, on a line of its own; return False where there is no file."""
+        if not self.entry(parts):
+            return False
+        old = self.load(parts)
+        self.store(parts, old + between(old) + data)
+        return True
 
     def flush(self) -> None:
         """Do nothing: whoever looks sees the overlay."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 
 from clada.problems import Trouble
+from clada.text.lines import between
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
 from clada.world.files.directories import NO_FOLLOW, Directories
@@ -40,7 +41,8 @@ class Workspace:
         self._root, self.root = opened(directory)
         self._directories = Directories(self._root, self.touched)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
-        self._held: tuple[Parts, Text] | None = None
+        self._held: tuple[Parts, Text] | None = None  # the new content of a file; or else one that grows
+        self._growing: tuple[Parts, bytearray] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -133,11 +135,27 @@ class Workspace:
             self.flush()
         self._held = (parts, text)
 
+    def append(self, parts: Parts, data: bytes) -> bool:
+        """Add this to the end of a file, on a line of its own; return False where there is no file.
+
+        It is held, too: additions in a row are written once.
+        """
+        if not self._growing or self._growing[0] != parts:
+            if not self.entry(parts):
+                return False
+            self._growing = (parts, bytearray(self.load(parts)))
+        content = self._growing[1]
+        content += between(content) + data
+        return True
+
     def flush(self) -> None:
         """Write what is held."""
         if self._held:
             (parts, text), self._held = self._held, None
             self.store(parts, text.data)
+        if self._growing:
+            (parts, content), self._growing = self._growing, None
+            self.store(parts, bytes(content))
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file."""
