@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from clada.world.git.recording import Recording
     from clada.world.locks import LockFile
 
+ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
+
 
 def execute(
     plan: Plan,
@@ -36,6 +38,7 @@ def execute(
 
     The options are those of the command line, under the same names (see Settings); `git=False` is --no-git.
     `ask` puts commands that are not approved to a person; without it, they are refused.
+    What `on_event` and `ask` raise ends the run, in order, and is raised here.
     """
     _check_call(plan, on_event, ask, stop)
     settings = chosen(**options)
@@ -46,12 +49,20 @@ def execute(
     def emit(event: Event) -> None:
         if isinstance(event, Note):
             notes.append(event.text)
-        on_event(event)
+        try:
+            on_event(event)
+        except Exception as error:
+            raise _Foreign(error) from error
 
+    report: Report | Exception
     try:
-        report = _execute(plan, settings, emit, ask, stop)
+        report = _execute(plan, settings, emit, _answering(ask) if ask else None, stop)
     except Trouble as trouble:
         report = Report(plan.notation, fatal=trouble.error, interrupted=stop.signal if stop else None)
+    except _Foreign as foreign:
+        report = foreign.error
+    if isinstance(report, Exception):
+        raise report
     return report.but(notes=tuple(notes))
 
 
@@ -182,3 +193,35 @@ class _Unrecorded(_Nothing):
     commits: tuple[str | None, str | None] = (None, None)
     error: Error | None = None
     notes: tuple[str, ...] = ()
+
+
+# The caller's own functions.
+
+
+class _Foreign(BaseException):
+    """Carries what the caller's own function raised past all that deals with errors of ours."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _answering(ask: Ask) -> Ask:
+    """Return what asks, and holds the answer to what an answer can be."""
+
+    def answer(command: str, directory: str, reason: str, *, network: bool) -> str | None:
+        try:
+            given = ask(command, directory, reason, network=network)
+            _check_answer(given)
+        except Exception as error:
+            raise _Foreign(error) from error
+        return given
+
+    return answer
+
+
+def _check_answer(given: object) -> None:
+    if given is None or given in ANSWERS:
+        return
+    expected = f"ask must return one of {', '.join(ANSWERS)}, or None, not {given!r}"
+    raise ValueError(expected) if isinstance(given, str) else TypeError(expected)
