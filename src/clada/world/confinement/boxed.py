@@ -10,36 +10,45 @@ from clada.world.processes.family import KILL, PATIENCE, TERMINATE, descendants,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from clada.world.processes.output import Listener
 
 _OWN = "bwrap: "  # how bubblewrap's own lines start
 _NOT_EXECUTED = f"{_OWN}execvp "
 
 
 class Held:
-    """Hands lines on; but a first one that may be bubblewrap's, only when it is known to be the command's."""
+    """Hands on what is printed; but what may be bubblewrap's, only when it is known to be the command's."""
 
-    def __init__(self, emit: Callable[[str], None]) -> None:
+    def __init__(self, listener: Listener) -> None:
         self.reason = ""  # what bubblewrap said, if it was bubblewrap
-        self._emit = emit
-        self._is_kept = False
+        self._listener = listener
+        self._is_kept = self._is_cut = False
         self._begun = False
 
-    def __call__(self, line: str) -> None:
-        """Take one line."""
-        if not self._begun and line.startswith(_OWN):
+    def take(self, line: str) -> None:
+        """Take one line. Of the first one, the limit of output may have left only the beginning."""
+        if not self._begun and line and (line.startswith(_OWN) or _OWN.startswith(line)):
             self.reason = line
             self._is_kept = True
         else:
             self.release()
-            self._emit(line)
+            self._listener.emit(line)
         self._begun = True
+
+    def cut(self) -> None:
+        """Take in that the rest is left out."""
+        if self._is_kept or not self._begun:
+            self._is_cut = True
+        else:
+            self._listener.truncated()
 
     def release(self) -> None:
         """Hand on what was kept."""
         if self._is_kept:
-            self._is_kept = False
-            self._emit(self.reason)
+            self._listener.emit(self.reason)
+        if self._is_cut:
+            self._listener.truncated()
+        self._is_kept = self._is_cut = False
 
 
 class Boxed(Alone):

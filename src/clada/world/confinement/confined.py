@@ -19,11 +19,12 @@ from clada.world.removal import remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clada.world.confinement.boxed import Held
     from clada.world.confinement.layers import Confinement
     from clada.world.processes.children import Child
+    from clada.world.processes.output import Listener
     from clada.world.processes.running import Ended
     from clada.world.processes.spawn import Order
 
@@ -89,12 +90,12 @@ class _InBubblewrap(_Guarded):
         guard = Guard(confinement.workspace, not_mountable(confinement.workspace))
         super().__init__(confinement, _variables(confinement, environment), guard)
 
-    def hear(self, emit: Callable[[str], None]) -> Callable[[str], None]:
+    def hear(self, listener: Listener) -> Listener:
         """Tell bubblewrap's own words from the command's."""
         from clada.world.confinement.boxed import Held
 
-        self._held = Held(emit)
-        return self._held
+        self._held = Held(listener)
+        return listener.but(emit=self._held.take, truncated=self._held.cut)
 
     def start(self, order: Order) -> Child:
         """Start the command in its sandbox, whose end is the end of all that it starts."""

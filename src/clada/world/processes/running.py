@@ -107,7 +107,7 @@ def _once(
     from clada.world.processes.output import Output
 
     source, sink = os.pipe()
-    output = Output(source, listener.but(emit=frame.hear(listener.emit)))
+    output = Output(source, frame.hear(listener))
     try:
         child = _launch(frame, order.but(output=sink))
         cut = _follow_to_the_end(child, output, deadline, stop)
@@ -126,9 +126,9 @@ class Frame:
         self.environment = environment
         self._supervised = supervised
 
-    def hear(self, emit: Callable[[str], None]) -> Callable[[str], None]:
-        """Return what takes the lines of the program that is started next, to hand them on."""
-        return emit
+    def hear(self, listener: Listener) -> Listener:
+        """Return who hears the program that is started next, and hands on what it prints."""
+        return listener
 
     def start(self, order: Order) -> Child:
         """Start the program; raise NotStarted where another attempt may go better."""
