@@ -74,7 +74,7 @@ def _check_call(plan: object, on_event: object, ask: object, stop: object) -> No
         raise TypeError(f"on_event must be a function, not {on_event!r}")
     if ask is not None and not callable(ask):
         raise TypeError(f"ask must be a function, not {ask!r}")
-    if stop is not None and not (hasattr(stop, "signal") and hasattr(stop, "handle")):
+    if stop is not None and not hasattr(stop, "handle"):
         raise TypeError(f"stop must have a signal and a handle, and {stop!r} has not")
 
 
