@@ -188,6 +188,15 @@ def test_doctor_finds_a_damaged_approvals_file(repository: Shell) -> None:
     assert (code, found["approvals"][0]) == (1, "broken")
 
 
+def test_doctor_says_that_approvals_came_with_the_repository(repository: Shell) -> None:
+    assert repository("approvals", "add", "npm test").returncode == 0
+    assert findings(repository)[1]["approvals"] == ("ok", "1 approved, 0 blocked; clada approvals list")
+    repository.git("add", ".clada")
+    code, found = findings(repository)
+    assert (code, found["approvals"]) == (0, ("note", "1 approved, 0 blocked; clada approvals list"))
+    assert "git tracks .clada/allowed-commands.json" in repository("doctor").stdout
+
+
 def test_doctor_finds_mistakes_in_the_configuration(repository: Shell) -> None:
     repository.write(".clada/config.toml", "approve_all = true\n")
     code, found = findings(repository)

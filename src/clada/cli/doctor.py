@@ -141,11 +141,27 @@ def _better() -> str:
 
 
 def _approvals(settings: dict[str, Any]) -> Finding:
-    from clada.world.approvals import Approvals
+    from clada.world.approvals import PATH, Approvals
 
-    lines = Approvals.load(settings["workspace"]).listed()
-    blocked = sum(line.startswith("blocked") for line in lines)
-    return Finding(OK, f"{len(lines) - blocked} approved, {blocked} blocked; clada approvals list")
+    known = Approvals.load(settings["workspace"])
+    approved = len(known.listed()) - len(known.blocked)
+    text = f"{approved} approved, {len(known.blocked)} blocked; clada approvals list"
+    if not approved or not _is_tracked(settings["workspace"], PATH):
+        return Finding(OK, text)
+    return Finding(NOTE, text, f"git tracks {PATH}: after cloning, look at what others approved")
+
+
+def _is_tracked(workspace: str, path: str) -> bool:
+    """Whether a file of the workspace is the repository's: it travels with it."""
+    from clada.world.git import calls as git
+    from clada.world.git import repository
+
+    try:
+        found = repository.find(workspace)
+    except Trouble:
+        return False
+    answer = git.hardened_git(found).call("ls-files", "--error-unmatch", "--", found.prefix + path)
+    return answer.code == 0
 
 
 def _terminal() -> Finding:
