@@ -142,13 +142,33 @@ def test_undo_names_what_it_cannot_restore(repository: Shell) -> None:
     assert done.stderr == "clada: not restored, because git does not record them: ignored.txt\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), [((), "no run is recorded"), (("7",), "there is no run 7")]
-)
-def test_undo_without_such_a_run(repository: Shell, arguments: tuple[str, ...], message: str) -> None:
+@pytest.mark.parametrize("arguments", [(), ("7",)])
+def test_undo_without_any_run(repository: Shell, arguments: tuple[str, ...]) -> None:
     done = repository("undo", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"clada: {message} for this workspace; clada history lists the runs\n"
+    assert done.stderr == "clada: no run is recorded for this workspace; clada history lists the runs\n"
+
+
+def test_undo_without_such_a_run(repository: Shell) -> None:
+    repository(document=WRITE)
+    done = repository("undo", "7")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "clada: there is no run 7 for this workspace; clada history lists the runs\n"
+
+
+def test_history_and_undo_name_the_other_workspaces_of_the_repository(repository: Shell) -> None:
+    places = [repository.workspace / name for name in ("", "sub/a", "empty")]
+    for place in places:
+        place.mkdir(parents=True, exist_ok=True)
+    for place in places[:2]:
+        repository(f"--workspace={place}", document=WRITE)
+    others = f"the repository has runs of other workspaces (--workspace): {places[1]}, {places[0]}\n"
+    history = repository("history", "--workspace=empty")
+    assert (history.returncode, history.stdout) == (0, "")
+    assert history.stderr == f"clada: no run is recorded for this workspace yet; {others}"
+    undo = repository("undo", "--workspace=empty")
+    assert (undo.returncode, undo.stdout) == (1, "")
+    assert undo.stderr == f"clada: no run is recorded for this workspace; {others}"
 
 
 def findings(shell: Shell, *arguments: str) -> tuple[int, dict[str, tuple[str, str]]]:

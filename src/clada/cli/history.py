@@ -20,11 +20,12 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     """Print a line for each run: number, when, how it ended, commits, what."""
     if arguments:
         raise UsageError(f"history takes no argument, and got {arguments[0]!r}")
-    from clada.world.git.undo import past_runs
+    from clada.world.git.undo import NO_RUN, past_runs, runs_elsewhere
 
     runs = past_runs(options["workspace"])
     if not runs:
-        console.complain("clada: no run is recorded for this workspace yet")
+        elsewhere = runs_elsewhere(options["workspace"])
+        console.complain(f"clada: {NO_RUN} yet{f'; {elsewhere}' if elsewhere else ''}")
     console.write("".join(f"{line}\n" for line in _table(runs)))
     return 0
 

@@ -603,6 +603,18 @@ def test_an_index_lock_that_goes_away_is_waited_for(repo: Repo) -> None:
     assert repo.files() == ["a"]
 
 
+def test_notes_name_files_as_the_workspace_knows_them(inner: Repo) -> None:
+    """Secrets and nested repositories alike."""
+    inner.write("work/space/.env")
+    subprocess.run(["git", "init", "-q", str(inner.workspace / "nested")], check=True)
+    inner.write("work/space/nested/a")
+    with inner.found().recorded() as record:
+        pass
+    secret, nested = record.notes
+    assert secret.endswith("that look like secrets: .env")
+    assert nested == "nested/ is a repository of its own: not recorded"
+
+
 def test_what_was_touched_outside_the_workspace_is_not_committed(inner: Repo) -> None:
     """By --allow-escape; the history names it, because no undo restores it."""
     with inner.found().recorded() as record:

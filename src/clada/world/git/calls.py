@@ -363,7 +363,7 @@ def _ends_soon(pid: int) -> bool:
     try:
         handle = os.pidfd_open(pid)
     except OSError:
-        return True
+        return True  # it has ended, or the system does not let us: then waitpid tells, or waits
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)

@@ -44,10 +44,20 @@ class Run(Value):
 
 def runs(repository: Repository) -> list[Run]:
     """Return the recorded runs of this workspace, newest first."""
+    return [run for run in _all_runs(repository) if run.prefix == repository.prefix]
+
+
+def workspaces(repository: Repository) -> list[str]:
+    """Return the other workspaces in the repository that have runs, the last used first."""
+    prefixes = dict.fromkeys(run.prefix for run in _all_runs(repository))
+    return [repository.but(prefix=prefix).workspace for prefix in prefixes if prefix != repository.prefix]
+
+
+def _all_runs(repository: Repository) -> list[Run]:
     found: dict[int, Run] = {}
     for fields in _lines(repository, MAX_READ):
         _take(fields, found)
-    return [run for run in reversed(found.values()) if run.prefix == repository.prefix]
+    return list(reversed(found.values()))
 
 
 def start(repository: Repository, run: Run) -> Run:

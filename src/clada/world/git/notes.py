@@ -25,12 +25,12 @@ SECRET_STARTS = (".env.",)
 HARMLESS_ENDINGS = tuple(".example .sample .template .dist .pub".split())
 
 
-def noted(root: str, untracked: Iterable[str]) -> list[str]:
+def noted(workspace: str, untracked: Iterable[str]) -> list[str]:
     """Return a note for the files that look like secrets, and one for those that are large."""
     paths = list(untracked)
     return [
         *_note("look like secrets", [path for path in paths if looks_secret(path)]),
-        *_note("are over 10 MB", [path for path in paths if _size(os.path.join(root, path)) > LARGE]),
+        *_note("are over 10 MB", [path for path in paths if _size(os.path.join(workspace, path)) > LARGE]),
     ]
 
 
@@ -46,7 +46,7 @@ def _size(path: str) -> int:
     try:
         return os.lstat(path).st_size
     except OSError:
-        return 0
+        return 0  # it has gone since git listed it: then the commit will not take it in
 
 
 def _note(what: str, paths: list[str]) -> list[str]:

@@ -87,7 +87,7 @@ class Recording:
         found = self._scan(git)
         before, pre = found.head, ""
         if not found.clean:
-            self._note(noted(self._repository.root, found.untracked))
+            self._note(noted(self._repository.workspace, self._below(found.untracked)))
             if found.overlaid:
                 commits.keep_staged(git, self._author)
                 self._note([f"what was staged and then changed again is kept at {commits.KEPT_STAGED}"])
@@ -167,4 +167,9 @@ class Recording:
         self.notes = (*self.notes, *(note for note in notes if note not in self.notes))
 
     def _note_nested(self, found: staging.Scan) -> None:
-        self._note([f"{shown(path)} is a repository of its own: not recorded" for path in found.nested])
+        nested = self._below(found.nested)
+        self._note([f"{shown(path)} is a repository of its own: not recorded" for path in nested])
+
+    def _below(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths as the workspace knows them."""
+        return [path.removeprefix(self._repository.prefix) for path in paths]

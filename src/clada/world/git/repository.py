@@ -155,7 +155,7 @@ def _root(folder: str) -> str | None:
         try:
             mode = os.lstat(entry).st_mode
         except (FileNotFoundError, PermissionError):
-            mode = 0
+            mode = 0  # what nobody may look at is no repository to work in; one further up may be
         if S_ISLNK(mode):
             raise _trouble(f"{shown(entry)} is a symbolic link", "work where the repository really is")
         if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):

@@ -170,4 +170,4 @@ def _forget(name: str, parent: int) -> None:
     try:
         os.unlink(name, dir_fd=parent)
     except FileNotFoundError:
-        return
+        return  # it was never made, or has already got its place

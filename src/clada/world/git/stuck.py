@@ -38,4 +38,4 @@ def _is_pipe(path: str) -> bool:
     try:
         return S_ISFIFO(os.lstat(path).st_mode)
     except OSError:
-        return False
+        return False  # it has gone meanwhile: git does not wait for it

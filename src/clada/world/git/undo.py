@@ -22,6 +22,7 @@ NOTHING = "000000"  # the mode of what is not there
 GITLINK = "160000"  # the mode of a submodule
 MAX_NAMED = 20
 LISTED = "clada history lists the runs"
+NO_RUN = "no run is recorded for this workspace"
 
 
 class Difference(Value):
@@ -51,6 +52,18 @@ def past_runs(workspace: str) -> list[history.Run]:
         return history.runs(repository)
 
 
+def runs_elsewhere(workspace: str) -> str | None:
+    """Return a clause that names the other workspaces of the repository, if these have runs."""
+    repository = find(workspace)
+    with Reaching():
+        return _elsewhere(repository)
+
+
+def _elsewhere(repository: Repository) -> str | None:
+    others = history.workspaces(repository)
+    return f"the repository has runs of other workspaces (--workspace): {_named(others)}" if others else None
+
+
 def undo(
     workspace: str,
     number: int | None = None,
@@ -66,6 +79,8 @@ def undo(
         check(repository)
         git = hardened_git(repository)
         runs = history.runs(repository)
+        if not runs:
+            raise _trouble(NO_RUN, _elsewhere(repository) or LISTED)
         run = _chosen(runs, number)
         _refuse_without_changes(run, runs)
         differences, left = _differences(git, run)
@@ -81,8 +96,7 @@ def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
     """Return the run to undo, which must have been recorded to its end."""
     run = next((run for run in runs if number in {None, run.number}), None)
     if run is None:
-        what = "no run is recorded" if number is None else f"there is no run {number}"
-        raise _trouble(f"{what} for this workspace", LISTED)
+        raise _trouble(f"there is no run {number} for this workspace", LISTED)
     if run.after == history.UNKNOWN:
         raise _trouble(
             f"run {run.number} ended before its changes were committed",
@@ -245,7 +259,7 @@ def _below(prefix: str, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path.removeprefix(prefix) for path in paths)
 
 
-def _named(paths: Sequence[str], prefix: str) -> str:
+def _named(paths: Sequence[str], prefix: str = "") -> str:
     names = ", ".join(shown(path) for path in _below(prefix, paths[:MAX_NAMED]))
     return f"{names} and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else names
 
