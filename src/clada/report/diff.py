@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from clada.text.changes import CONTEXT, Change, changes, lines, middle
 from clada.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    Change = tuple[str, bytes | None, bytes | None]
     Line = tuple[str, str]  # its kind, and its text
 
-LARGE = 2_000_000  # bytes past which comparing line by line takes too long
+COMPARED = 20_000_000  # bytes that are compared line by line
+SHOWN = 2_000_000  # bytes of changed lines that anybody would look at
 MISSING = "/dev/null"
-HEADER = 2  # lines that difflib starts with, and we write ourselves
-KINDS = {"+": "added", "-": "removed", "@": "hunk"}
+KINDS = {" ": "same", "+": "added", "-": "removed"}
 
 
-def unified(changes: Sequence[Change]) -> Iterator[Line]:
+def unified(changed: Sequence[tuple[str, bytes | None, bytes | None]]) -> Iterator[Line]:
     """Yield the lines of a diff of all files that change, each with its kind."""
-    for path, old, new in changes:
+    for path, old, new in changed:
         yield from _file(shown(path), old, new)
 
 
 def _file(path: str, old: bytes | None, new: bytes | None) -> Iterator[Line]:
     before, after = _header("a", path, old), _header("b", path, new)
-    if len(old or b"") + len(new or b"") > LARGE or b"\0" in (old or b"") + (new or b""):
-        yield "file", f"Files {before} and {after} differ ({len(old or b'')} and {len(new or b'')} bytes)"
+    old, new = old or b"", new or b""
+    binary = b"\0" in old or b"\0" in new
+    hunks = None if binary else _hunks(old, new)
+    if hunks is None:
+        why = "" if binary else ": too much has changed to show it"
+        yield "file", f"Files {before} and {after} differ ({len(old)} and {len(new)} bytes{why})"
         return
     yield "file", f"--- {before}"
     yield "file", f"+++ {after}"
-    yield from _hunks(_lines(old), _lines(new))
+    yield from hunks
 
 
 def _header(side: str, path: str, data: bytes | None) -> str:
@@ -40,17 +44,58 @@ def _header(side: str, path: str, data: bytes | None) -> str:
     return path if path.startswith("/") else f"{side}/{path}"
 
 
-def _hunks(old: list[str], new: list[str]) -> Iterator[Line]:
-    from difflib import unified_diff
+def _hunks(old: bytes, new: bytes) -> Iterator[Line] | None:
+    """Return the hunks of a text; None where they are too much to find, or to show."""
+    part = middle(old, new)
+    if len(part.old) + len(part.new) > COMPARED:
+        return None
+    before, after = lines(part.old), lines(part.new)
+    found = list(changes(before, after))
+    if sum(_size(change, before, after) for change in found) > SHOWN:
+        return None
+    return (line for group in _groups(found) for line in _hunk(group, before, after, part.skipped))
 
-    for number, line in enumerate(unified_diff(old, new, n=3, lineterm="")):
-        if number >= HEADER:
-            text, newline, _ = line.partition("\n")
-            yield KINDS.get(line[0], "same"), shown(text)
-            if not newline and not line.startswith("@@"):
-                yield "same", "\\ No newline at end of file"
+
+def _size(change: Change, old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    changed = (*old[change.start : change.end], *new[change.new_start : change.new_end])
+    return sum(map(len, changed))
 
 
-def _lines(data: bytes | None) -> list[str]:
-    lines = (data or b"").decode(errors="replace").split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
+def _groups(found: Iterable[Change]) -> Iterator[list[Change]]:
+    """Yield the changes that share a hunk, for their contexts touch."""
+    group: list[Change] = []
+    for change in found:
+        if group and change.start - group[-1].end > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _hunk(group: list[Change], old: list[bytes], new: list[bytes], skipped: int) -> Iterator[Line]:
+    start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
+    new_start = group[0].new_start - (group[0].start - start)
+    new_end = group[-1].new_end + (end - group[-1].end)
+    yield "hunk", f"@@ -{_range(start, end, skipped)} +{_range(new_start, new_end, skipped)} @@"
+    for change in group:
+        yield from _signed(" ", old[start : change.start])
+        yield from _signed("-", old[change.start : change.end])
+        yield from _signed("+", new[change.new_start : change.new_end])
+        start = change.end
+    yield from _signed(" ", old[start:end])
+
+
+def _range(start: int, end: int, skipped: int) -> str:
+    """Return the lines from 1 of a hunk's side; an empty one is named by the line before it."""
+    size = end - start
+    first = start + skipped + (1 if size else 0)
+    return f"{first}" if size == 1 else f"{first},{size}"
+
+
+def _signed(sign: str, texts: Iterable[bytes]) -> Iterator[Line]:
+    for text in texts:
+        line = text.removesuffix(b"\n").decode(errors="replace")
+        yield KINDS[sign], f"{sign}{shown(line)}"
+        if not text.endswith(b"\n"):
+            yield "same", "\\ No newline at end of file"
