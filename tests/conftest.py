@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -31,6 +32,10 @@ LOADED = (edit, move, remove, write)  # early, for an ordinary user may not be a
 DEFAULTS: dict[str, dict[str, Any]] = {"write": {"append": False}, "edit": {"count": 1}}
 
 NOBODY = 65534
+
+# Who is started in the background by a script is deaf to interrupts, and so is all that it starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says nothing about it: the machine may have other work.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
