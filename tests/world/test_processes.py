@@ -310,7 +310,7 @@ def test_a_nul_in_an_argument(host: None) -> None:
         ("no-such-program", "no-such-program is not installed"),
         ("./missing", "./missing does not exist"),
         ("./plain", "./plain is not executable"),
-        ("./folder", "./folder is not executable"),
+        ("./folder", "./folder is a directory"),
         ("./empty", "./empty is not a program"),
         ("./lost", "./lost does not exist, or the interpreter in its first line does not"),
         ("plain/x", "plain/x does not exist"),

@@ -11,6 +11,7 @@ that cannot be started raises Trouble("exec_failed").
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 
@@ -55,6 +56,16 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
     raise Trouble("exec_failed", f"{name} is not installed")
 
 
+def _refuse_directory(program: str, here: int) -> None:
+    """Say what the system would call a lack of permission."""
+    try:
+        mode = os.stat(program, dir_fd=here).st_mode if "/" in program else 0
+    except (OSError, ValueError):
+        return  # starting it will tell
+    if stat.S_ISDIR(mode):
+        raise Trouble("exec_failed", f"{program} is a directory", "name a program in it")
+
+
 def search_path(environment: Mapping[str, str]) -> Sequence[str]:
     """Return where an environment has its programs."""
     return environment["PATH"].split(":") if environment.get("PATH") else SYSTEM_PATH
@@ -80,6 +91,7 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     listener = Listener(max_output, emit, truncated)
     try:
         program = find_program(argv[0], path)
+        _refuse_directory(program, directory)
         order = Order(program, argv, frame.environment, directory, seconds=timeout)
         ended, tail = _persistently(frame, order, listener, deadline, stop)
     finally:
