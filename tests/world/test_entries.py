@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.model import Failed
-from clada.problems import Trouble
-from clada.world.files.entries import Entry, read_all, trouble
+from clada.problems import Error, Trouble
+from clada.world.files.entries import Entry, checked_utf8, not_a_directory, read_all, trouble
 from clada.world.files.paths import locate
 
 if TYPE_CHECKING:
@@ -73,8 +73,40 @@ def test_what_the_system_refuses_has_a_type_and_its_words(
 ) -> None:
     """With the name of the place, where that is not the target itself."""
     for what, words in (("", message), ("x", named)):
-        error = trouble(OSError(code, os.strerror(code)), what).error
-        assert (error.type, error.message) == (type_, words)
+        found = trouble(OSError(code, os.strerror(code)), what)
+        assert (found.error.type, found.error.message) == (type_, words)
+        assert found.system == (None if code == errno.ELOOP else os.strerror(code))
+
+
+def test_another_file_system_is_named_with_what_to_do() -> None:
+    """The system's own words would say nothing to most."""
+    found = trouble(OSError(errno.EXDEV, os.strerror(errno.EXDEV)), "x")
+    assert found.error == Error(
+        "io_error", "the target is on another file system", "write it there, and remove it here"
+    )
+    assert found.system == os.strerror(errno.EXDEV)
+
+
+def test_an_error_without_words_of_the_system_is_told_as_it_is() -> None:
+    """Some libraries raise such."""
+    found = trouble(OSError("Quite unusual"))
+    assert (found.error.type, found.error.message) == ("io_error", "quite unusual")
+    assert found.system == "Quite unusual"
+
+
+def test_a_file_in_place_of_a_directory_is_named() -> None:
+    """With the system's words for whoever speaks as the real commands do."""
+    found = not_a_directory("a/b")
+    assert found.error == Error("permission_denied", "a/b is not a directory")
+    assert found.system == os.strerror(errno.ENOTDIR)
+
+
+def test_where_a_file_stops_being_utf8_is_named() -> None:
+    """By its offset in bytes."""
+    assert checked_utf8("ü".encode()) == "ü".encode()
+    with pytest.raises(Trouble) as caught:
+        checked_utf8(b"ab\xff")
+    assert caught.value.error == Error("invalid_utf8", "not UTF-8 at byte offset 2")
 
 
 def test_a_directory_is_made_only_where_its_parent_is_one(place: Place, files: Files) -> None:
