@@ -92,8 +92,8 @@ def _git(settings: dict[str, Any]) -> Finding:
     from clada.world.git import calls as git
 
     root = os.path.realpath(settings["workspace"])
-    for folder in git.folders(os.environ, root):
-        program = os.path.join(folder, "git")
+    for directory in git.directories(os.environ, root):
+        program = os.path.join(directory, "git")
         if os.path.isfile(program) and os.access(program, os.X_OK):
             answer = git.run([program, "--version"], git.environment(os.environ, root))
             return Finding(OK, f"{answer.output.decode(errors='replace').strip()}, {program}")

@@ -33,7 +33,7 @@ class LockFile:
         self._lock: BaseFileLock | None = None
 
     def __enter__(self) -> Self:
-        self._refuse_missing_folder()  # filelock would make it, and a mistyped path would never meet another
+        self._refuse_missing_directory()  # filelock would make it: a mistyped path would never meet another
         from filelock import FileLock
 
         lock = FileLock(self._path, thread_local=False, preserve_lock_file=True, fallback_to_soft=False)
@@ -49,10 +49,10 @@ class LockFile:
         if self._lock is not None:
             self._lock.release()
 
-    def _refuse_missing_folder(self) -> None:
-        folder = os.path.dirname(self._path)
-        if folder and not os.path.isdir(folder):
-            raise self._trouble(f"there is no folder {folder}", "make it, or name another --lock-file")
+    def _refuse_missing_directory(self) -> None:
+        directory = os.path.dirname(self._path)
+        if directory and not os.path.isdir(directory):
+            raise self._trouble(f"there is no directory {directory}", "make it, or name another --lock-file")
 
     def _trouble(self, why: str, hint: str) -> Trouble:
         return Trouble.of(Error("io_error", f"cannot lock {self._path}: {why}", hint, stage="LOCK"))
@@ -63,12 +63,12 @@ class RepositoryLock:
 
     def __init__(
         self,
-        folder: str,
+        directory: str,
         timeout: float,
         waiting: Callable[[], None] | None = None,
         stop: int | None = None,
     ) -> None:
-        self._path = os.path.join(folder, "lock")
+        self._path = os.path.join(directory, "lock")
         self._turn = _Turn("this repository: another run of clada is at work in it", timeout, waiting, stop)
         self._handle: int | None = None
 

@@ -155,7 +155,7 @@ def test_a_folder_of_a_lock_file_is_not_made(tmp_path: Path) -> None:
         pytest.fail("there is no such folder")
     error = caught.value.error
     assert (error.type, error.stage) == ("io_error", "LOCK")
-    assert error.message == f"cannot lock {path}: there is no folder {tmp_path / 'mistyped'}"
+    assert error.message == f"cannot lock {path}: there is no directory {tmp_path / 'mistyped'}"
     assert error.hint == "make it, or name another --lock-file"
     assert os.listdir(tmp_path) == []
 

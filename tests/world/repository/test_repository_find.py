@@ -50,7 +50,7 @@ def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
 
 def test_a_workspace_that_does_not_exist(tmp_path: Path) -> None:
     """It is said plainly."""
-    with pytest.raises(Trouble, match="there is no folder") as caught:
+    with pytest.raises(Trouble, match="there is no directory") as caught:
         find(str(tmp_path / "missing"))
     assert caught.value.error.type == "file_not_found"
 

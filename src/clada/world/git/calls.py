@@ -196,19 +196,21 @@ def _refuse_approvals(git: Git, words: Sequence[str]) -> None:
 def environment(base: Mapping[str, str], workspace: str) -> dict[str, str]:
     """Return an environment without what git would act on; its PATH leads to nothing in the workspace."""
     kept = {name: value for name, value in base.items() if not name.startswith("GIT_") or name in KEPT}
-    path = os.pathsep.join(folders(base, workspace))
+    path = os.pathsep.join(directories(base, workspace))
     return {**kept, "PATH": path, **VARIABLES}
 
 
-def folders(base: Mapping[str, str], workspace: str) -> list[str]:
-    """Return the folders of PATH in which a program may be looked for."""
+def directories(base: Mapping[str, str], workspace: str) -> list[str]:
+    """Return the directories of PATH in which a program may be looked for."""
     listed = base.get("PATH", os.defpath).split(os.pathsep)
-    return [folder for folder in listed if os.path.isabs(folder) and not inside(folder, workspace)]
+    return [
+        directory for directory in listed if os.path.isabs(directory) and not inside(directory, workspace)
+    ]
 
 
-def inside(path: str, folder: str) -> bool:
-    """Tell whether a path leads to this folder or below it."""
-    return (os.path.realpath(path) + "/").startswith(folder.rstrip("/") + "/")
+def inside(path: str, directory: str) -> bool:
+    """Tell whether a path leads to this directory or below it."""
+    return (os.path.realpath(path) + "/").startswith(directory.rstrip("/") + "/")
 
 
 def configuration(repository: Repository) -> list[tuple[str, str, str]]:

@@ -106,19 +106,19 @@ def _index_tree(git: Git, prefix: str, parent: Head) -> str:
     answer = git.call("write-tree", "--missing-ok", f"--prefix={prefix}")
     if answer.code != 0 and b"not found" not in answer.errors:
         raise failed("write-tree", answer)
-    folder = answer.output.decode().strip()  # nothing where the last file below the prefix is gone
-    return _spliced(git, parent.tree, prefix.rstrip("/").split("/"), folder) or empty_tree(git)
+    directory = answer.output.decode().strip()  # nothing where the last file below the prefix is gone
+    return _spliced(git, parent.tree, prefix.rstrip("/").split("/"), directory) or empty_tree(git)
 
 
-def _spliced(git: Git, tree: str, names: list[str], folder: str) -> str:
-    """Return the tree with the folder at this place in it; nothing where that leaves it empty."""
+def _spliced(git: Git, tree: str, names: list[str], directory: str) -> str:
+    """Return the tree with the directory at this place in it; nothing where that leaves it empty."""
     entries = _entries(git, tree)
     if names[1:]:
         inner = entries.get(names[0], "").split()
-        folder = _spliced(git, inner[2] if inner[1:2] == ["tree"] else "", names[1:], folder)
+        directory = _spliced(git, inner[2] if inner[1:2] == ["tree"] else "", names[1:], directory)
     entries.pop(names[0], None)
-    if folder:
-        entries[names[0]] = f"040000 tree {folder}"
+    if directory:
+        entries[names[0]] = f"040000 tree {directory}"
     if not entries:
         return ""
     given = "".join(f"{entry}\t{name}\0" for name, entry in entries.items())
@@ -126,7 +126,7 @@ def _spliced(git: Git, tree: str, names: list[str], folder: str) -> str:
 
 
 def _entries(git: Git, tree: str) -> dict[str, str]:
-    """Return what is in one folder of a tree: `mode type object` by name."""
+    """Return what is in one directory of a tree: `mode type object` by name."""
     if not tree:
         return {}
     listed = git.ask("ls-tree", "-z", tree).decode("utf-8", "surrogateescape").split("\0")[:-1]

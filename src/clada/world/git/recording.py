@@ -26,7 +26,7 @@ NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then g
 class Recording:
     """The context of a run. The engine tells it what was touched, and reads from it what was recorded.
 
-    touched: paths below the workspace, files or whole folders; None: not known, look at the whole tree.
+    touched: paths below the workspace, files or whole directories; None: not known, look at the whole tree.
     commands: whether a command ran, which may have changed anything: look at the whole tree then, too.
     ended: how the run ended: ok, failed or interrupted. An exception that passes through decides for itself.
     lock_file: the one that the run holds, if any: not a file of the work, so that it is not taken in.
@@ -154,8 +154,8 @@ class Recording:
         staging.refuse_unmerged(git, found, self._repository.prefix)
         if self.lock_file is None:
             return found
-        folder, name = os.path.split(self.lock_file)
-        path = os.path.relpath(os.path.join(os.path.realpath(folder), name), self._repository.root)
+        directory, name = os.path.split(self.lock_file)
+        path = os.path.relpath(os.path.join(os.path.realpath(directory), name), self._repository.root)
         return found.but(untracked=tuple(other for other in found.untracked if other != path))
 
     def _commit(self, git: Git, paths: Sequence[str], kind: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ class Repository(Value):
     root: str  # of the work tree
     git_dir: str  # of this work tree
     common_dir: str  # the same, save for linked work trees
-    prefix: str  # where the workspace is below the root: "" or "some/folder/"
+    prefix: str  # where the workspace is below the root: "" or "some/directory/"
     identity: tuple[int, int]  # device and inode of git_dir
 
     @property
@@ -112,18 +112,18 @@ def check(repository: Repository) -> None:
 
 
 def _find(workspace: str) -> Repository:
-    folder = os.path.realpath(workspace)
-    if not os.path.isdir(folder):
-        raise Trouble("file_not_found", f"there is no folder {shown(folder)}")
-    root = _root(folder)
+    directory = os.path.realpath(workspace)
+    if not os.path.isdir(directory):
+        raise Trouble("file_not_found", f"there is no directory {shown(directory)}")
+    root = _root(directory)
     if root is None:
-        raise _trouble(*_outside(folder))
+        raise _trouble(*_outside(directory))
     git_dir = _git_dir(root)
     common_dir = _common_dir(git_dir)
     for place in {git_dir, common_dir}:
         _check_shape(place)
-    program = _program(folder)
-    prefix = folder[len(root.rstrip("/")) + 1 :]
+    program = _program(directory)
+    prefix = directory[len(root.rstrip("/")) + 1 :]
     found = Repository(program, root, git_dir, common_dir, f"{prefix}/" if prefix else "", _identity(git_dir))
     _check_owner(found)
     _check_configuration(found)
@@ -147,11 +147,11 @@ def _trouble(message: str, remedy: str) -> Trouble:
     return Trouble("git_operation_failed", message, remedy)
 
 
-def _root(folder: str) -> str | None:
-    """Return the nearest folder upwards with a .git that counts, on the same file system."""
-    device = os.lstat(folder).st_dev
+def _root(directory: str) -> str | None:
+    """Return the nearest directory upwards with a .git that counts, on the same file system."""
+    device = os.lstat(directory).st_dev
     while True:
-        entry = os.path.join(folder, ".git")
+        entry = os.path.join(directory, ".git")
         try:
             mode = os.lstat(entry).st_mode
         except (FileNotFoundError, PermissionError):
@@ -159,17 +159,17 @@ def _root(folder: str) -> str | None:
         if S_ISLNK(mode):
             raise _trouble(f"{shown(entry)} is a symbolic link", "work where the repository really is")
         if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):
-            return folder
-        above = os.path.dirname(folder)
-        if above == folder or os.lstat(above).st_dev != device:
+            return directory
+        above = os.path.dirname(directory)
+        if above == directory or os.lstat(above).st_dev != device:
             return None
-        folder = above
+        directory = above
 
 
-def _outside(folder: str) -> tuple[str, str]:
-    if _looks_like_git_dir(folder):
+def _outside(directory: str) -> tuple[str, str]:
+    if _looks_like_git_dir(directory):
         return "this is a bare repository, without a work tree", "work in a clone of it"
-    return f"not a git repository: {shown(folder)}", "run git init"
+    return f"not a git repository: {shown(directory)}", "run git init"
 
 
 def _looks_like_git_dir(path: str) -> bool:
@@ -218,8 +218,8 @@ def _check_shape(place: str) -> None:
 
 
 def _program(workspace: str) -> str:
-    for folder in git.folders(os.environ, workspace):
-        path = os.path.join(folder, "git")
+    for directory in git.directories(os.environ, workspace):
+        path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise _trouble("git is not installed, or not on the PATH", "install git")

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from clada.world.git.calls import Git
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def check_out(git: Git, index: str, store: str, paths: Iterable[str]) -> None:
-    """Let git write the files of an index into a folder of its own, with its filters and line endings."""
+    """Let git write the files of an index into a directory of its own, with its filters and line endings."""
     given = b"".join(os.fsencode(path) + b"\0" for path in paths)
     call = ("checkout-index", "-f", "-q", "-z", "--stdin", f"--prefix={store}/")
     if given:
@@ -25,20 +25,20 @@ def check_out(git: Git, index: str, store: str, paths: Iterable[str]) -> None:
 
 
 def take_away(root: str, path: str, keep: str) -> None:
-    """Remove a file, and the folders that this leaves empty, save for the one to keep."""
-    folder, _, name = path.rpartition("/")
-    parent = _opened(root, folder)
+    """Remove a file, and the directories that this leaves empty, save for the one to keep."""
+    directory, _, name = path.rpartition("/")
+    parent = _opened(root, directory)
     try:
         os.unlink(name, dir_fd=parent)
     finally:
         os.close(parent)
-    while folder and folder != keep and _remove_empty(root, folder):
-        folder = folder.rpartition("/")[0]
+    while directory and directory != keep and _remove_empty(root, directory):
+        directory = directory.rpartition("/")[0]
 
 
-def _remove_empty(root: str, folder: str) -> bool:
-    """Remove a folder if there is nothing in it; return whether that is so."""
-    above, _, name = folder.rpartition("/")
+def _remove_empty(root: str, directory: str) -> bool:
+    """Remove a directory if there is nothing in it; return whether that is so."""
+    above, _, name = directory.rpartition("/")
     try:
         parent = _opened(root, above)
     except OSError:
@@ -54,9 +54,9 @@ def _remove_empty(root: str, folder: str) -> bool:
 
 def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
     """Move a file from the store to its place; like the present one, if so, in mode and owner."""
-    folder, _, name = path.rpartition("/")
+    directory, _, name = path.rpartition("/")
     source = os.path.join(store, path)
-    parent = _opened(root, folder, make=True)
+    parent = _opened(root, directory, make=True)
     try:
         if like_present:
             _resemble(source, os.stat(name, dir_fd=parent, follow_symlinks=False))
@@ -68,26 +68,26 @@ def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
 
 def discard(store: str) -> None:
     """Remove the store, with all that is in it."""
-    for folder, folders, files in os.walk(store, topdown=False):
+    for directory, directories, files in os.walk(store, topdown=False):
         for name in files:
-            os.unlink(os.path.join(folder, name))
-        for name in folders:
-            _remove_folder(os.path.join(folder, name))
+            os.unlink(os.path.join(directory, name))
+        for name in directories:
+            _remove_directory(os.path.join(directory, name))
     if os.path.isdir(store):
         os.rmdir(store)
 
 
-def _remove_folder(path: str) -> None:
+def _remove_directory(path: str) -> None:
     if os.path.islink(path):
         os.unlink(path)
     else:
         os.rmdir(path)
 
 
-def _opened(root: str, folder: str, *, make: bool = False) -> int:
-    """Return a handle on a folder that is reached through no link."""
-    handle = os.open(root, FOLDER)
-    for name in folder.split("/") if folder else ():
+def _opened(root: str, directory: str, *, make: bool = False) -> int:
+    """Return a handle on a directory that is reached through no link."""
+    handle = os.open(root, DIRECTORY)
+    for name in directory.split("/") if directory else ():
         above = handle
         try:
             handle = _inner(above, name, make=make)
@@ -98,12 +98,12 @@ def _opened(root: str, folder: str, *, make: bool = False) -> int:
 
 def _inner(above: int, name: str, *, make: bool) -> int:
     try:
-        return os.open(name, FOLDER, dir_fd=above)
+        return os.open(name, DIRECTORY, dir_fd=above)
     except FileNotFoundError:
         if not make:
             raise
     os.mkdir(name, dir_fd=above)
-    return os.open(name, FOLDER, dir_fd=above)
+    return os.open(name, DIRECTORY, dir_fd=above)
 
 
 def _resemble(path: str | int, present: os.stat_result) -> None:
@@ -119,14 +119,14 @@ def _resemble(path: str | int, present: os.stat_result) -> None:
 
 
 def _clear(name: str, parent: int) -> None:
-    """Remove the empty folders that stand where a file has to be."""
+    """Remove the empty directories that stand where a file has to be."""
     try:
         if not S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             return
     except FileNotFoundError:
         return
-    for _, folders, _, handle in os.fwalk(name, topdown=False, dir_fd=parent):
-        for inner in folders:
+    for _, directories, _, handle in os.fwalk(name, topdown=False, dir_fd=parent):
+        for inner in directories:
             os.rmdir(inner, dir_fd=handle)
     os.rmdir(name, dir_fd=parent)
 

@@ -128,7 +128,7 @@ def _update(git: Git, paths: Iterable[str], *flags: str) -> None:
 
 
 def touched(git: Git, names: Iterable[str]) -> Touched:
-    """Return what to stage of these files and folders, and which of them git ignores."""
+    """Return what to stage of these files and directories, and which of them git ignores."""
     tree = Tree(git.root)
     paths = sorted({name.rstrip("/") for name in names})
     present = [file for path in paths for file in tree.files(path)]
@@ -146,19 +146,19 @@ def touched(git: Git, names: Iterable[str]) -> Touched:
 
 def _gone(tree: Tree, absent: list[str], indexed: list[str]) -> list[str]:
     """Return the files that are gone and in no commit: git ignored them, or they came and went in the run."""
-    folders = {above for path in (*absent, *indexed) for above in lineage(path.rpartition("/")[0])}
-    known = folders.union(indexed)
+    directories = {above for path in (*absent, *indexed) for above in lineage(path.rpartition("/")[0])}
+    known = directories.union(indexed)
     return [path for path in absent if path not in known and tree.kind(path) in {"gone", "beyond"}]
 
 
 def _changed_rules(paths: list[str]) -> set[str]:
-    """Return the folders in which git can no longer tell what it ignored; a cache often has its own rules."""
+    """Return the directories in which git can no longer tell what it ignored: many caches have own rules."""
     return {path.removesuffix(RULES) for path in paths if f"/{path}".endswith(f"/{RULES}")}
 
 
-def _is_below(path: str, folders: set[str]) -> bool:
-    """Tell whether the path is in one of these folders, which end in a slash; the root is nothing."""
-    return not folders.isdisjoint(("", *(f"{above}/" for above in lineage(path))))
+def _is_below(path: str, directories: set[str]) -> bool:
+    """Tell whether the path is in one of these directories, which end in a slash; the root is nothing."""
+    return not directories.isdisjoint(("", *(f"{above}/" for above in lineage(path))))
 
 
 def _ignored(git: Git, paths: list[str]) -> dict[str, None]:
@@ -186,7 +186,7 @@ def _indexed(git: Git, paths: list[str]) -> list[str]:
 
 
 def lineage(path: str) -> Iterable[str]:
-    """Return the path and every folder that it is in."""
+    """Return the path and every directory that it is in."""
     while path:
         yield path
         path = path.rpartition("/")[0]
@@ -201,10 +201,10 @@ class Tree:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self.kinds: dict[str, str] = {"": "folder"}
+        self.kinds: dict[str, str] = {"": "directory"}
 
     def kind(self, path: str) -> str:
-        """Return file (or link), folder, nested (it has a .git), gone, beyond (a link or file), or other."""
+        """Return file (or link), directory, nested (with a .git), gone, beyond (a link or file), or other."""
         known = self.kinds.get(path)
         if known is None:
             known = self.kinds[path] = self._look(path)
@@ -212,7 +212,7 @@ class Tree:
 
     def _look(self, path: str) -> str:
         above = self.kind(path.rpartition("/")[0])
-        if above != "folder":
+        if above != "directory":
             return above if above in {"gone", "nested"} else "beyond"
         full = os.path.join(self._root, path)
         try:
@@ -220,14 +220,14 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return "gone"
         if S_ISDIR(mode):
-            return "nested" if os.path.lexists(os.path.join(full, ".git")) else "folder"
+            return "nested" if os.path.lexists(os.path.join(full, ".git")) else "directory"
         return "file" if S_ISREG(mode) or S_ISLNK(mode) else "other"
 
     def files(self, path: str) -> Iterable[str]:
-        """Return the file, or all files in the folder."""
+        """Return the file, or all files in the directory."""
         kind = self.kind(path)
         if kind == "file":
             yield path
-        elif kind == "folder":
+        elif kind == "directory":
             for name in sorted(os.listdir(os.path.join(self._root, path))):
                 yield from self.files(f"{path}/{name}" if path else name)

@@ -26,10 +26,10 @@ def refuse_pipes(root: str, git_dir: str) -> None:
 
 
 def _pipes(top: str, names: frozenset[str] | None) -> Iterator[str]:
-    for folder, folders, files in os.walk(top):
-        folders[:] = [name for name in folders if name not in {".git", "objects"}]
+    for directory, directories, files in os.walk(top):
+        directories[:] = [name for name in directories if name not in {".git", "objects"}]
         for name in files:
-            path = os.path.join(folder, name)
+            path = os.path.join(directory, name)
             if (names is None or name in names) and _is_pipe(path):
                 yield path
 

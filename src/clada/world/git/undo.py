@@ -167,7 +167,7 @@ def _in_the_way(tree: staging.Tree, differences: list[Difference]) -> set[str]:
         kind = tree.kind(each.path)
         if each.new_mode != NOTHING:
             found |= set() if kind == "file" else {each.path}
-        elif kind == "folder":
+        elif kind == "directory":
             found |= set(tree.files(each.path)) - going
         elif kind == "beyond":
             found |= {
