@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -73,6 +74,22 @@ def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not
 def test_rich_is_loaded_only_for_colour(shell: Shell) -> None:
     assert "rich" not in loaded(shell, "--no-git", "--color=auto")
     assert "rich" in loaded(shell, "--no-git", "--color=always")
+
+
+def test_names_are_utf_8_whatever_the_locale(shell: Shell) -> None:
+    """File names and arguments are; and what commands see of the environment stays."""
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    document = (
+        '<---WRITE file="é.txt"--->\nx\n<---END--->\n<---RUN--->\nsh -c \'echo "$PYTHONUTF8"\'\n<---END--->\n'
+    )
+    done = shell("--no-git", "--approve-all", "--sandbox=off", document=document, **locale)
+    assert done.stdout.splitlines()[:2] == [
+        "[task-1] SUCCESS: WRITE - é.txt (created, 1 byte)",
+        "[task-2:exec] 0",
+    ]
+    assert os.listdir(os.fsencode(shell.workspace)) == ["é.txt".encode()]
+    assert shell("approvals", "add", "echo é", **locale).stdout == "approved: echo é\n"
+    assert "allowed  echo é\n" in shell("approvals", "list", **locale).stdout
 
 
 def test_importing_the_library_loads_next_to_nothing() -> None:

@@ -16,9 +16,21 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code; an interrupt is one, however early it comes."""
     try:
-        return _main(sys.argv[1:] if arguments is None else arguments)
+        if arguments is None:
+            _speak_utf8()
+            arguments = sys.argv[1:]
+        return _main(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _speak_utf8() -> None:
+    """Start again in UTF-8 mode, where the locale has another encoding: documents name files in UTF-8.
+
+    What the commands of a document find in their environment stays as it is.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (ourselves)
 
 
 def _main(arguments: Sequence[str]) -> int:

@@ -56,14 +56,14 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
     raise Trouble("exec_failed", f"{name} is not installed")
 
 
-def _refuse_directory(program: str, here: int) -> None:
+def _refuse_directory(name: str, here: int) -> None:
     """Say what the system would call a lack of permission."""
     try:
-        mode = os.stat(program, dir_fd=here).st_mode if "/" in program else 0
+        mode = os.stat(name, dir_fd=here).st_mode if "/" in name else 0
     except (OSError, ValueError):
         return  # starting it will tell
     if stat.S_ISDIR(mode):
-        raise Trouble("exec_failed", f"{program} is a directory", "name a program in it")
+        raise Trouble("exec_failed", f"{name} is a directory", "name a program in it")
 
 
 def search_path(environment: Mapping[str, str]) -> Sequence[str]:
@@ -91,7 +91,7 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     listener = Listener(max_output, emit, truncated)
     try:
         program = find_program(argv[0], path)
-        _refuse_directory(program, directory)
+        _refuse_directory(argv[0], directory)
         order = Order(program, argv, frame.environment, directory, seconds=timeout)
         ended, tail = _persistently(frame, order, listener, deadline, stop)
     finally:
