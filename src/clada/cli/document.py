@@ -28,8 +28,6 @@ CHUNK = 1 << 20
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Execute a document, or show what that would do; return the exit code."""
-    if not os.path.isdir(options["workspace"]):
-        raise UsageError(f"--workspace: {options['workspace']} is not a directory")
     text = read(arguments, console)
     if text is None:
         return 2
