@@ -198,6 +198,10 @@ def _internal(bug: Exception) -> Error:
     if isinstance(bug, OSError | MemoryError):
         trace = "".join(traceback.format_exception(bug))
         return Error("io_error", system_words(bug), traceback=trace)
+    if isinstance(bug, UnicodeEncodeError) and bug.encoding != "utf-8":
+        return Error(
+            "io_error", f"this Python cannot name it in {bug.encoding}", "start it with python -X utf8"
+        )
     message = f"internal error: {type(bug).__name__}: {bug}"
     hint = "this is a bug in clada: --error-detail=debug shows where"
     return Error("io_error", message, hint, traceback="".join(traceback.format_exception(bug)))

@@ -190,6 +190,8 @@ class Report(Value):
     notes: tuple[str, ...] = ()
     dry_run: bool = False
     changes: tuple[tuple[str, bytes | None, bytes | None], ...] = ()  # of a dry run: path, before, after
+    # The same for what stands there, as git writes it: 100644, 100755 for a program, 040755 for a directory.
+    modes: tuple[tuple[str, str | None, str | None], ...] = ()
 
     @property
     def tasks(self) -> tuple[Task, ...]:

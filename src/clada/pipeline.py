@@ -99,8 +99,8 @@ def _execute(
         world = World(files, settings, emit, ask, stop)
         blocks = Engine(plan, world).run()
         signal = stop.signal if stop else None
-        changes = tuple(files.changes())
-        report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run, changes=changes)
+        report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run)
+        report = report.but(changes=tuple(files.changes()), modes=tuple(files.modes()))
         record.touched, record.commands = [written(parts) for parts in files.touched], world.ran
         record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
     _tell(record.notes[told:], emit)

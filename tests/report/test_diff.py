@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import clada
 from clada.report.diff import unified
+
+if TYPE_CHECKING:
+    from tests.conftest import Place
 
 VERSIONS = st.lists(st.sampled_from(["a", "a", "b", "c", "d", "e", "", "unique 1", "unique 2"]), max_size=30)
 ENDS = st.sampled_from(["", "\n"])
@@ -117,3 +122,33 @@ def test_a_change_that_nobody_would_read_is_only_named() -> None:
         ("file", "Files a/f and b/f differ (2100000 and 2100000 bytes: too much has changed to show it)"),
         ("file", "Files /dev/null and b/new differ (0 and 2100000 bytes: too much has changed to show it)"),
     ]
+
+
+def test_what_changes_besides_content_shows_as_in_git(place: Place) -> None:
+    place.write("plain", "a\n")
+    place.write("old/file", "a\n")
+    (place.inside / "gone").mkdir()
+    (place.inside / "link").symlink_to("plain")
+    commands = (
+        "chmod +x plain", "mkdir -p new/empty", "mkdir full", "touch full/file", "rm -r old gone link",
+        "cp plain copy",
+    )  # fmt: skip
+    plan = clada.parse("<---RUN--->\n" + "\n".join(commands) + "\n<---END--->\n")
+    report = clada.execute(plan, workspace=place.inside, git=False, dry_run=True)
+    assert report.ok
+    assert [text for _kind, text in unified(report.changes, report.modes)] == [
+        "diff --git a/copy b/copy", "new file mode 100755",
+        "--- /dev/null", "+++ b/copy", "@@ -0,0 +1 @@", "+a",
+        "--- /dev/null", "+++ b/full/file",
+        "removed directory gone",
+        "removed link link",
+        "new directory new/empty",
+        "--- a/old/file", "+++ /dev/null", "@@ -1 +0,0 @@", "-a",
+        "diff --git a/plain b/plain", "old mode 100644", "new mode 100755",
+    ]  # fmt: skip
+
+
+def test_a_mode_alone_is_shown_on_the_command_line(place: Place) -> None:
+    place.write("plain", "a\n")
+    done = place.clada("<---RUN--->\nchmod +x plain\n<---END--->\n", "--dry-run")
+    assert b"\nold mode 100644\nnew mode 100755\n" in done.stdout

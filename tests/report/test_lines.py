@@ -166,17 +166,17 @@ def test_where_the_matches_are_is_a_hint() -> None:
 
 def test_a_diff_is_one_that_patch_understands() -> None:
     changes = [
+        ("binary", b"\0", b"\0\0"),
+        ("gone.txt", b"a", None),
         ("new.txt", None, b"a\n"),
         ("old.txt", b"a\nb\n", b"a\nB"),
-        ("gone.txt", b"a", None),
-        ("binary", b"\0", b"\0\0"),
     ]
     assert [text for _, text in unified(changes)] == [
+        "Files a/binary and b/binary differ (1 and 2 bytes)",
+        "--- a/gone.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-a", "\\ No newline at end of file",
         "--- /dev/null", "+++ b/new.txt", "@@ -0,0 +1 @@", "+a",
         "--- a/old.txt", "+++ b/old.txt", "@@ -1,2 +1,2 @@", " a", "-b", "+B",
         "\\ No newline at end of file",
-        "--- a/gone.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-a", "\\ No newline at end of file",
-        "Files a/binary and b/binary differ (1 and 2 bytes)",
     ]  # fmt: skip
 
 

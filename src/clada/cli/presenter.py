@@ -58,10 +58,10 @@ class Presenter:
         """Show what is left at the end: what was kept, the diff of a dry run, the summary."""
         self.console.say(self._kept)
         self._failures(report)
-        if report.changes and self.mode != "silent":
+        if (report.changes or report.modes) and self.mode != "silent":
             from clada.report.diff import unified
 
-            self.console.say(unified(report.changes))
+            self.console.say(unified(report.changes, report.modes))
         self.console.write(self._summary(report))
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:

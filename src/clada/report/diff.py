@@ -14,13 +14,51 @@ if TYPE_CHECKING:
 COMPARED = 20_000_000  # bytes that are compared line by line
 SHOWN = 2_000_000  # bytes of changed lines that anybody would look at
 MISSING = "/dev/null"
+PLAIN = "100644"
+NAMES = {"04": "directory", "12": "link"}  # by the first digits of a mode
 KINDS = {" ": "same", "+": "added", "-": "removed"}
 
 
-def unified(changed: Sequence[tuple[str, bytes | None, bytes | None]]) -> Iterator[Line]:
-    """Yield the lines of a diff of all files that change, each with its kind."""
-    for path, old, new in changed:
-        yield from _file(shown(path), old, new)
+def unified(
+    changed: Sequence[tuple[str, bytes | None, bytes | None]],
+    modes: Sequence[tuple[str, str | None, str | None]] = (),
+) -> Iterator[Line]:
+    """Yield the lines of a diff of all that changes, each with its kind."""
+    contents = {path: (old, new) for path, old, new in changed}
+    kinds = {path: (old, new) for path, old, new in modes}
+    paths = sorted({**contents, **kinds}, key=lambda path: path.split("/"))
+    full = {above for path in paths for above in _above(path)}
+    for path in paths:
+        if path in kinds and path not in full:
+            yield from _kind(shown(path), *kinds[path])
+        if path in contents:
+            yield from _file(shown(path), *contents[path])
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the directories that a path leads through."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _kind(path: str, old: str | None, new: str | None) -> Iterator[Line]:
+    """Yield what changes besides the content, as git writes it; directories, empty ones, in our own words."""
+    if PLAIN in (old, new) and None in (old, new):
+        return  # a file is made or removed: that shows
+    if old and new and old[:2] == new[:2]:
+        yield from (("file", line) for line in (_names(path), f"old mode {old}", f"new mode {new}"))
+        return
+    if old and old[:2] in NAMES:
+        yield "file", f"removed {NAMES[old[:2]]} {path}"
+    if new and new[:2] in NAMES:
+        yield "file", f"new {NAMES[new[:2]]} {path}"
+    elif new:
+        yield from (("file", line) for line in (_names(path), f"new file mode {new}"))
+
+
+def _names(path: str) -> str:
+    return f"diff --git {_header('a', path, b'')} {_header('b', path, b'')}"
 
 
 def _file(path: str, old: bytes | None, new: bytes | None) -> Iterator[Line]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clada.world.files.workspace import Workspace
 
 NEW_FILE, NEW_DIRECTORY = 0o644, 0o755
+KINDS = {"file": "10", "directory": "04", "link": "12", "other": "00"}  # the first digits of git's modes
 
 
 class _Node(Value):
@@ -184,6 +185,11 @@ class Overlay:
         contents = ((parts, _content(self.under, parts), _content(self, parts)) for parts in sorted(places))
         return [(written(parts), old, new) for parts, old, new in contents if old != new]
 
+    def modes(self) -> list[tuple[str, str | None, str | None]]:
+        """Return each place whose kind or mode differs from the disk: its path, and both in git's form."""
+        both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in sorted(self._nodes))
+        return [(written(parts), old, new) for parts, old, new in both if old != new]
+
     def _hidden(self, parts: Parts) -> bool:
         """Whether the disk does not count here, for something above was made or removed by the overlay."""
         for size in range(len(parts) - 1, -1, -1):
@@ -255,6 +261,15 @@ def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
         return files.load(parts) if entry and entry.kind == "file" else None
     except Trouble:
         return None
+
+
+def _mode(files: Workspace | Overlay, parts: Parts) -> str | None:
+    """Return what stands at a place as git writes it: its kind, and its permissions in octal digits."""
+    try:
+        entry = files.entry(parts)
+    except Trouble:
+        return None
+    return f"{KINDS[entry.kind]}{entry.mode if entry.kind != 'link' else 0:04o}" if entry else None
 
 
 def _link_on_the_way(parts: Parts) -> Trouble:

@@ -127,6 +127,10 @@ class Workspace:
         """Return what differs from the disk, as the overlay does: here nothing."""
         return []
 
+    def modes(self) -> list[tuple[str, str | None, str | None]]:
+        """Return whose mode differs from the disk: nothing either."""
+        return []
+
     # Changing.
 
     def hold(self, parts: Parts, text: Text) -> None:
