@@ -67,6 +67,28 @@ def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
     assert "interrupted" in repository("history").stdout
 
 
+def test_one_signal_ends_a_run_whose_output_nobody_reads(repository: Shell) -> None:
+    flood = DOCUMENT.replace("sleep 60", "exec yes")
+    process = start(repository, flood)
+    time.sleep(1)  # by then all pipes are full
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(timeout=90) == 130
+    process.communicate()
+    assert not (repository.workspace / "after.txt").exists()
+    assert repository.git("log", "--format=%s").startswith("[clada:post] ")
+    assert "interrupted" in repository("history").stdout
+
+
+def test_a_reader_that_is_slow_still_gets_everything_after_a_signal(repository: Shell) -> None:
+    flood = DOCUMENT.replace("sleep 60", "exec yes")
+    process = start(repository, flood, "--summary=xml", "--max-output=1MB")
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=90)
+    assert process.returncode == 130
+    assert "[task-3] SKIP: WRITE - interrupted\n" in out
+    assert out.endswith("</result>\n")
+
+
 def test_two_signals_stop_at_once(shell: Shell) -> None:
     stubborn = (
         "<---RUN--->\nsh -c 'trap \"\" INT TERM; echo started; while :; do sleep 1; done'\n<---END--->\n"

@@ -275,3 +275,18 @@ def test_an_interrupt_between_the_commands_of_a_body(runs: Runner) -> None:
     assert report.tasks[0].error == Error("exec_failed", "interrupted", details="1")
     assert report.interrupted == signal.SIGINT
     assert os.listdir(runs.workspace) == []
+
+
+def test_a_slow_reader_takes_no_time_from_the_command(runs: Runner) -> None:
+    """What we wait until our own output is taken counts neither for the command nor for the whole run."""
+    seconds = 3.0
+    printing = "sh -c 'echo 1; echo 2; sleep 1'"
+    plan = clada.parse(f"<---RUN--->\n{printing}\n<---END--->\n<---RUN--->\nls\n<---END--->\n")
+
+    def on_event(event: object) -> None:
+        if isinstance(event, Output):
+            time.sleep(seconds * 0.6)
+
+    options: dict[str, Any] = {"approve_all": True, "timeout": seconds, "total_timeout": seconds}
+    report = clada.execute(plan, workspace=runs.workspace, git=False, on_event=on_event, **options)
+    assert [(task.status, task.error) for task in report.tasks] == [("success", None)] * 2

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STDOUT, STDERR = 1, 2
+PATIENCE = 2000  # milliseconds that a reader has, once we have to end
+AT_ONCE = 512  # bytes that whatever can be written takes without waiting, everywhere
 
 
 class Console:
@@ -23,6 +25,7 @@ class Console:
     def __init__(self, out: int = STDOUT) -> None:
         self._out = out  # standard output, or what stands in for it
         self._closed: set[int] = set()
+        self._hurried = False
         self.lost = False  # output was lost, and not because its reader had seen enough
 
     def say(self, lines: Iterable[tuple[str, str]]) -> None:
@@ -50,13 +53,22 @@ class Console:
     def close(self) -> None:
         """Leave nothing behind on the screen."""
 
+    def hurry(self) -> None:
+        """Wait for nobody any more but for a moment: a signal says so, maybe in the middle of a write.
+
+        Such a write would go on when the signal has been dealt with, and wait for its reader for ever.
+        """
+        self._hurried = True
+        for fd in (self._out, STDERR):
+            if not _is_ready(fd):
+                self._closed.add(fd)
+                _lead_nowhere(fd)
+
     def _write(self, fd: int, text: str) -> None:
-        if fd in self._closed:
-            return
         data = text.encode(errors="backslashreplace")
         try:
-            while data:
-                data = data[_write_some(fd, data) :]
+            while data and fd not in self._closed:
+                data = data[self._write_some(fd, data) :]
         except OSError as error:
             self._closed.add(fd)
             if error.errno != errno.EPIPE:
@@ -67,15 +79,34 @@ class Console:
         if fd == self._out:
             self.complain(f"clada: standard output cannot be written: {error.strerror}")
 
+    def _write_some(self, fd: int, data: bytes) -> int:
+        if self._hurried:
+            if not _is_ready(fd):
+                self._closed.add(fd)
+                return 0
+            data = data[:AT_ONCE]
+        try:
+            return os.write(fd, data)
+        except BlockingIOError:  # the other end made the pipe non-blocking
+            from select import select
 
-def _write_some(fd: int, data: bytes) -> int:
-    try:
-        return os.write(fd, data)
-    except BlockingIOError:  # the other end made the pipe non-blocking
-        from select import select
+            select([], [fd], [])
+            return 0
 
-        select([], [fd], [])
-        return 0
+
+def _is_ready(fd: int) -> bool:
+    """Whether something can be written, if need be after a moment."""
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return bool(poll.poll(PATIENCE))
+
+
+def _lead_nowhere(fd: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, fd)
+    os.close(nowhere)
 
 
 def screen(color: str, out: int = STDOUT) -> Console:

@@ -95,7 +95,7 @@ def _notes(plan: Plan, options: dict[str, Any]) -> Iterator[str]:
 def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
     from clada.cli.signals import Stop
 
-    with Stop() as stop:
+    with Stop(console.hurry) as stop:
         presenter = Presenter(plan, options, console, stop.handle)
         report = perform(plan, options, presenter, stop)
         presenter.finish(report)

@@ -7,6 +7,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any, Self
 
@@ -16,10 +17,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Stop:
     """Catches what asks the run to end, while it is open; its handle becomes readable when that came.
 
-    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored.
+    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored. `hurry` is called
+    when the first one comes, whatever is under way: it may have to make an end of that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hurry: Callable[[], None]) -> None:
+        self._hurry = hurry
         self.signal: int | None = None
         self.handle, self._sink = os.pipe()
         self._before: dict[int, Any] = {}
@@ -42,3 +45,4 @@ class Stop:
             os.kill(os.getpid(), number)
         self.signal = number
         os.write(self._sink, b"!")
+        self._hurry()

@@ -12,10 +12,12 @@ from clada.model import Event, Outcome
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeVar
 
     from clada.settings import Settings
     from clada.world.files.tree import Files
+
+    Result = TypeVar("Result")
 
     class Stop(Protocol):
         """How a run is told to end early."""
@@ -44,11 +46,21 @@ class World:
         self.files, self.settings, self.emit, self.ask, self.stop = files, settings, emit, ask, stop
         total = settings.total_timeout
         self.deadline = None if total is None else time.monotonic() + total
+        if total is not None:
+            self.emit = lambda event: self.untimed(emit, event)
         self.ran = False  # a program has run: anything in the tree may have changed
         self.noted: set[str] = set()  # what the person was told, once
         self.label = ""
         self.confinement: str | None = None
         self.truncated = False
+
+    def untimed(self, call: Callable[..., Result], *arguments: object, **named: object) -> Result:
+        """Call what waits for somebody else, a person or a reader: the run's clock stands still meanwhile."""
+        start = time.monotonic()
+        result = call(*arguments, **named)
+        if self.deadline is not None:
+            self.deadline += time.monotonic() - start
+        return result
 
     def begin(self, label: str) -> None:
         """Start a task."""

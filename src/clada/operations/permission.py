@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 from clada.commands import policy, words
 from clada.commands.judgements import APPROVABLE, Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
@@ -104,17 +103,13 @@ class _Review:
         return self.world.settings.approve_all or text in self.given or self.approvals.is_approved(text)
 
     def _ask(self, reason: str) -> str | None:
-        """Put the whole body to a person. The clock of the whole run stands still meanwhile."""
+        """Put the whole body to a person."""
         world = self.world
         if world.ask is None:
             return None
-        start = time.monotonic()
         directory = os.path.join(world.files.root, *self.here)
         why = reason.removesuffix(APPROVABLE)  # which is what the question is about
-        answer = world.ask(self.body, directory, why, network=sandbox(world) != "none")
-        if world.deadline is not None:
-            world.deadline += time.monotonic() - start
-        return answer
+        return world.untimed(world.ask, self.body, directory, why, network=sandbox(world) != "none")
 
     def _take(self, answer: str | None, reason: str) -> bool:
         """Store what was answered, if that is asked for; return whether the network was granted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from clada.text.shown import shown
 from clada.values import Value
@@ -41,6 +42,7 @@ class Output:
         self._pending = b""
         self._nowhere = -1
         self._enlarged = False
+        self._held_up = 0.0
 
     def read(self) -> bool:
         """Take in what is there, as far as one turn goes; return whether more can come."""
@@ -48,6 +50,11 @@ class Output:
             return self._discard() if self._truncated else self._keep(os.read(self.source, _CHUNK))
         except BlockingIOError:
             return True
+
+    def held_up(self) -> float:
+        """Return for how many seconds the listener has held us up since this was last asked."""
+        seconds, self._held_up = self._held_up, 0.0
+        return seconds
 
     def finish(self) -> None:
         """Take in what is left without waiting for whoever may still hold the pipe, and end the last line."""
@@ -92,8 +99,10 @@ class Output:
         safe = text.replace("\n", " ").replace("\t", " ").isprintable()
         lines = lines if safe else list(map(shown, lines))
         self.tail = (self.tail + [line[:_TAIL_WIDTH] for line in lines[-_TAIL:]])[-_TAIL:]
+        start = time.monotonic()
         for line in lines:
             self._emit(line)
+        self._held_up += time.monotonic() - start
 
     def _cut(self) -> None:
         """Stop keeping: a character that the limit cut in two is dropped, the line's beginning is shown."""

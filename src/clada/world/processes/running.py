@@ -3,9 +3,9 @@
     ended = run(["npm", "test"], Frame(os.environ), directory=handle, timeout=30.0, max_output=10 << 20,
                 emit=print, truncated=lambda: print("[output truncated]"), path=search_path(os.environ))
 
-`emit` gets each line without its line break, escaped by `shown`. `truncated` is called once, between the
-last kept line and the end. `stop` is a handle that becomes readable when the run must end early. A program
-that cannot be started raises Trouble("exec_failed").
+`emit` gets each line without its line break, escaped by `shown`; the time that it takes does not count.
+`truncated` is called once, between the last kept line and the end. `stop` is a handle that becomes readable
+when the run must end early. A program that cannot be started raises Trouble("exec_failed").
 """
 
 from __future__ import annotations
@@ -203,8 +203,10 @@ def _follow(child: Child, output: Output, deadline: float | None, stop: int | No
     cut = ""
     while True:
         ready = dict(poll.poll(_patience(deadline, child.handle)))
-        if output.source in ready and not output.read():
-            poll.unregister(output.source)
+        if output.source in ready:
+            if not output.read():
+                poll.unregister(output.source)
+            deadline = None if deadline is None else deadline + output.held_up()
         if (child.handle in ready or child.handle < 0) and child.is_over():
             return cut
         late = deadline is not None and time.monotonic() >= deadline
