@@ -50,7 +50,8 @@ PARTS = {
         """
         tests/world/test_paths.py tests/world/test_entries.py tests/world/test_atomic.py
         tests/world/test_overlay_links.py tests/world/test_workspace_files.py
-        tests/world/test_workspace_links.py tests/operations/test_write.py tests/operations/test_edit.py
+        tests/world/test_workspace_links.py tests/world/test_workspace_refusals.py
+        tests/operations/test_write.py tests/operations/test_edit.py
         tests/operations/test_move.py tests/operations/test_remove.py
         """,
     ),
