@@ -32,7 +32,7 @@ EXAMPLES = (
 
 EXIT_CODES = """\
 Exit code: 0 all succeeded, or nothing to do; 1 something failed; 2 the command
-line is wrong; 130 or 143 interrupted.
+line is wrong; 129, 130 or 143 interrupted.
 Defaults can be set in ~/.config/clada/config.toml and, as far as they are
 harmless, in .clada/config.toml of the workspace: timeout = "1m"."""
 

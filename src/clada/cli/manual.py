@@ -15,7 +15,10 @@ EXIT_STATUS = (
     ("0", "Everything succeeded, or there was nothing to do."),
     ("1", "Something failed: the status lines say what."),
     ("2", "The command line, or a configuration file, cannot be understood."),
-    ("130, 143", "Interrupted by SIGINT or SIGTERM: the rest was skipped, what was done is recorded."),
+    (
+        "129, 130, 143",
+        "Interrupted by SIGHUP, SIGINT or SIGTERM: the rest was skipped, what was done is recorded.",
+    ),
 )
 PLACES = (
     ("$XDG_CONFIG_HOME/clada/config.toml", "The user's defaults: the names of the flags, with underscores."),
