@@ -130,4 +130,4 @@ def test_cd_takes_one_directory(words: str) -> None:
 
 def test_cd_after_dashes_takes_any_name() -> None:
     """Also one that looks like an option."""
-    assert judge(["cd", "--", "-P"]) == BuiltIn("cd", {}, ("-P",))
+    assert judge(["cd", "--", "-P"]) == BuiltIn("cd", {}, ("-P",), ("-P",))

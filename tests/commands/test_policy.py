@@ -280,7 +280,46 @@ def test_built_in_commands_get_their_options_by_letter(
     line: str, options: dict[str, str | bool], operands: tuple[str, ...]
 ) -> None:
     """Whatever name they were given under; the last of rivals wins."""
-    assert judge(words_of(line)) == BuiltIn(line.split(maxsplit=1)[0], options, operands)
+    judgement = judge(words_of(line))
+    assert isinstance(judgement, BuiltIn)
+    assert judgement.but(paths=()) == BuiltIn(line.split(maxsplit=1)[0], options, operands)
+
+
+@pytest.mark.parametrize(
+    ("line", "paths"),
+    [
+        ("mv -v a ../b", ("a", "../b")),
+        ("rm -rf a/", ("a/",)),
+        ("chmod 755 a b", ("a", "b")),
+        ("chmod -- -x a", ("a",)),
+        ("mkdir -m 755 a", ("a",)),
+        ("touch -d now ''", ("",)),
+        ("cd ..", ("..",)),
+        ("echo ../x /etc", ()),
+        ("pwd x", ()),
+        ("true ../x", ()),
+    ],
+)
+def test_the_operands_of_built_in_commands_that_name_files_are_known(
+    line: str, paths: tuple[str, ...]
+) -> None:
+    """As they are written."""
+    judgement = judge(words_of(line))
+    assert isinstance(judgement, BuiltIn)
+    assert judgement.paths == paths
+
+
+@pytest.mark.parametrize("mode", ["4755", "2755", "1777", "u+s", "g=s", "+t", "bad", "888", ""])
+def test_built_in_commands_are_never_given_a_special_mode_or_none(mode: str) -> None:
+    """They do not look again."""
+    for words in (["chmod", mode, "a"], ["mkdir", "-m", mode, "a"], ["mkdir", "-m", mode, "-m", "755", "a"]):
+        assert not isinstance(judge(words), RUNS)
+
+
+@pytest.mark.parametrize("kept", ["context", "mode,context", "mode,", "", "nonsense", "all,nonsense"])
+def test_cp_is_never_asked_to_keep_what_it_does_not_know(kept: str) -> None:
+    """It does not look again either."""
+    assert not isinstance(judge(["cp", f"--preserve={kept}", "a", "b"]), RUNS)
 
 
 @pytest.mark.parametrize(

@@ -481,17 +481,6 @@ def test_an_empty_name_never_means_the_directory(command: str, top: Path) -> Non
     assert picture(top) == before
 
 
-@pytest.mark.parametrize("mode", ["4755", "2755", "1777", "u+s", "g=s", "+t"])
-def test_special_modes_are_refused_here_too(mode: str, top: Path) -> None:
-    """Though the policy has already asked for approval."""
-    with Workspace(str(top)) as files:
-        for command in (BuiltIn("chmod", {}, (mode, "a")), BuiltIn("mkdir", {"m": mode}, ("new",))):
-            refusal = run(command, files, (), print).refused
-            assert refusal
-            assert refusal.type == "command_not_allowed"
-    assert not (top / "new").exists()
-
-
 def test_copies_are_never_setuid(top: Path) -> None:
     """Not even with -p."""
     (top / "a").chmod(0o4755)
@@ -513,15 +502,6 @@ def test_chmod_leaves_a_setgid_directory_so(top: Path) -> None:
 # Other troubles: said in coreutils' words, and exit code 1.
 
 WORDS = [
-    (BuiltIn("chmod", {}, ("bad", "a")), "chmod: invalid mode: 'bad'"),
-    (BuiltIn("mkdir", {"m": "bad"}, ("new",)), "mkdir: invalid mode 'bad'"),
-    (
-        BuiltIn("cp", {"preserve": "context,nonsense"}, ("a", "new")),
-        "cp: invalid argument 'nonsense' for '--preserve'",
-    ),
-    (BuiltIn("cd", {}, ()), "cd: needs a directory"),
-    (BuiltIn("cd", {}, ("-",)), "cd: needs a directory"),
-    (BuiltIn("cd", {}, ("d", "e")), "cd: too many arguments"),
     (BuiltIn("cd", {}, ("no",)), "cd: no: No such file or directory"),
     (BuiltIn("cd", {}, ("a",)), "cd: a: Not a directory"),
     (BuiltIn("cd", {}, ("a/",)), "cd: a/: Not a directory"),

@@ -242,7 +242,7 @@ def _chmod(name: str, _row: Program, words: list[str]) -> Iterator[Part]:
 def _cd(_name: str, _row: Program, words: list[str]) -> Iterator[Part]:
     """Read the one directory that cd takes. No program could do its work, so there is nothing to approve."""
     directories = words[1:] if words[:1] == ["--"] else words
-    if len(directories) != 1 or not directories[0] or (words is directories and words[0].startswith("-")):
+    if len(directories) != 1 or directories[0] in ("", "-") or (words is directories and words[0][0] == "-"):
         yield Refused("command_not_allowed", "cd takes one directory, and no options")
     else:
         yield Given(None, directories[0], tuple(directories))

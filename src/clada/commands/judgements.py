@@ -29,12 +29,14 @@ class Allowed(Value):
 class BuiltIn(Value):
     """A command that clada carries out itself: its options by letter, or long name where there is no letter.
 
-    An option is True or its value; they stand in the order in which they were last given.
+    An option is True or its value; they stand in the order in which they were last given. `paths` are the
+    operands that name files. What the table's kinds do not allow is not here: nobody need check it again.
     """
 
     name: str
     options: Mapping[str, str | bool]
     operands: tuple[str, ...]
+    paths: tuple[str, ...] = ()
 
 
 class NeedsApproval(Value):

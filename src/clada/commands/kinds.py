@@ -70,6 +70,11 @@ def _path(value: str) -> tuple[str, ...]:
     return (value.rstrip("/") or value[:1],)
 
 
+def _name(value: str) -> tuple[str, ...]:
+    """As it is written: clada itself reads it."""
+    return (value,)
+
+
 def _pathspec(value: str) -> tuple[str, ...] | None:
     """Leave out paths by `:!x` only: other signs after a colon can lead back to the repository's root."""
     if value.startswith(":"):
@@ -127,7 +132,8 @@ def _fields(value: str) -> tuple[str, ...] | None:
 _KINDS: dict[str, Callable[[str], tuple[str, ...] | None]] = {
     "TEXT": _anything,
     "PATTERN": _anything,
-    "NAME": _anything,
+    "WORD": _anything,
+    "NAME": _name,
     "NUMBER": _number,
     "SIGNED": _signed,
     "OFFSET": _offset,

@@ -56,6 +56,14 @@ def read_mode(text: str) -> Mode | None:
     return Mode(None, tuple(steps))
 
 
+def judged_mode(text: str) -> Mode:
+    """Return the mode that a text stands for: the policy has found one in it, and no special bits."""
+    mode = read_mode(text)
+    if mode is None:
+        raise ValueError(text)
+    return mode
+
+
 def _steps(clause: str) -> list[Step]:
     """Return the steps of one clause (`u+r-w` has two); none if it is not one."""
     rest = clause.lstrip("ugoa")

@@ -71,7 +71,7 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
     if lacking:
         return lacking
     if name in BUILT_IN:
-        return BuiltIn(name, _normalised(row, given), operands)
+        return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
     argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
 

@@ -13,9 +13,9 @@ Options are separated by `;`, each with all its names, and what it takes:
     -NUM  +NUM          a number in place of -n NUMBER
 
 Values and operands are of a kind, in capitals, or one of the words that stand there:
-TEXT is anything; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it; MODE and
-ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be inside;
-PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. They are defined in kinds.py.
+TEXT is anything, WORD all but `-`; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it;
+MODE and ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be
+inside; PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. They are defined in kinds.py.
 Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
 Where the last of them must be there, the program would read standard input without it.
 """
@@ -62,6 +62,7 @@ BUILT_IN: dict[str, Program] = {
         refuses="""
             cd
             cd -
+            cd -- -
             cd -P src
             cd a b
             cd ''
@@ -264,12 +265,13 @@ BUILT_IN: dict[str, Program] = {
 _READERS: dict[str, Program] = {
     "dirname": Program(
         options="-z --zero",
-        operands="NAME*",
+        operands="WORD*",
         passes="""
             dirname src/app.js
             dirname -z a/b c/d
         """,
         refuses="""
+            dirname -
             dirname --zer a
             dirname -x a
         """,

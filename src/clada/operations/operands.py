@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
-PATHLESS = ("echo", "pwd", "true", "false")  # built-in commands whose operands are no paths
-BEHIND = {"chmod": 1}  # how many operands stand in front of the paths
-
 
 def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
     """Refuse the paths that no tree could make right, so that nothing of the run is done.
@@ -27,8 +24,8 @@ def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
             _check_program(files, command, here)
         elif isinstance(command, BuiltIn) and command.name == "cd":
             here = _entered(files, command.operands[0], here)
-        elif isinstance(command, BuiltIn) and command.name not in PATHLESS:
-            for path in command.operands[BEHIND.get(command.name, 0) :]:
+        elif isinstance(command, BuiltIn):
+            for path in command.paths:
                 _located(files, path, here)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import stat
 
-from clada.commands.modes import read_mode
+from clada.commands.modes import judged_mode
 from clada.operations.builtins.faults import Fault, quoted
-from clada.operations.builtins.permissions import refuse_special_mode, umask
+from clada.operations.builtins.permissions import umask
 from clada.operations.builtins.places import refuse_special
 
 TYPE_CHECKING = False
@@ -24,10 +24,7 @@ def chmod(job: Job) -> None:
     if len(job.operands) < 2:  # noqa: PLR2004 (a mode and a file)
         raise Fault("missing operand" + "".join(f" after {quoted(mode)}" for mode in job.operands))
     text, *paths = job.operands
-    mode = read_mode(text)
-    if mode is None:
-        raise Fault(f"invalid mode: {quoted(text)}")
-    refuse_special_mode(mode)
+    mode = judged_mode(text)
     mask = umask()
     # `-w` looks like an option, of which one may expect more than the umask lets it do: then chmod says so.
     surprising = text.startswith("-")

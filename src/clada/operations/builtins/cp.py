@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
+from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
 from clada.operations.builtins.job import Job
 from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
 from clada.operations.builtins.permissions import ALL, umask
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     # What to copy below a source, by the rest of its path: the source itself first, which is ().
     Items = list[tuple[Parts, Entry]]
 
-PRESERVABLE = ("mode", "timestamps", "ownership", "links", "context", "xattr", "all")
 OWNER_ALL, ANY_WRITE = 0o700, 0o222
 
 
@@ -41,10 +40,7 @@ def cp(job: Job) -> None:
 
 
 def _manner(job: Job) -> Manner:
-    kept = set((job.value("preserve") or "").split(",")) - {""}
-    wrong = sorted(kept.difference(PRESERVABLE))
-    if wrong:
-        raise Fault(f"invalid argument {quoted(wrong[0])} for '--preserve'")
+    kept = (job.value("preserve") or "").split(",")
     everything = job.has("p", "a") or "all" in kept or job.options.get("preserve") is True
     return Manner(
         recursive=job.has("r", "R", "a"),

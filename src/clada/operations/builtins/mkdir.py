@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clada.commands.modes import read_mode
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault, quoted
-from clada.operations.builtins.permissions import ALL, refuse_special_mode, umask
+from clada.commands.modes import judged_mode
+from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
+from clada.operations.builtins.permissions import ALL, umask
 from clada.operations.builtins.places import refuse_link
 
 TYPE_CHECKING = False
@@ -28,11 +28,7 @@ def _mode(job: Job) -> int | None:
     text = job.value("m")
     if text is None:
         return None
-    mode = read_mode(text)
-    if mode is None:
-        raise Fault(f"invalid mode {quoted(text)}")
-    refuse_special_mode(mode)
-    return mode.applied(ALL, directory=True, umask=umask())
+    return judged_mode(text).applied(ALL, directory=True, umask=umask())
 
 
 def _way(job: Job, place: Place) -> Way:

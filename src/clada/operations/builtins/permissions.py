@@ -1,14 +1,8 @@
-"""Permission bits: which ones the umask takes away, and which ones commands may not set."""
+"""Permission bits: which ones the umask takes away."""
 
 from __future__ import annotations
 
 import os
-
-from clada.problems import Trouble
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from clada.commands.modes import Mode
 
 ALL = 0o777
 
@@ -33,9 +27,3 @@ def _tried() -> int:
         path = os.path.join(directory, "all")
         os.mkdir(path, ALL)  # less the umask
         return ALL & ~os.stat(path).st_mode
-
-
-def refuse_special_mode(mode: Mode) -> None:
-    """Refuse setuid, setgid and sticky: a person has to approve of these."""
-    if mode.special:
-        raise Trouble("command_not_allowed", "setuid, setgid and sticky bits need approval")

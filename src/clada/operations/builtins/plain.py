@@ -7,19 +7,13 @@ from clada.operations.builtins.job import Job
 from clada.operations.builtins.places import Place, refuse_link
 from clada.world.files.paths import OUTSIDE, written
 
-GO_BACK = "-"
-
 
 def cd(job: Job) -> None:
     """Change the directory for the rest of the run."""
-    if len(job.operands) > 1:
-        raise Fault("too many arguments")
-    if job.operands in ((), (GO_BACK,)):
-        raise Fault("needs a directory")
-    operand = job.operands[0]
+    (operand,) = job.operands
     nowhere = Place(operand, ())
     parts = job.attempt(operand, nowhere, job.files.locate_directory, operand, job.here)
-    place = Place(operand or ".", parts)
+    place = Place(operand, parts)
     entry = job.existing(place, operand)
     refuse_link(place, entry)
     if entry.kind != "directory":
