@@ -328,3 +328,16 @@ def test_the_report_has_all_that_was_noted(tmp_path: Path) -> None:
 def test_a_name_is_looked_up_once() -> None:
     script = "import clada; assert 'parse' not in vars(clada); clada.parse; assert 'parse' in vars(clada)"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_host_whose_encoding_cannot_name_a_file_is_told_so(tmp_path: Path) -> None:
+    program = f"""import clada, sys
+plan = clada.parse('<---WRITE file="\\xe9"--->\\n<---END--->\\n')
+error = clada.execute(plan, workspace={str(tmp_path)!r}, git=False).tasks[0].error
+print(error.type, error.message, error.hint, sep=": ")
+"""
+    host = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=host, capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "io_error: this Python cannot name it in ascii: start it with python -X utf8\n"

@@ -10,7 +10,8 @@ import pytest
 
 import clada
 from clada import grammar
-from clada.cli.prompt import NAMES, prompt
+from clada.cli.flags import COMMANDS
+from clada.cli.prompt import prompt
 from clada.commands.programs import ALLOWED, BUILT_IN
 from clada.notations import csl
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Shell
 
-NOTATIONS = pytest.mark.parametrize("notation", NAMES)
+NOTATIONS = pytest.mark.parametrize("notation", COMMANDS["prompt"].words)
 MOST_WORDS = 700
 
 

@@ -35,8 +35,6 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def _check(action: str, commands: Sequence[str], *, network: bool) -> None:
-    if action not in ("list", "add", "remove", "block"):
-        raise UsageError(f"approvals {action}: unknown; use list, add, remove or block")
     if network and action != "add":
         raise UsageError(f"--network goes with approvals add, not with {action}")
     if action == "list" and commands:

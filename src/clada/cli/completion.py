@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import BY_NAME, COMMANDS, MAIN, UsageError
+from clada.cli.flags import BY_NAME, COMMANDS, MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ FILES, FOLDERS = ("FILE",), ("DIR",)  # values that are paths
 
 def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the script of a shell."""
-    if len(arguments) != 1 or arguments[0] not in SCRIPTS:
-        got = f", not {' '.join(arguments)!r}" if arguments else ""
-        raise UsageError(f"completion takes one of {', '.join(SCRIPTS)}{got}")
     console.write("\n".join(SCRIPTS[arguments[0]]()) + "\n")
     return 0
 

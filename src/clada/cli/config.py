@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.cli.flags import FLAGS, USER_LISTS, Flag, UsageError, convert
+from clada.cli.flags import FLAGS, USER_LISTS, Flag, UsageError, convert, meant
 from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
@@ -103,7 +103,7 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
     if key in USER_LISTS and own:
         return _texts(path, key, value)
     if flag is None and key not in USER_LISTS:
-        raise UsageError(f"{path}: unknown key {key}{_nearest(key)}")
+        raise UsageError(f"{path}: unknown key {key}{meant(key.replace('-', '_'), [*BY_KEY, *USER_LISTS])}")
     if not own and not _harmless(flag, value):
         raise UsageError(
             f"{path}: {key} cannot be set here: it belongs in {user_file()} or on the command line"
@@ -114,13 +114,6 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
 def _harmless(flag: Flag | None, value: Any) -> bool:
     """Whether a repository may bring this along."""
     return flag is not None and (flag.shared or (flag.name == "sandbox" and value == "require"))
-
-
-def _nearest(key: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(key.replace("-", "_"), [*BY_KEY, *USER_LISTS], n=1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _converted(path: str, flag: Flag, value: Any) -> Any:

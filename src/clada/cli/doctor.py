@@ -29,10 +29,8 @@ class Finding(Value):
     remedy: str | None = None
 
 
-def run(given: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Look at everything that a run needs; exit 1 if one would not work."""
-    if arguments:
-        raise UsageError(f"doctor takes no argument, and got {arguments[0]!r}")
     settings, configuration = _configured(given)
     findings = {"clada": _clada(), "workspace": _workspace(settings)}
     if findings["workspace"].state == OK:

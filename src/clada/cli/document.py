@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.cli.console import screen
-from clada.cli.flags import COMMANDS, UsageError
+from clada.cli.flags import COMMANDS, UsageError, meant
 from clada.cli.presenter import Presenter
 from clada.grammar import MAX_INPUT
 from clada.notations import parse
@@ -106,8 +106,6 @@ def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
 
 def read(arguments: Sequence[str], console: Console) -> bytes | None:
     """Return the document: of the file that is named, or of standard input; None where there is none."""
-    if len(arguments) > 1:
-        raise UsageError(f"one document at a time: {arguments[1]!r} is too many; see clada --help")
     if arguments and arguments[0] != "-":
         return _read_file(arguments[0])
     if not arguments and os.isatty(STDIN):
@@ -122,7 +120,7 @@ def _read_file(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise UsageError(f"{path}: {reason(error)}{_meant(path)}") from None
+        raise UsageError(f"{path}: {reason(error)}{_nearest(path)}") from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     try:
@@ -131,12 +129,9 @@ def _read_file(path: str) -> bytes:
         os.close(fd)
 
 
-def _meant(path: str) -> str:
+def _nearest(path: str) -> str:
     """Return a hint where the name of the file is nearly a command."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(path, [*COMMANDS, "--help"], n=1)
-    return f"; did you mean `clada {close[0]}`?" if close else "; see clada --help"
+    return meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
 
 
 def _read_all(fd: int, name: str) -> bytes:

@@ -96,6 +96,7 @@ class Command(Value):
     meaning: str
     flags: tuple[str, ...]
     words: tuple[str, ...] = ()  # that its first argument may be
+    needed: bool = False  # whether it has to have one
     examples: tuple[tuple[str, str], ...] = ()
     configured: bool = True  # whether configuration files are read for it
     inside: bool = True  # whether it works in the workspace, which must be one then
@@ -104,6 +105,11 @@ class Command(Value):
     def takes_file(self) -> bool:
         """Return whether its argument is a document."""
         return self.arguments == "[FILE]"
+
+    @property
+    def takes_command(self) -> bool:
+        """Return whether its last argument is a command, which people forget to quote."""
+        return self.arguments.endswith("[CMD]")
 
 
 _ALL = tuple(flag.name for flag in FLAGS)
@@ -163,6 +169,7 @@ COMMANDS: dict[str, Command] = {
         "print a shell's completion script",
         (),
         words=("bash", "zsh", "fish"),
+        needed=True,
         examples=(
             ('eval "$(clada completion bash)"', "in ~/.bashrc"),
             ('eval "$(clada completion zsh)"', "in ~/.zshrc, after compinit"),
@@ -203,6 +210,8 @@ def read(arguments: Sequence[str]) -> Invocation:
     command = words.pop(0) if words and words[0] in COMMANDS else None
     if not given.get("help"):
         _check_flags(command, given)
+        if not given.get("version"):
+            _check_arguments(command, words)
     return Invocation(command, tuple(words), given)
 
 
@@ -217,8 +226,25 @@ def _check_flags(command: str | None, given: Mapping[str, Any]) -> None:
     for key in given:
         name = key.replace("_", "-")
         if name != "version" and name not in taken:
-            whose = f"clada {command}" if command else "clada"
+            whose = _called(command)
             raise UsageError(f"--{name} is not a flag of `{whose}`; see {whose} --help")
+
+
+def _check_arguments(command: str | None, words: Sequence[str]) -> None:
+    """Refuse arguments that the command's row does not have."""
+    row, whose = described(command), _called(command)
+    if words and not row.arguments:
+        raise UsageError(f"{whose} takes no argument, and got {words[0]!r}")
+    if not words and row.needed:
+        raise UsageError(f"{whose} takes one of {', '.join(row.words)}")
+    if words and row.words and words[0] not in row.words:
+        raise UsageError(f"{whose} takes one of {', '.join(row.words)}, not {words[0]!r}")
+    if len(words) > 1 and not row.takes_command:
+        raise UsageError(f"{whose} takes one argument: {words[1]!r} is too many; see {whose} --help")
+
+
+def _called(command: str | None) -> str:
+    return f"clada {command}" if command else "clada"
 
 
 PLAIN = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
@@ -301,8 +327,12 @@ def _number(text: str, units: Mapping[str, float]) -> float | None:
 
 
 def _nearest(name: str) -> str:
-    """Return a hint at the flag that was probably meant."""
+    return meant(name.lstrip("-"), [*BY_NAME, "help", "version"], "--{}") or "; see clada --help"
+
+
+def meant(word: str, known: Sequence[str], form: str = "{}") -> str:
+    """Return a hint at what was probably meant, in this form, if anything is near."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name.lstrip("-"), [*BY_NAME, "help", "version"], n=1)
-    return f"; did you mean --{close[0]}?" if close else "; see clada --help"
+    close = get_close_matches(word, known, n=1)
+    return f"; did you mean {form.format(close[0])}?" if close else ""

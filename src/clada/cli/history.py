@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import UsageError
 from clada.text.shown import shown
 
 TYPE_CHECKING = False
@@ -16,10 +15,8 @@ if TYPE_CHECKING:
 SHORT = 9  # characters of a commit's name
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Print a line for each run: number, when, how it ended, commits, what."""
-    if arguments:
-        raise UsageError(f"history takes no argument, and got {arguments[0]!r}")
     from clada.world.git.undo import NO_RUN, past_runs, runs_elsewhere
 
     runs = past_runs(options["workspace"])

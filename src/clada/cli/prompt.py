@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from clada import grammar
-from clada.cli.flags import COMMANDS, UsageError
 from clada.notations import csl
 
 TYPE_CHECKING = False
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from clada.cli.console import Console
 
-NAMES = COMMANDS["prompt"].words
 FOLDER = os.path.join(os.path.dirname(__file__), "prompts")
 EITHER = {"search": "search (or search_start and search_end)"}
 ALTERNATIVES = ("search_start", "search_end")
@@ -24,9 +22,7 @@ KINDS = {"flag": " (true or false)", "count": ' (a number or "all")'}
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the instructions for a notation; CSL where none is named."""
-    name, *more = arguments or ("csl",)
-    if more or name not in NAMES:
-        raise UsageError(f"prompt takes one of {', '.join(NAMES)}, not {(more or [name])[0]!r}")
+    name = arguments[0] if arguments else "csl"
     console.write(prompt(name, options["start_delimiter"], options["end_delimiter"]))
     return 0
 

@@ -35,8 +35,6 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def _number(arguments: Sequence[str]) -> int | None:
-    if len(arguments) > 1:
-        raise UsageError(f"undo takes one run at a time: {arguments[1]!r} is too many")
     if not arguments:
         return None
     number = read_number(arguments[0])
