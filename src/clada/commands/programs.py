@@ -15,7 +15,7 @@ Options are separated by `;`, each with all its names, and what it takes:
 Values and operands are of a kind, in capitals, or one of the words that stand there:
 TEXT is anything, WORD all but `-`; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it;
 MODE and ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be
-inside; PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. They are defined in kinds.py.
+inside; PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. See kinds.py.
 Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
 Where the last of them must be there, the program would read standard input without it.
 """
