@@ -146,12 +146,18 @@ class Screen:
             pass
         return self.process.wait(LONG), self.seen.decode(errors="replace")
 
+    def hang_up(self) -> None:
+        """Close the terminal, whatever the program does."""
+        os.close(self.master)
+        self.master = -1
+
     def close(self) -> None:
         """End the program, if it has not ended."""
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        os.close(self.master)
+        if self.master >= 0:
+            self.hang_up()
 
     def _read(self, seconds: float) -> bytes:
         if seconds <= 0 or not select.select([self.master], [], [], seconds)[0]:

@@ -176,3 +176,13 @@ def test_a_caller_that_ignores_the_end_of_its_children_does_not_disturb(reposito
         "[task-2] ERROR: RUN - ls …: exec_failed: exit code 3; the command was `sh -c 'exit 3'`"
     )
     assert repository.git("log", "--format=%s").startswith("[clada:post]")
+
+
+def test_a_terminal_that_is_closed_ends_the_run_in_order(repository: Shell, terminal: Terminals) -> None:
+    screen = terminal("--approve-all", document=DOCUMENT)
+    screen.until("started")
+    screen.hang_up()
+    assert screen.process.wait(90) == 129
+    assert repository.git("show", "--name-only", "--format=%s").startswith("[clada:post] ")
+    assert "interrupted" in repository("history").stdout
+    assert not (repository.workspace / "after.txt").exists()
