@@ -59,6 +59,7 @@ def test_a_document_in_another_notation_than_was_asked_for_is_refused() -> None:
 
 GOOD_CSL = '<---WRITE file="a"--->\n<write path="no">x</write>\n  <---RUN--->\n<---END--->\n'
 GOOD_CML = '<tasks version="1.1">\n<write path="a"><![CDATA[\n<---RUN--->\n]]></write>\n</tasks>\n'
+GOOD_TOML = '```toml\n[[task]]\naction = "write"\npath = "a"\ncontent = "x"\n```\n'
 GOOD_JSON = '```json\n{"tasks": [\n{"action": "write", "path": "a", "content": "x"}]}\n```\n'
 
 NOTES = {
@@ -67,6 +68,11 @@ NOTES = {
     GOOD_CML + '- <write path="c">x</write>\n': 6,
     GOOD_CML + '<---WRITE file="b"--->\nx\n<---END--->\n': 6,
     GOOD_JSON + '<---WRITE file="b"--->\nx\n<---END--->\n': 5,
+    GOOD_CSL + "<run>echo 1</run>\n": 5,
+    GOOD_CSL + '<move from="a" to="b"/>\n': 5,
+    GOOD_CSL + '[[task]]\naction = "run"\ncommand = "ls"\n': 5,
+    GOOD_JSON + '```toml\n[[task]]\naction = "run"\ncommand = "ls"\n```\n': 6,
+    GOOD_TOML + '```json\n{"tasks": [{"action": "run", "command": "ls"}]}\n```\n': 8,
 }
 
 
@@ -82,3 +88,59 @@ def test_what_was_probably_meant_beside_operations_gets_a_note_with_its_line(doc
 def test_a_plain_document_gets_no_note(document: str) -> None:
     """What stands in operations is theirs."""
     assert overlooked(clada.parse(document), "<---") is None
+
+
+BLOCK_OF_NOTHING = {
+    "csl": "<---TASKS--->\n<---END--->\n",
+    "cml": "<tasks></tasks>\n",
+    "json": '```json\n{"name": "x", "tasks": []}\n```\n',
+    "toml": "[[tasks]]\n",
+}
+
+
+@pytest.mark.parametrize("notation", BLOCK_OF_NOTHING)
+def test_a_block_of_nothing_is_no_mistake_until_something_is_overlooked_beside_it(notation: str) -> None:
+    """An empty block is nothing found, and so whatever looks like an operation is one that was missed."""
+    empty = BLOCK_OF_NOTHING[notation]
+    plan = clada.parse(empty)
+    assert (plan.notation, plan.fatal) == (notation, None)
+    missed = (
+        '\n\n<write path="a">x</write>\n' if notation != "cml" else '<---WRITE file="a"--->\nx\n<---END--->\n'
+    )
+    fatal = clada.parse(empty + missed).fatal
+    assert fatal is not None
+    assert "This looks like an operation" in fatal.message
+
+
+@pytest.mark.parametrize(
+    "example",
+    ['{"pipeline": {"tasks": ["a"]}}', '[[1, "tasks"]]', '{"a": "\\"tasks\\": ", "b": [{"tasks": []}]}'],
+)
+def test_a_tasks_key_further_down_is_no_sign(example: str) -> None:
+    """An example in the prose does not turn the document into another notation."""
+    plan = clada.parse(f'For example:\n```json\n{example}\n```\n<---WRITE file="a"--->\nx\n<---END--->\n')
+    assert (plan.notation, plan.fatal, len(plan.blocks)) == ("csl", None, 1)
+
+
+@pytest.mark.parametrize("header", ["[[task]]", "[[ task ]]", '[["task"]]', "[['task']] # one", "[[\ttask]]"])
+def test_a_header_of_toml_is_a_sign_however_it_is_written(header: str) -> None:
+    """As TOML allows it."""
+    plan = clada.parse(f'{header}\naction = "run"\ncommand = "ls"\n')
+    assert (plan.notation, plan.fatal, len(plan.blocks)) == ("toml", None, 1)
+
+
+def test_a_marker_in_content_is_content_and_gets_a_note() -> None:
+    """It may be one whose END was forgotten; the first one is enough to say so."""
+    plan = clada.parse('<---WRITE file="x"--->\na\n<---WRITE file="y"--->\nb\n<---RUN--->\n<---END--->\n')
+    assert plan.ok
+    assert plan.notes == ("Line 3 is in the content of WRITE: is an END missing before it?",)
+    for line in ("<---WRITER--->", "<---TO--->", " <---RUN--->", "<---"):
+        assert clada.parse(f'<---WRITE file="x"--->\n{line}\n<---END--->\n').notes == ()
+
+
+@pytest.mark.parametrize("path", ["a\nb", "a\n  b", "\n"])
+def test_a_line_break_in_an_attribute_of_cml_is_told(path: str) -> None:
+    """XML would make a blank of it, and so another path."""
+    (problem,) = clada.parse(f"<write append='true' path='{path}'>x</write>\n").problems
+    assert problem.message == "Invalid value for 'path': must not contain a line break"
+    assert clada.parse('<write\n  path="a b"\n>x</write>\n').ok

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 # The bytes without which a document shows no sign of a notation: looked for before it is loaded.
-HINTS = {"cml": b"<", "json": b'"tasks"', "toml": b"[[task"}
+HINTS = {"cml": b"<", "json": b'"tasks"', "toml": b"[["}
 NOTATIONS = ("csl", *HINTS)
 
 
@@ -44,16 +44,16 @@ def parse(
     data = _checked(document)
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
-    given, detected = notation, None
+    given = notation
     if given == "auto":
-        notation = detected = _detect(data, start_delimiter) or ""
+        notation = _detect(data, start_delimiter) or ""
     if notation == "csl":
         plan = csl.read(data, start_delimiter, end_delimiter)
     else:
         plan = _load(notation).read(data) if notation else Plan(None, source=data)
-    if plan.blocks or plan.fatal or detected:
+    if plan.fatal or any(block.operations for block in plan.blocks):
         return plan
-    return plan.but(fatal=_mistake(data, given, start_delimiter))
+    return plan.but(fatal=_mistake(plan, given, start_delimiter))
 
 
 def _check_call(document: object, notation: str, start_delimiter: object, end_delimiter: object) -> None:
@@ -113,11 +113,11 @@ def _load(name: str) -> Notation:
     return import_module(f"clada.notations.{name}")
 
 
-def _mistake(data: bytes, given: str, start_delimiter: str) -> Problem | None:
+def _mistake(plan: Plan, given: str, start_delimiter: str) -> Problem | None:
     """Return why a document without operations is probably not what it was meant to be."""
     from clada.notations.lookalikes import lookalike, mismatch
 
-    detected = None if given == "auto" else _detect(data, start_delimiter)
+    detected = None if given == "auto" else _detect(plan.source, start_delimiter)
     if detected and detected != given:
         return mismatch(given, detected)
-    return lookalike(data, start_delimiter)
+    return lookalike(plan.source, start_delimiter, plan.notation if plan.blocks else None)

@@ -42,6 +42,7 @@ _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
 # after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
 _TAG = re.compile(rb"""<(?!!)[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
+_ATTRIBUTE = re.compile(rb"""([^\s=]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 # Markup in which tags do not count: how it opens and how it closes.
 CDATA, CDATA_END = b"<![CDATA[", b"]]>"
 COMMENT, COMMENT_END = b"<!--", b"-->"
@@ -181,6 +182,8 @@ class _Reading:
 
     def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation:
         complaints: Complaints = []
+        if any(" " in value for value in node.attributes.values()):
+            _restore_line_breaks(self.data, node)
         fields = _READERS.get(node.name, _unknown)(node, complaints)
         problems: tuple[Problem, ...] = ()
         if complaints:
@@ -190,6 +193,14 @@ class _Reading:
             )
         attributes = node.attributes or NO_ATTRIBUTES
         return Operation(node.name, line, fields, attributes, problems, (node.start, node.end))
+
+
+def _restore_line_breaks(data: bytes, node: _Node) -> None:
+    """Give attributes the line breaks back that XML turns into blanks: no path can have one."""
+    tag = _TAG.match(data, node.start)
+    for name, quoted in _ATTRIBUTE.findall(tag.group()) if tag else ():
+        if b"\n" in quoted:
+            node.attributes[name.decode()] = quoted[1:-1].decode()
 
 
 class _FatalError(Exception):

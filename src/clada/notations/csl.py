@@ -88,7 +88,7 @@ class Reader:
             end_delimiter,
             f'"{end_delimiter}',
         )
-        self._heads = {name: self._mark + name.encode() for name in CLOSING}
+        self._heads = {name: self._mark + name.encode() for name in (*OPENING, *CLOSING)}
         self._plain_end = self._heads["END"] + self._end
         self._data: bytes | bytearray = bytearray() if whole is None else whole
         self._lines = Lines(self._data)
@@ -102,6 +102,7 @@ class Reader:
         self._text_start = 0  # of the text that is not
         self._block: _OpenBlock | None = None
         self._blocks: list[Block] = []
+        self._note = ""  # on the first line of content that looks like a marker
         self._complete: list[Operation] = []  # since the last feed
         self._fatal: Problem | None = None
 
@@ -122,7 +123,8 @@ class Reader:
             self._unterminated()
         begun = [self._block.closed()] if self._block and self._block.operations else []
         blocks = [*self._blocks, *begun]
-        return Plan(NAME, tuple(blocks), self._fatal, source=bytes(self._data))
+        notes = (self._note,) if self._note else ()
+        return Plan(NAME, tuple(blocks), self._fatal, notes, bytes(self._data))
 
     def _append(self, chunk: str) -> None:
         if self._skip_newline and chunk.startswith("\n"):
@@ -186,6 +188,9 @@ class Reader:
                     self._fail(at, f"{name} marker cannot have attributes")
                 self._end_content(name, at, end)
                 return
+        if not self._note and any(self._counts(name, at, end) for name in OPENING):
+            line, opened = self._lines.line(at), self._opened[0]
+            self._note = f"Line {line} is in the content of {opened}: is an END missing before it?"
 
     def _counts(self, name: str, at: int, end: int) -> bool:
         """Whether the line is this marker, be it written rightly or wrongly."""

@@ -44,6 +44,7 @@ MAX_DIGITS = 640  # of an integer: what Python converts under any limit that a h
 # Possessive, so that no input makes them go back.
 _BLANKS = re.compile(rb"[ \t\n\r]*+")
 _TASKS_KEY = re.compile(rb'"tasks"[ \t\n\r]*+:')
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?+)*+"?+|[{}\[\]]', re.DOTALL)  # a string, or what makes depth
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*+')
 _PLAIN_KEY = re.compile(rb'"([^"\\\x00-\x1f]*+)"[ \t\n\r]*+:')
 _PIECE = pieces(rb'[^"\\\x00-\x1f]', rb'\\["\\/bfnrt]', SHORT, PAIR)
@@ -54,6 +55,7 @@ _CUT_ESCAPE = re.compile(
 _NUMBER = re.compile(rb"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
 _LITERALS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", OTHER)}
 _DIGITS = {bytes([byte]) for byte in b"-0123456789"}
+_DEEPER = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _SKIPPED = (b'"', b"{", b"[")
 _MORE = {bytes([byte]) for byte in b'{[}],:"'}  # after a value, this is no prose
 _NOT_JSON = {
@@ -68,7 +70,7 @@ _NOT_JSON = {
 def sign(data: bytes) -> int | None:
     """Return where the first value starts that has a `tasks` key."""
     start = _bare_start(data)
-    if start is not None and _TASKS_KEY.search(data, start):
+    if start is not None and _has_tasks(data, start, len(data)):
         return start
     return next((start for start, _end in _fenced(data, 0)), None)
 
@@ -77,7 +79,7 @@ def _bare_start(data: bytes) -> int | None:
     """Return where the text itself starts with a value, unless its `tasks` key is first seen in a fence."""
     start = _value_start(data, 0, len(data))
     first_fence = next(_fenced(data, 0), None) if start is not None else None
-    if start is None or first_fence is None or _TASKS_KEY.search(data, start, first_fence[0]):
+    if start is None or first_fence is None or _has_tasks(data, start, first_fence[0]):
         return start
     return None
 
@@ -87,8 +89,23 @@ def _fenced(data: bytes, since: int) -> Iterator[tuple[int, int]]:
     for fence in fences(data, NAME, since, len(data)):
         end = len(data) if fence.close is None else fence.close
         start = _value_start(data, fence.start, end)
-        if start is not None and _TASKS_KEY.search(data, start, end):
+        if start is not None and _has_tasks(data, start, end):
             yield start, end
+
+
+def _has_tasks(data: bytes, start: int, end: int) -> bool:
+    """Whether the value that starts here has a `tasks` key of its own, or its first element has.
+
+    Where the value is not closed, any such key counts: it is to be read, and what is wrong with it told.
+    """
+    depth, own = 0, 1 if data[start : start + 1] == b"{" else 2
+    for token in _TOKEN.finditer(data, start, end):
+        depth += _DEEPER.get(data[token.start()], 0)
+        if depth == own and _TASKS_KEY.match(data, token.start(), end):
+            return True
+        if depth == 0:
+            return False
+    return _TASKS_KEY.search(data, start, end) is not None
 
 
 def _value_start(data: bytes, start: int, end: int) -> int | None:

@@ -51,7 +51,8 @@ TABLE = (
     ),
     Row(LIST_ITEM + rb"[^\n<`]{0,80}<" + ELEMENT, "cml", LINE),
     Row(rb"^[^\n<`]{1,80}<" + ELEMENT + rb"[^>\n]*\b(?:path|from)\s*=", "cml", LINE),
-    Row(rb"^[ \t]*+<" + ELEMENT + rb"[^>\n]*\bpath\s*=", "cml", ONE, own=False),
+    Row(rb"^[ \t]*+<" + ELEMENT + rb"[^>\n]*\b(?:path|from)\s*=", "cml", ONE, own=False),
+    Row(rb"^[ \t]*+<(?:tasks|run)(?:[ \t][^>\n]*)?>", "cml", ONE, own=False),
     Row(
         rb"^[ \t]*+<(?!" + ELEMENT + rb")(?i:" + ELEMENT + rb")[^>\n]*\bpath\s*=",
         "cml",
@@ -67,13 +68,17 @@ TABLE = (
     ),
     Row(rb"^[ \t]*+[\[{][ \t\[{]*+'tasks'\s*:", "json", "JSON is written with double quotes", own=False),
     Row(rb"^\[tasks?\][ \t]*$", "toml", "a task is opened by [[task]]", own=False),
+    Row(rb"^\[\[tasks?\]\][ \t]*$", "toml", ONE, own=False),
 )
 TYPES = {"csl": "malformed_csl", "cml": "malformed_xml", "json": "malformed_json", "toml": "malformed_toml"}
 
 
-def lookalike(data: bytes, start_delimiter: str) -> Problem | None:
-    """Return the first line that was probably meant as an operation, in a document without any."""
-    found = _first(data[:MOST], start_delimiter, TABLE)
+def lookalike(data: bytes, start_delimiter: str, notation: str | None = None) -> Problem | None:
+    """Return the first line that was probably meant as an operation, in a document without any.
+
+    The notation is the document's, where it has blocks that are empty.
+    """
+    found = _first(data[:MOST], start_delimiter, _rows(notation))
     if found is None:
         return None
     at, row = found
@@ -92,10 +97,7 @@ def overlooked(plan: Plan, start_delimiter: str) -> str | None:
     """Return a note on the first line beside the operations of a plan that was probably meant as one, too."""
     pieces = list(_beside(plan))
     prose = b"".join(piece for _, piece in pieces)[:MOST]
-    rows = [row for row in TABLE if row.notation != plan.notation or row.own]
-    if plan.notation in ("json", "toml"):
-        rows = [row for row in rows if row.notation in ("csl", "cml")]
-    found = _first(prose, start_delimiter, rows)
+    found = _first(prose, start_delimiter, _rows(plan.notation))
     if found is None:
         return None
     at, row = found
@@ -106,6 +108,11 @@ def overlooked(plan: Plan, start_delimiter: str) -> str | None:
             return f"Line {line} looks like an operation and was ignored: {advice}"
         at -= len(piece)
     return None
+
+
+def _rows(notation: str | None) -> list[Row]:
+    """Return what can be overlooked in a document of this notation."""
+    return [row for row in TABLE if row.notation != notation or row.own]
 
 
 def _beside(plan: Plan) -> Iterator[tuple[int, bytes]]:
@@ -120,7 +127,7 @@ def _beside(plan: Plan) -> Iterator[tuple[int, bytes]]:
     yield at, plan.source[at : at + MOST]
 
 
-def _first(text: bytes, start_delimiter: str, rows: tuple[Row, ...] | list[Row]) -> tuple[int, Row] | None:
+def _first(text: bytes, start_delimiter: str, rows: list[Row]) -> tuple[int, Row] | None:
     """Return the first place that a row of the table matches."""
     if not any(sign in text for sign in SIGNS):
         return None

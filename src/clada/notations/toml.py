@@ -26,9 +26,14 @@ if TYPE_CHECKING:
 
 NAME = "toml"
 
+_TASK, _TASKS = (rb"""(?:%b|"%b"|'%b')""" % (name, name, name) for name in (b"task", b"tasks"))
+_DOT = rb"[ \t]*+\.[ \t]*+"
 _TASK_LINE = LineStart(
-    b"[[task",
-    re.compile(rb"\[\[(?:task|tasks(?:[ \t]*+\.[ \t]*+task)?)[ \t]*+\]\][ \t]*+(?:#[^\n]*+)?(?=\n|\Z)"),
+    b"[[",
+    re.compile(
+        rb"\[\[[ \t]*+(?:%b|%b(?:%b%b)?)[ \t]*+\]\][ \t]*+(?:#[^\n]*+)?(?=\n|\Z)"
+        % (_TASK, _TASKS, _DOT, _TASK)
+    ),
 )
 
 
