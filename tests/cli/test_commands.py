@@ -225,8 +225,8 @@ def test_doctor_finds_mistakes_in_the_configuration(repository: Shell) -> None:
 
 
 def test_doctor_takes_the_workspace_that_is_given_though_it_is_the_default(repository: Shell) -> None:
-    repository.configure('workspace = "/"\n')
-    assert findings(repository)[1]["workspace"] == ("ok", "/")
+    repository.configure(f'workspace = "{repository.home}"\n')
+    assert findings(repository)[1]["workspace"] == ("ok", str(repository.home))
     assert findings(repository, "--workspace=.")[1]["workspace"] == ("ok", str(repository.workspace))
 
 

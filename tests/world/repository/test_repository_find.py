@@ -238,6 +238,7 @@ def open_repo(repo: Repo) -> Iterator[Repo]:
         repo.root.rename(folder / "repo")
         yield type(repo)(folder / "repo")
     finally:
+        (folder / "repo/.git").chmod(0o755)
         shutil.rmtree(folder)
 
 
