@@ -2,7 +2,8 @@
 
     python -m tools.prove.mutants PART …    goes on where it was stopped, and prints what nobody noticed
 
-Each part is changed in a copy of the project (build/mutants), and tried with its own tests.
+Each part is changed in a copy of the project (build/mutants), and tried with its own quick tests. Once these
+have changed, remove the copy: what is known already is not tried again.
 """
 
 from __future__ import annotations
@@ -71,11 +72,12 @@ def rows(*, quick: bool) -> list[Row]:
     if quick or importlib.util.find_spec("mutmut") is None:
         why = "only in the long run" if quick else "mutmut is not installed here"
         return [Row(f"mutants of {name}", f"at least {GOAL:.0%} noticed", why, None) for name in PARTS]
+    shutil.rmtree(COPIES, ignore_errors=True)
     return [row(name, judged(name)) for name in PARTS]
 
 
 def row(name: str, results: Mapping[str, str]) -> Row:
-    """Return the score of a part."""
+    """Return the score of a part; changes that were not reached do not count, and are named."""
     counts = Counter(results.values())
     tried = len(results) - counts["not checked"]
     noticed = sum(counts[status] for status in NOTICED)
@@ -106,14 +108,8 @@ def _copy(name: str) -> Path:
         tree.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy2)(source, tree / item)
     (tree / "mutants" / "src").mkdir(parents=True, exist_ok=True)  # before Python learns that it is not there
-    options = (
-        "-p",
-        "tools.prove.under_mutmut",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        f"not ({' or '.join(LEFT_OUT)})",
-    )
+    plugins = "-p tools.prove.under_mutmut -p no:cacheprovider".split()
+    options = [*plugins, "-k", f"not ({' or '.join(LEFT_OUT)})"]
     with (tree / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write(
             SETTINGS.format(
