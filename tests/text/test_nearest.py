@@ -537,3 +537,27 @@ def test_every_failed_search_is_explained(file: str, search: str, replacement: s
 def test_hostile_texts_are_explained_too(file: bytes, search: bytes) -> None:
     """Repeats and lengths that would take forever to compare naively come to an end."""
     assert explain(Text(file), search, b"").clause
+
+
+@pytest.mark.parametrize(
+    ("data", "search", "clause"),
+    [
+        (
+            b"def f():\n    return total\n\nprint(f())\n",
+            b"    return total\n# ... rest unchanged",
+            "it would match at line 2 without the line that stands for others",
+        ),
+        (
+            b"def f():\n    return total\n",
+            b"# ...\n    return total\n",
+            "it would match at line 2 without the line that stands for others",
+        ),
+        (b"foo  \nbar\n", b"foo\nbar", "closest is lines 1-2: line 1 differs only in trailing blanks"),
+        (b"a\n\n\nb\n", b"a\n\nb", "closest is lines 1-4: only blank lines differ, first at line 2"),
+    ],
+)
+def test_short_lines_and_a_line_that_stands_for_others_are_no_reason_to_find_nothing(
+    data: bytes, search: bytes, clause: str
+) -> None:
+    """What is nearly there is named, however little there is."""
+    assert explain(Text(data), search, b"something else").clause == clause

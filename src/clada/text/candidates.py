@@ -84,7 +84,9 @@ def _first_hits(scanned: bytes, piece: bytes) -> tuple[list[int], int]:
 def _pieces(wanted: Wanted) -> Iterator[Piece]:
     """Yield what to look for, the most telling first: whole lines, halves of lines, words."""
     lines = [(number, line.strip().encode()) for number, line in enumerate(wanted.lines[:MOST_LINES])]
-    shortest = SHORTEST if len(lines) > 1 else SHORTEST_OF_LINE
+    longest_line = max(len(line) for _, line in lines)
+    # However short the lines of a text are, together they mean something.
+    shortest = min(SHORTEST, longest_line) if len(lines) > 1 else SHORTEST_OF_LINE
     longest = _longest(lines, LINES, shortest)
     yield from longest
     for number, line in longest[:HALVED]:

@@ -68,6 +68,19 @@ def _with_line_breaks(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
+def _without_ellipsis(text: str) -> str:
+    """Take away the lines at both ends that stand for lines left out."""
+    lines = text.strip("\n").split("\n")
+    first = 1 if _is_ellipsis(lines[0]) else 0
+    last = len(lines) - (1 if _is_ellipsis(lines[-1]) else 0)
+    return "\n".join(lines[first:last]) if last - first < len(lines) else text
+
+
+def _is_ellipsis(line: str) -> bool:
+    bare = line.strip(COMMENT)
+    return bare.startswith(ELLIPSES) or bare.endswith(ELLIPSES)
+
+
 HABITS = (
     Habit("line numbers", "without the line numbers in front of its lines", _without_numbers),
     Habit("diff marks", "without the + and - in front of its lines", _without_marks),
@@ -76,6 +89,7 @@ HABITS = (
     Habit("quotes", "with straight quotes in place of curly ones", straight),
     Habit("backslashes", "without the backslashes in front of its quotes", _without_escaped_quotes),
     Habit("escaped line breaks", "with line breaks in place of \\n", _with_line_breaks),
+    Habit("ellipsis", "without the line that stands for others", _without_ellipsis),
 )
 
 
@@ -83,6 +97,5 @@ def around_ellipsis(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the text before each line that stands for lines left out, that line, and the text after it."""
     lines = text.strip("\n").split("\n") if any(dots in text for dots in ELLIPSES) else []
     for number, line in enumerate(lines[1:-1], 1):
-        bare = line.strip(COMMENT)
-        if bare.startswith(ELLIPSES) or bare.endswith(ELLIPSES):
+        if _is_ellipsis(line):
             yield "\n".join(lines[:number]), line, "\n".join(lines[number + 1 :])
