@@ -1,4 +1,4 @@
-"""The command line: arguments, standard input, output and exit codes. The only part that knows sys."""
+"""The command line: arguments, standard input, output and exit codes. The only part that prints."""
 
 from __future__ import annotations
 
