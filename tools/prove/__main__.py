@@ -140,7 +140,8 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
 def _machine() -> str:
     python = f"Python {platform.python_version()}"
     who = " and as an ".join(user.name for user in users())
-    return f"{python}, {git_version()}, Linux {platform.release()}, {os.cpu_count()} cores, as {who}"
+    system = f"{platform.system()} {platform.release().partition('-')[0]}"
+    return f"{python}, {git_version()}, {system}, {os.cpu_count()} cores, as {who}"
 
 
 HEAD = """\
@@ -163,8 +164,9 @@ NOT_COVERED = """\
 """
 NOTES = {
     "Mutation testing": """\
-All changes that [mutmut](https://mutmut.readthedocs.io) makes to the functions of a part, each tried with the
-quick tests of that part. A change is noticed if a test fails, or does not end.
+The changes that [mutmut](https://mutmut.readthedocs.io) makes to the functions of a part, each tried with the
+quick tests of that part; where not all were tried, it says so, and those that were are a random sample.
+A change is noticed if a test fails, or does not end.
 `python -m tools.prove.mutants PART` names those that nobody noticed. They were looked at; what is left is
 
 - no change at all: `x >= 0` for `x > 0` where 0 cannot be, another value for one that is not used, `strict`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 CELL = 160  # characters of a cell that are shown
+CHANGING = re.compile(r"\S*/clada-prove-\w+")  # places, which are other ones each time
 
 
 class Row(NamedTuple):
@@ -50,6 +52,6 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     """Return a text that stays in its cell, whatever it is made of."""
-    plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in CHANGING.sub("…", text))
     short = plain if len(plain) <= CELL else f"{plain[: CELL - 1]}…"
     return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")

@@ -17,6 +17,7 @@ from tools.prove.adversarial import (
     resources,
 )
 from tools.prove.place import users
+from tools.prove.rows import CHANGING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,8 +52,8 @@ def rows(name: str, *, quick: bool) -> list[Row]:
 
 
 def _told(row: Row) -> tuple[str, str, bool | None]:
-    """Return what a row says, but for figures: they are never quite the same."""
-    return row.case, re.sub(r"[\d.,]+", "#", row.observed), row.ok
+    """Return what a row says, but for places and figures: they are never quite the same."""
+    return row.case, re.sub(r"[\d.,]+", "#", CHANGING.sub("", row.observed)), row.ok
 
 
 def _merged(seen: dict[str, list[Row]]) -> Iterator[Row]:
