@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -205,3 +206,39 @@ def test_the_modes_of_an_overlay_are_those_that_differ_in_the_form_of_git(place:
     files.unlink(("link",))
     expected = [("file", "100644", "100755"), ("link", "120000", None), ("made", None, "040755")]
     assert files.modes() == (expected if isinstance(files, Overlay) else [])
+
+
+def test_a_new_file_has_the_mode_that_it_is_given_or_that_of_the_umask(files: Files) -> None:
+    """And one that is overwritten keeps its own; the time is now."""
+    umask = os.umask(0o022)
+    try:
+        files.store(("given",), b"x", 0o600)
+        files.store(("new",), b"xy")
+        files.set_mode(("file",), 0o755)
+        files.store(("file",), b"xyz")
+    finally:
+        os.umask(umask)
+    for name, mode, size in (("given", 0o600, 1), ("new", 0o644, 2), ("file", 0o755, 3)):
+        entry = files.entry((name,))
+        assert entry is not None
+        assert (entry.kind, entry.mode, entry.size) == ("file", mode, size)
+        assert abs(entry.modified - time.time_ns()) < 3600 * 10**9
+
+
+def test_a_link_that_was_moved_is_not_followed_either(files: Files) -> None:
+    """Wherever it stands now."""
+    move(files, ("link",), ("elsewhere",), into=False)
+    for act in (lambda: files.store(("elsewhere", "x"), b""), lambda: files.load(("elsewhere", "inner"))):
+        with pytest.raises(Trouble) as caught:
+            act()
+        assert caught.value.error == Error("symlink_not_allowed", "elsewhere is a symbolic link")
+
+
+def test_what_is_made_deep_down_is_known_in_each_directory(files: Files) -> None:
+    """So that a walk from anywhere comes to it."""
+    files.store(("a", "b", "c", "d"), b"x")
+    assert files.names(("a",)) == ["b"]
+    assert files.names(("a", "b")) == ["c"]
+    assert files.names(("a", "b", "c")) == ["d"]
+    assert "a" in files.names(())
+    assert next(walk(files, ("a",)))[0] == ("a", "b", "c", "d")

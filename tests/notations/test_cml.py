@@ -1,0 +1,52 @@
+"""CML: what a person is told beside the plan, and what is wrong is named by its field."""
+
+from __future__ import annotations
+
+import pytest
+
+import clada
+
+RANGE = "<search-start>a</search-start><search-end>b</search-end>"
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ('<write path="a"/>\n<write path="b"/>\n', ()),
+        ('<write path="a"/>', ()),
+        ('<write path="a"/> and prose, 1 < 2\n', ()),
+        (
+            'First.\n<write path="a"/> <write path="b"/>\n',
+            ("Line 2: <write> is not at the start of a line: ignored",),
+        ),
+        ('<remove path="a"/><run>x</run>', ("Line 1: <run> is not at the start of a line: ignored",)),
+        (
+            '<tasks version="1.1">\n<shout/>\n<write path="a"/>\n</tasks>\n',
+            ("Line 2: unknown element <shout> skipped",),
+        ),
+    ],
+)
+def test_what_is_left_out_is_noted(text: str, notes: tuple[str, ...]) -> None:
+    """An element that is not read, by its line; prose is nothing to note."""
+    assert clada.parse(text).notes == notes
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "message"),
+    [
+        (
+            '<write path="a"><!-- x -->y</write>',
+            "content",
+            "There is a comment in the content of <write>: put the content into <![CDATA[…]]>",
+        ),
+        (
+            f'<edit path="a"><search>x</search>{RANGE}<replace>y</replace></edit>',
+            "search",
+            "<search> cannot stand beside <search-start> and <search-end>",
+        ),
+    ],
+)
+def test_a_problem_names_its_field(text: str, field: str, message: str) -> None:
+    """By the name that it has in plans."""
+    (problem,) = clada.parse(text).problems
+    assert (problem.field, problem.message, problem.type) == (field, message, "malformed_xml")
