@@ -15,6 +15,7 @@ from clada.world.files.tree import move, remove, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from tests.conftest import Place
 
@@ -242,3 +243,33 @@ def test_what_is_made_deep_down_is_known_in_each_directory(files: Files) -> None
     assert files.names(("a", "b", "c")) == ["d"]
     assert "a" in files.names(())
     assert next(walk(files, ("a",)))[0] == ("a", "b", "c", "d")
+
+
+def test_nothing_is_left_below_a_directory_that_is_gone(files: Files) -> None:
+    """Removed or moved; nor does it come back with a new one of its name."""
+    remove(files, ("holder",))
+    move(files, ("folder",), ("moved",), into=False)
+    files.make(("folder",))
+    for parts in (("holder", "file", "inner"), ("holder", "file"), ("holder",), ("folder", "inner")):
+        assert files.entry(parts) is None
+        with pytest.raises(Trouble) as caught:
+            files.load(parts)
+        assert caught.value.error.type == "file_not_found"
+    assert files.names(("folder",)) == []
+    assert files.load(("moved", "inner")) == b"old\n"
+
+
+def test_an_error_on_the_way_names_the_directory(
+    place: Place, files: Files, ordinary_user: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Where a directory cannot be made, or what is in the way."""
+    for path in (place.top, place.inside):
+        path.chmod(0o777)
+    (place.inside / "closed").mkdir(mode=0o555)
+    if not isinstance(files, Overlay):
+        with ordinary_user(), pytest.raises(Trouble) as caught:
+            files.store(("closed", "new", "x"), b"")
+        assert caught.value.error == Error("permission_denied", "closed/new: permission denied")
+    with pytest.raises(Trouble) as caught:
+        files.store(("folder", "inner", "x", "y"), b"")
+    assert caught.value.error == Error("permission_denied", "folder/inner is not a directory")
