@@ -77,3 +77,14 @@ def test_a_thread_that_the_system_refuses_is_its_refusal(monkeypatch: pytest.Mon
     monkeypatch.setattr(_thread, "start_new_thread", refuse)
     with pytest.raises(OSError, match="can't start new thread"):
         in_thread(lambda: 0)
+
+
+def test_a_thread_that_ends_before_it_has_begun_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no memory even for its first call; a run would wait for ever."""
+    import _thread
+
+    from clada.world.processes.spawn import in_thread
+
+    monkeypatch.setattr(_thread, "start_new_thread", lambda _work, _arguments: 0)
+    with pytest.raises(OSError, match="Cannot allocate memory"):
+        in_thread(lambda: 0)

@@ -108,6 +108,20 @@ class Prepared:
         return pid.value
 
 
+class _End:
+    """Goes with a thread, and tells once that it has ended: without memory, that is before it has begun."""
+
+    def __init__(self, tell: Callable[[], object]) -> None:
+        self._left = [tell]
+
+    def tell(self) -> None:
+        for tell in self._left[:]:
+            self._left.clear()
+            tell()
+
+    __del__ = tell
+
+
 def in_thread(work: Callable[[], int]) -> int:
     """Return what the work returns when it is done in a thread of its own."""
     import _thread
@@ -118,21 +132,23 @@ def in_thread(work: Callable[[], int]) -> int:
     results: list[int] = []
     failures: list[BaseException] = []
 
-    def thread() -> None:
+    def thread(end: _End) -> None:
         try:
             results.append(work())
         except BaseException as failure:  # noqa: BLE001 (it is raised again where the work was asked for)
             failures.append(failure)
         finally:
-            done.release()
+            end.tell()
 
     try:
-        _thread.start_new_thread(thread, ())
+        _thread.start_new_thread(thread, (_End(done.release),))
     except RuntimeError as refusal:  # there is no room for one more
         raise OSError(errno.EAGAIN, str(refusal)) from None
     done.acquire()
     if failures:
         raise failures[0]
+    if not results:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
     return results[0]
 
 
