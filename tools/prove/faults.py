@@ -38,6 +38,9 @@ copy_file_range setsid prctl
 """.split()
 STRACE = shutil.which("strace")
 TEMPORARY = ".clada-tmp-"
+IMPORTS = (
+    r"ImportError|ModuleNotFoundError|module '\w+' has no attribute"  # which the interpreter could not finish
+)
 REQUIRED = "every file old or new, git sound, no litter, nothing lost"
 
 
@@ -192,9 +195,10 @@ def _badly_ended(result: Result, number: int) -> list[str]:
 
 
 def _ours(result: Result) -> bool:
-    """Whether a traceback comes from our code, and not from the interpreter's start."""
-    frames = [line for line in result.err.splitlines() if f"{library()}/clada/" in line]
-    return "Traceback" in result.err and any("__main__" not in frame for frame in frames)
+    """Whether a traceback comes from our code, and not from the interpreter's start or an import."""
+    frames = [line for line in result.err.splitlines() if line.startswith("  File ")]
+    ours = any(f"{library()}/clada/" in frame and "__main__" not in frame for frame in frames)
+    return ours and "importlib" not in frames[-1] and not re.search(IMPORTS, result.err)
 
 
 def _judged(case: str, faults: Sequence[Fault], shown: str) -> Row:
@@ -283,8 +287,9 @@ def _said_badly(result: Result) -> list[str]:
         return [f"ended by signal {-result.code}"]
     if not (result.out + result.err).strip():
         return ["nothing said"]
-    own = not re.search("ImportError|ModuleNotFoundError", result.out + result.err)  # not the interpreter's
-    if own and ("bug in clada" in result.out or "internal error" in result.err):
+    if not re.search(IMPORTS, result.out + result.err) and (
+        "bug in clada" in result.out or "internal error" in result.err
+    ):
         return ["it is called a bug"]
     return ["a traceback"] if _ours(result) else []
 
