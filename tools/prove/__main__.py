@@ -114,13 +114,17 @@ def _document(shown: dict[str, Shown]) -> Iterator[str]:
     yield "| part | rows | time | date |"
     yield "|---|---|---|---|"
     for name, part in shown.items():
-        yield f"| [{name}](#{_anchor(name)}) | {tally(part.rows)} | {part.seconds:.0f} s | {part.day} |"
+        yield f"| [{name}](#{_anchor(name)}) | {tally(part.rows)} | {_took(part)} | {part.day} |"
     yield ""
     yield from NOT_COVERED.splitlines()
     for name, part in shown.items():
         yield from ("", f"## {name}", "")
         yield from NOTES.get(name, "").splitlines()
         yield from _folded(part.rows)
+
+
+def _took(part: Shown) -> str:
+    return f"{part.seconds:.0f} s" if part.seconds else "in several sittings"
 
 
 def _anchor(name: str) -> str:
@@ -149,6 +153,7 @@ HEAD = """\
 
 What happens under load, faults and hostile input, observed. `make prove` runs all of it and writes this page;
 `make prove QUICK=1` runs a part of it in under two minutes, which is part of `make test` too.
+Parts can be run one by one (`python -m tools.prove PART`), so that they may be of different days and commits.
 A row that came out alike as root and as an ordinary user, but for figures, stands once.
 """
 NOT_COVERED = """\
@@ -165,9 +170,9 @@ NOT_COVERED = """\
 NOTES = {
     "Mutation testing": """\
 The changes that [mutmut](https://mutmut.readthedocs.io) makes to the functions of a part, each tried with the
-quick tests of that part; where not all were tried, it says so, and those that were are a random sample.
+quick tests of that part; where not all were tried, the row says how many were.
 A change is noticed if a test fails, or does not end.
-`python -m tools.prove.mutants PART` names those that nobody noticed. They were looked at; what is left is
+`python -m tools.prove.mutants PART` names those that nobody noticed. Those that were looked at and left are
 
 - no change at all: `x >= 0` for `x > 0` where 0 cannot be, another value for one that is not used, `strict`
   of `zip`, the case of an encoding's name, what only type checkers need;
