@@ -144,6 +144,21 @@ report = clada.execute(plan, git=False)
 assert report.ok, report
 print(calls["open"], calls["os.rename"])
 """
+
+
+def counted(place: Place, document: str) -> list[int]:
+    """Execute a document elsewhere; return how often the file was opened, and any file renamed."""
+    run = subprocess.run(
+        [sys.executable, "-c", COUNTING],
+        input=document,
+        cwd=place.inside,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [int(number) for number in run.stdout.split()]
+
+
 EDITS = [edit("file", f"<{number}>", f"<{number + 1}>") for number in range(50)]
 
 
@@ -161,15 +176,7 @@ def test_edits_in_a_row_read_and_write_the_file_once(place: Place, document: str
     """Counted by the calls that are made: what is between them decides how often."""
     place.write("file", "<0>\n" + "more\n" * 100)
     place.write("third", "a")
-    run = subprocess.run(
-        [sys.executable, "-c", COUNTING],
-        input=document,
-        cwd=place.inside,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    opened, renamed = map(int, run.stdout.split())
+    opened, renamed = counted(place, document)
     assert opened == times
     assert renamed == times + document.count("third")
     assert (place.inside / "file").read_text().startswith("<50>\n")
@@ -180,15 +187,7 @@ def test_additions_in_a_row_are_written_once(place: Place) -> None:
     place.write("file", "0")
     document = "".join(append("file", str(number)) for number in range(1, 4))
     document += edit("file", "3", "three") + append("file", "4") + write("other") + append("file", "5")
-    run = subprocess.run(
-        [sys.executable, "-c", COUNTING],
-        input=document,
-        cwd=place.inside,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.split() == ["4", "4"]  # three additions, an edit, one more, and one after another file
+    assert counted(place, document) == [4, 4]  # three additions, an edit, two more
     assert (place.inside / "file").read_text() == "0\n1\n2\nthree\n4\n5"
 
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import select
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import PATIENCE, read_until
 
 import clada
 from clada.model import Event, Note, Output, Truncated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from clada.model import Report, Task
     from clada.problems import Error
 
-PATIENCE = 90.0
 CUT = "[output truncated]"
 APPROVALS = ".clada/allowed-commands.json"
 _numbers = itertools.count(1)
@@ -164,13 +162,7 @@ class Shell:
 
     def read_until(self, text: str) -> str:
         """Return what is on the terminal's screen, once this text is."""
-        until = time.monotonic() + PATIENCE
-        seen = ""
-        while text not in seen:
-            assert time.monotonic() < until, seen
-            if select.select([self.person], [], [], 0.1)[0]:
-                seen += os.read(self.person, 65536).decode()
-        return seen
+        return read_until(self.person, text)
 
     def type(self, text: str) -> None:
         """Type on the terminal's keyboard."""
@@ -217,18 +209,3 @@ def mark() -> Iterator[Marker]:
     marker = Marker()
     yield marker
     assert marker.alive() == []
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], object]], bool]:
-    """Return what waits until something is so, and says whether it came to it."""
-
-    def wait(condition: Callable[[], object]) -> bool:
-        until = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.02)
-        return True
-
-    return wait

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import eventually
 
 import clada
 from clada.model import Output
@@ -240,9 +241,7 @@ def test_an_interrupt_ends_a_reader(shell: Shell) -> None:
     assert (done.returncode, "interrupted" in done.stdout) == (130, True)
 
 
-def test_a_second_interrupt_stops_at_once(
-    shell: Shell, mark: Marker, eventually: Callable[..., bool]
-) -> None:
+def test_a_second_interrupt_stops_at_once(shell: Shell, mark: Marker) -> None:
     """Clada is gone by the signal itself, and what it started does not stay behind."""
     body = python(STUBBORN["is deaf"], mark)
     process = shell.start(body, arguments=("--approve", body, "--timeout=10m", "--sandbox=off"))

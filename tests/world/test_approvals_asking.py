@@ -5,21 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import subprocess
 import sys
 import termios
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import PATIENCE, read_until
 
 from clada.world.asking import remedy, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATIENCE = 90.0
 
 # The process that asks: a new session whose terminal is the given one; its answer goes to standard output.
 ASKING = """
@@ -59,12 +57,7 @@ class Terminal:
 
     def read_until(self, text: str) -> str:
         """Read what is on the screen until this text is there, and return what came with it."""
-        until = time.monotonic() + PATIENCE
-        seen = ""
-        while text not in seen:
-            assert time.monotonic() < until, seen
-            if select.select([self.person], [], [], 0.1)[0]:
-                seen += os.read(self.person, 65536).decode()
+        seen = read_until(self.person, text)
         self.screen += seen
         return seen
 

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import PATIENCE, eventually
 
 from clada.problems import Trouble
 from clada.values import Value
@@ -28,25 +28,14 @@ from clada.world.processes.running import Ended, Frame, run, search_path
 from clada.world.removal import remove
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ESCAPES = Path(__file__).with_name("confinement_escapes.py")
 DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
 ROOT = os.geteuid() == 0
-PATIENCE = 90.0  # seconds
 BOTH = ("bubblewrap", "landlock")
 PYTHON = os.path.realpath(sys.executable)
 _SCOPES = 6  # the version of Landlock that keeps signals in
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Return whether the condition comes true before long."""
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def layer_mark(layer: str) -> pytest.MarkDecorator:

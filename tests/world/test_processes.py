@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.waiting import PATIENCE, eventually
 
 from clada.problems import Trouble
 from clada.world.processes.running import SYSTEM_PATH, Ended, Frame, find_program, run, search_path
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 LINUX = sys.platform == "linux"
 only_linux = pytest.mark.skipif(not LINUX, reason="needs Linux: a subreaper and /proc")
 _LIBC_SIGNALS = 0b11 << 31  # 32 and 33 are glibc's own, and it passes them on as it likes
-PATIENCE = 90.0  # seconds
 _SECOND_THREAD = "import threading, time; threading.Thread(target=time.sleep, args=(99,)).start()"
 _numbers = itertools.count(1)
 
@@ -93,16 +93,6 @@ def alive(mark: str) -> list[int]:
         if mark.encode() in words:
             found.append(int(name))
     return found
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Return whether the condition comes true before long."""
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def in_time(seconds: float, start: Callable[[float], tuple[Ended, list[str]]]) -> tuple[Ended, list[str]]:
