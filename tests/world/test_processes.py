@@ -476,6 +476,28 @@ def test_a_fork_bomb_is_ended_by_the_time_limit() -> None:
 
 
 @only_linux
+@pytest.mark.parametrize(
+    ("host", "fresh"),
+    [("", False), (_SECOND_THREAD, True), ("memory = bytearray(b'x') * (250 << 20)", True)],
+    ids=["small", "threads", "large"],
+)
+def test_the_supervisor_is_a_fork_where_that_is_safe_and_quick(host: str, fresh: bool) -> None:
+    """A host with threads may hold a lock at that moment; one with much memory would be slow to copy."""
+    script = f"""
+        import os, sys
+        sys.path.insert(0, {_source_root()!r})
+        from clada.world.processes.running import Frame, run
+        {host}
+        run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Frame(os.environ), directory=os.open("/", 0),
+            timeout=None, max_output=9999, emit=lambda line: print(line, flush=True))
+        os._exit(0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert ("-I -S -c" in done.stdout) == fresh
+
+
+@only_linux
 @pytest.mark.parametrize("threads", ["", _SECOND_THREAD], ids=["one thread", "threads"])
 def test_clada_killed_while_a_command_runs(threads: str) -> None:
     """When clada is killed with SIGKILL, everything that its command started dies too."""
