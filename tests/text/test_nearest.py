@@ -553,6 +553,11 @@ def test_hostile_texts_are_explained_too(file: bytes, search: bytes) -> None:
             "it would match at line 2 without the line that stands for others",
         ),
         (b"foo  \nbar\n", b"foo\nbar", "closest is lines 1-2: line 1 differs only in trailing blanks"),
+        (
+            b"def total(items):\n    sum = 0\n    for item in items:\n        sum += item\n",
+            b"    total = 0\n    for item in items:\n",
+            "closest is lines 2-3: line 2 reads `sum = 0`",
+        ),
         (b"a\n\n\nb\n", b"a\n\nb", "closest is lines 1-4: only blank lines differ, first at line 2"),
     ],
 )

@@ -19,7 +19,7 @@ ALMOST = 0.95  # the likeness of lines that differ in form only
 LIKE = 0.7  # what the likeness of lines with a different text counts at most
 NEXT = 2  # lines skipped at most for one with few characters
 EXTRA = 0.3  # what a found line that is not wanted counts against a place
-UNLIKE = 0.4  # below it, a pair at the edge of a place is not a pair
+UNLIKE = 0.3  # below it, a pair at the edge of a place is not a pair
 
 
 class Wanted(Value):
