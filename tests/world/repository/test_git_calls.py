@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clada.problems import Trouble
 from clada.world.git import calls as git
 
 if TYPE_CHECKING:
@@ -238,3 +240,20 @@ def test_path_entries_that_programs_may_be_found_in(tmp_path: Path, path: str, k
     """Absolute ones, outside the work tree."""
     entry = path.format(root=tmp_path)
     assert (git.environment({"PATH": entry}, str(tmp_path))["PATH"] == entry) == (kept or entry == "")
+
+
+def test_a_git_that_does_not_answer_is_told(
+    repo: Repo, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends as if all were well where it could not read what it was asked; nothing is committed then."""
+    silent = tmp_path_factory.mktemp("bin") / "git"
+    real = shutil.which("git")
+    silent.write_text(f'#!/bin/sh\ncase "$*" in *--batch-check*) exit 0;; esac\nexec {real} "$@"\n')
+    silent.chmod(0o755)
+    before = repo.head()
+    (repo.root / "new").write_text("x")
+    monkeypatch.setenv("PATH", f"{silent.parent}:{os.environ['PATH']}")
+    with pytest.raises(Trouble, match="git does not say where HEAD is") as caught, repo.found().recorded():
+        pass
+    assert caught.value.error.type == "git_operation_failed"
+    assert repo.head() == before

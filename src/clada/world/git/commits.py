@@ -47,7 +47,10 @@ def timestamp() -> str:
 
 def head(git: Git) -> Head:
     """Return where HEAD is."""
-    lines = git.ask("cat-file", "--batch-check", given=b"HEAD^{commit}\nHEAD^{tree}\n").decode().splitlines()
+    asked = b"HEAD^{commit}\nHEAD^{tree}\n"
+    lines = git.ask("cat-file", "--batch-check", given=asked).decode().splitlines()
+    if len(lines) != asked.count(b"\n"):  # git takes a question that it cannot read for the last one
+        raise Trouble("git_operation_failed", "git does not say where HEAD is", "try again")
     if lines[0].endswith(" missing"):
         return Head("", "")
     return Head(lines[0].split()[0], lines[1].split()[0])
