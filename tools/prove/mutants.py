@@ -49,7 +49,8 @@ PARTS = {
     "workspace": Part(
         "world/files",
         """
-        tests/world/test_paths.py tests/world/test_root.py tests/world/test_entries.py tests/world/test_atomic.py
+        tests/world/test_paths.py tests/world/test_root.py tests/world/test_entries.py
+        tests/world/test_atomic.py
         tests/world/test_overlay_links.py tests/world/test_workspace_files.py
         tests/world/test_workspace_links.py tests/world/test_workspace_refusals.py
         tests/operations/test_write.py tests/operations/test_edit.py
