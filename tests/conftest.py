@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clada.errors import Trouble
 from clada.model import Failed, Outcome
 from clada.operations import World, edit, find, move, remove, write
-from clada.problems import Trouble
 from clada.settings import Settings
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.cli.flags import FLAGS
-from clada.problems import ERROR_TYPES
+from clada.errors import ERROR_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

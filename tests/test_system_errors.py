@@ -13,7 +13,7 @@ import pytest
 
 import clada
 from clada import operations
-from clada.problems import system_words
+from clada.errors import system_words
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ def test_a_field_may_be_called_names() -> None:
     """No name of a field gets in the way of how values are made."""
     value = Named(("a", "b"))
     assert value.names == ("a", "b")
-    assert value.but(name="y") == Named(("a", "b"), "y")
+    assert value.replace(name="y") == Named(("a", "b"), "y")
     assert value.by_name() == {"names": ("a", "b"), "name": "x"}
 
 

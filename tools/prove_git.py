@@ -19,7 +19,7 @@ NAMES = ("a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
 # Makes runs and undoes some of them until it is killed.
 WORKER = """
 import os, random, sys
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.git.repository import find
 from clada.world.git.undo import undo
 root, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]

@@ -11,11 +11,11 @@ TYPE_CHECKING = False
 __version__ = VERSION
 
 if TYPE_CHECKING:
+    from clada.errors import Error, Problem
     from clada.model import Block, Operation, Plan, Report, Task
     from clada.notations import parse
     from clada.notations.csl import Reader
     from clada.pipeline import execute
-    from clada.problems import Error, Problem
 
 __all__ = [
     "Block",
@@ -33,10 +33,10 @@ __all__ = [
 
 _HOMES = {
     "Block": "model",
-    "Error": "problems",
+    "Error": "errors",
     "Operation": "model",
     "Plan": "model",
-    "Problem": "problems",
+    "Problem": "errors",
     "Reader": "notations.csl",
     "Report": "model",
     "Task": "model",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from clada.errors import Error, Trouble, system_words
 from clada.model import (
     Block,
     BlockReport,
@@ -19,15 +20,14 @@ from clada.model import (
     Task,
 )
 from clada.operations import find, target
-from clada.problems import Error, Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from clada.errors import Problem
     from clada.operations import World
-    from clada.problems import Problem
 
 HELD = ("edited", "appended")  # what is done to files in memory first
 EARLIER = "earlier task failed"
@@ -146,7 +146,7 @@ class Engine:
         waiting, self._waiting = self._waiting, []
         failed = self._flush()
         for number, task in waiting:
-            self._report(number, task.but(outcome=Failed(failed)) if failed else task)
+            self._report(number, task.replace(outcome=Failed(failed)) if failed else task)
 
     def _flush(self) -> Error | None:
         try:
@@ -188,7 +188,7 @@ def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:
     fields = operation.fields
     first = fields.get("search", fields.get("search_start", "")).partition("\n")[0]
     message = f'No match for "{first}" in {fields["path"]}'
-    return outcome.but(error=outcome.error.but(type="search_not_found", message=message))
+    return outcome.replace(error=outcome.error.replace(type="search_not_found", message=message))
 
 
 def _internal(bug: Exception) -> Error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.problems import Error, Problem
+from clada.errors import Error, Problem
 from clada.values import Value
 
 TYPE_CHECKING = False

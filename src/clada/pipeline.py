@@ -6,11 +6,11 @@ plan ─► lock ─► pre-commit ─► engine ─► post-commit ─► repor
 from __future__ import annotations
 
 from clada.engine import Engine
+from clada.errors import Error, Trouble
 from clada.model import Event, Note, Plan, Report
 from clada.operations import World
-from clada.problems import Error, Trouble
 from clada.settings import chosen
-from clada.world.files.paths import written
+from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def execute(
         report = foreign.error
     if isinstance(report, Exception):
         raise report
-    return report.but(notes=tuple(notes))
+    return report.replace(notes=tuple(notes))
 
 
 def _check_call(plan: object, on_event: object, ask: object, stop: object) -> None:
@@ -89,7 +89,9 @@ def _execute(
     _check_workspace(settings)
     handle = stop.handle if stop else None
     if settings.dry_run or not _executable(plan):
-        settings = settings.but(lock_file=None, git=False)  # nothing will change: nobody need wait or record
+        settings = settings.replace(
+            lock_file=None, git=False
+        )  # nothing will change: nobody need wait or record
     with (
         _locked(settings, emit, handle),
         _recorded(plan, settings, emit, handle) as record,
@@ -100,12 +102,12 @@ def _execute(
         blocks = Engine(plan, world).run()
         signal = stop.signal if stop else None
         report = Report(plan.notation, blocks, interrupted=signal, dry_run=settings.dry_run)
-        report = report.but(changes=tuple(files.changes()), modes=tuple(files.modes()))
-        record.touched, record.commands = [written(parts) for parts in files.touched], world.ran
+        report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
+        record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
         record.ended = "interrupted" if signal else "ok" if report.ok else "failed"
     _tell(record.notes[told:], emit)
     commits = {kind: commit for kind, commit in zip(("pre", "post"), record.commits, strict=True) if commit}
-    return report.but(error=record.error, commits=commits)
+    return report.replace(error=record.error, commits=commits)
 
 
 def _check_workspace(settings: Settings) -> None:

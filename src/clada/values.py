@@ -60,6 +60,6 @@ class Value(metaclass=Kind):
         """Return the fields by their names."""
         return {name: getattr(self, name) for name in type(self).__match_args__}
 
-    def but(self, **fields: Any) -> Self:
+    def replace(self, **fields: Any) -> Self:
         """Return a copy that differs in these fields."""
         return type(self)(**{**self.by_name(), **fields})

@@ -105,7 +105,7 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
             [*start, *words], env=shell.environment, capture_output=True, text=True, check=True
         ).stdout
 
-    def shown(text: str) -> str:
+    def escape_controls(text: str) -> str:
         end = time.monotonic() + LONG
         while text not in (screen := tmux("capture-pane", "-p")):
             assert time.monotonic() < end, screen
@@ -120,13 +120,13 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
             tmux("send-keys", "C-c")
             time.sleep(0.2)
         tmux("send-keys", "-l", typed)
-        shown(f"{PROMPT} {typed}".rstrip())
+        escape_controls(f"{PROMPT} {typed}".rstrip())
         tmux("send-keys", "Tab")
-        return shown(completed)
+        return escape_controls(completed)
 
     tmux("new-session", "-d", "-x", "100", "-y", "50", "-c", str(shell.workspace), "zsh")
     try:
-        shown(PROMPT)
+        escape_controls(PROMPT)
         for typed, completed in {
             "clada hi": "clada history",
             "clada approvals rem": "clada approvals remove",

@@ -282,7 +282,7 @@ def test_built_in_commands_get_their_options_by_letter(
     """Whatever name they were given under; the last of rivals wins."""
     judgement = judge(words_of(line))
     assert isinstance(judgement, BuiltIn)
-    assert judgement.but(paths=()) == BuiltIn(line.split(maxsplit=1)[0], options, operands)
+    assert judgement.replace(paths=()) == BuiltIn(line.split(maxsplit=1)[0], options, operands)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from clada.errors import Error
     from clada.model import Report, Task
-    from clada.problems import Error
 
 CUT = "[output truncated]"
 APPROVALS = ".clada/allowed-commands.json"

@@ -12,9 +12,9 @@ import pytest
 from tests.waiting import eventually
 
 import clada
+from clada.errors import Error
 from clada.model import Output
-from clada.operations import launch
-from clada.problems import Error
+from clada.operations.run import launch
 from clada.world.processes.running import SYSTEM_PATH
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.world.confinement import layers as confinement
+from clada.world.sandbox import layers as confinement
 
 if TYPE_CHECKING:
     from tests.operations.conftest import Runner, Shell

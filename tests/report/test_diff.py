@@ -20,7 +20,7 @@ VERSIONS = st.lists(st.sampled_from(["a", "a", "b", "c", "d", "e", "", "unique 1
 ENDS = st.sampled_from(["", "\n"])
 
 
-def shown(old: str, new: str) -> list[str]:
+def escape_controls(old: str, new: str) -> list[str]:
     """Return the lines of the diff, without the two that name the file."""
     return [text for _kind, text in unified([("f", old.encode(), new.encode())])][2:]
 
@@ -57,7 +57,7 @@ def test_a_diff_makes_the_new_version_of_the_old_one(
     old: list[str], new: list[str], old_end: str, new_end: str
 ) -> None:
     before, after = "\n".join(old) + old_end, "\n".join(new) + new_end
-    assert applied(before, shown(before, after)) == after
+    assert applied(before, escape_controls(before, after)) == after
 
 
 @given(VERSIONS, st.integers(0, 30), st.lists(st.sampled_from("abx"), max_size=3), ENDS)
@@ -66,7 +66,7 @@ def test_three_equal_lines_stand_around_each_change_where_there_are_so_many(
 ) -> None:
     new = [*old[:place], *more, *old[place + 1 :]]
     before, after = "\n".join(old) + end, "\n".join(new) + end
-    diff = shown(before, after)
+    diff = escape_controls(before, after)
     total = len(before.splitlines())
     for first, line in enumerate(diff):
         if line.startswith("@@"):
@@ -84,7 +84,7 @@ def test_one_line_of_a_large_file_shows_its_hunk() -> None:
     old = "".join(many)
     assert len(old) > 1_200_000
     many[60_000] = "changed\n"
-    assert shown(old, "".join(many)) == [
+    assert escape_controls(old, "".join(many)) == [
         "@@ -59998,7 +59998,7 @@",
         " line 59997", " line 59998", " line 59999",
         "-line 60000", "+changed",
@@ -94,7 +94,7 @@ def test_one_line_of_a_large_file_shows_its_hunk() -> None:
 
 def test_both_ends_of_a_large_file_are_two_hunks() -> None:
     body = "".join(f"line {number}\n" for number in range(200_000))
-    diff = shown(f"a\n{body}b\n", f"A\n{body}B\n")
+    diff = escape_controls(f"a\n{body}b\n", f"A\n{body}B\n")
     assert [line for line in diff if line[0] != " "] == [
         "@@ -1,4 +1,4 @@", "-a", "+A", "@@ -199999,4 +199999,4 @@", "-b", "+B",
     ]  # fmt: skip
@@ -112,7 +112,7 @@ def test_what_is_hard_to_compare_takes_no_longer(kind: str) -> None:
         "reversed": olds[::-1],
     }[kind]
     start = time.process_time()
-    assert applied("".join(olds), shown("".join(olds), "".join(news))) == "".join(news)
+    assert applied("".join(olds), escape_controls("".join(olds), "".join(news))) == "".join(news)
     assert time.process_time() - start < 20
 
 

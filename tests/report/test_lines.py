@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from clada.errors import Error
 from clada.model import BlockReport, Done, Failed, Outcome, Report, Skipped, Task
-from clada.problems import Error
 from clada.report import xml
 from clada.report.diff import unified
 from clada.report.lines import block_line, fatal_line, status_line
@@ -44,7 +44,7 @@ TEXTS: list[tuple[str, Outcome, str, str, str]] = [
     ("edit", Done("edited", "a", count=22, lines=tuple(sorted(LINES * 2))), "a",
      "SUCCESS: SEARCH - a (22 replacements at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)",
      "Success: edited a (22 replacements)"),
-    ("edit", Failed(TWO.but(lines=(4, 4))), "app.js",
+    ("edit", Failed(TWO.replace(lines=(4, 4))), "app.js",
      "ERROR: SEARCH - app.js: match_count_mismatch: found 2 matches, expected 1 (line 4)",
      "Error: match_count_mismatch in app.js (found 2 matches, expected 1)"),
     ("move", Done("moved", "a -> b"), "a -> b", "SUCCESS: MOVE - a -> b", "Success: moved a -> b"),
@@ -58,7 +58,7 @@ TEXTS: list[tuple[str, Outcome, str, str, str]] = [
     ("edit", Failed(TWO), "app.js",
      "ERROR: SEARCH - app.js: match_count_mismatch: found 2 matches, expected 1 (lines 4, 9)",
      "Error: match_count_mismatch in app.js (found 2 matches, expected 1)"),
-    ("edit", Failed(TWO.but(lines=(), hint="see line 3")), "app.js",
+    ("edit", Failed(TWO.replace(lines=(), hint="see line 3")), "app.js",
      "ERROR: SEARCH - app.js: match_count_mismatch: found 2 matches, expected 1; see line 3",
      "Error: match_count_mismatch in app.js (found 2 matches, expected 1); see line 3"),
     ("run", Failed(Error("exec_failed", "exit code 2")), "a\nb",
@@ -80,7 +80,7 @@ def test_the_line_of_a_task(operation: str, outcome: Outcome, target: str, csl: 
 
 def test_an_invalid_task_is_skipped_with_its_message() -> None:
     invalid = Failed(Error("invalid_operation", "Missing required attribute 'file'"))
-    line = status_line(task("write", invalid, "", "5.1").but(invalid=True), "csl")
+    line = status_line(task("write", invalid, "", "5.1").replace(invalid=True), "csl")
     assert line == "[task-5.1] SKIP: WRITE - Missing required attribute 'file'"
     assert block_line("5") == "[task-5] SKIP: TASKS - validation errors within block"
 
@@ -116,7 +116,7 @@ def test_the_xml_summary_is_that_of_the_specification() -> None:
         BlockReport(0, "1", False, True, tuple(task("write", done, index=n) for n in range(3))),
         BlockReport(
             1, "2", False, True,
-            (task("edit", Failed(TWO.but(lines=())), index=3), task("run", Skipped("x"), index=4)),
+            (task("edit", Failed(TWO.replace(lines=())), index=3), task("run", Skipped("x"), index=4)),
         ),
     )  # fmt: skip
     assert (
@@ -145,7 +145,7 @@ def test_the_xml_summary_of_a_fatal_error() -> None:
 
 
 def test_hints_have_an_element_of_their_own() -> None:
-    failed = task("edit", Failed(TWO.but(hint="look at line 3")))
+    failed = task("edit", Failed(TWO.replace(hint="look at line 3")))
     summary = xml.summary(Report("cml", (BlockReport(0, "1", True, True, (failed,)),)))
     assert "      <hint>look at line 3</hint>\n" in summary
 

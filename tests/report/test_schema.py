@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import clada
-from clada.problems import ERROR_TYPES
+from clada.errors import ERROR_TYPES
 from clada.report.json import to_dict
 
 if TYPE_CHECKING:

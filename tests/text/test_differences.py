@@ -8,7 +8,7 @@ from clada.text import candidates, differences, habits
 from clada.text.alignment import wanted_lines
 from clada.text.differences import brief, difference, lined_up, listed, similarity, visible, whole, within
 from clada.text.match import Text
-from clada.text.nearest import explain
+from clada.text.near_miss import explain
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world import approvals as module
 from clada.world.approvals import Approvals
 
@@ -285,7 +285,7 @@ def test_a_file_that_may_not_be_read_is_an_io_error(tmp_path: Path) -> None:
     code = (
         "import os\n"
         "from clada.world.approvals import Approvals\n"
-        "from clada.problems import Trouble\n"
+        "from clada.errors import Trouble\n"
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: Approvals.load('.')\n"
         "except Trouble as trouble: print(trouble.error.type, trouble.error.message)\n"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.problems import Trouble
-from clada.world.confinement import layers
-from clada.world.confinement.confined import confined
-from clada.world.confinement.layers import Confinement
+from clada.errors import Trouble
 from clada.world.processes.running import run
+from clada.world.sandbox import layers
+from clada.world.sandbox.confined import confined
+from clada.world.sandbox.layers import Confinement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

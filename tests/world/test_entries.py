@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clada.errors import Error, Trouble
 from clada.model import Failed
-from clada.problems import Error, Trouble
 from clada.world.files.entries import Entry, checked_utf8, not_a_directory, read_all, trouble
 from clada.world.files.paths import locate
 

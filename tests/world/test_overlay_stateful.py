@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from clada.errors import Trouble
 from clada.model import Done
 from clada.operations import World, find
-from clada.problems import Trouble
 from clada.settings import Settings
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk

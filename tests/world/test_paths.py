@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.files.paths import is_protected, locate, locate_inside
 
 ROOT = "/home/someone/project"

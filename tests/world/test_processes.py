@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import PATIENCE, eventually
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.processes.running import SYSTEM_PATH, Ended, Frame, find_program, run, search_path
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clada.errors import Trouble
 from clada.model import Done, Failed
-from clada.problems import Trouble
 from clada.world.files import tree
 from clada.world.files.workspace import Workspace
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.problems import Error, Trouble
+from clada.errors import Error, Trouble
 from clada.world.files.overlay import Overlay
 from clada.world.files.paths import locate
 from clada.world.files.tree import move, remove, walk

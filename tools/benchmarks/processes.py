@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from tools.benchmarks.measuring import Row, least, ratio
 
-from clada.world.confinement import layers
-from clada.world.confinement.confined import confined
-from clada.world.confinement.layers import Confinement, ReadOnly
 from clada.world.processes.running import Frame, run
+from clada.world.sandbox import layers
+from clada.world.sandbox.confined import confined
+from clada.world.sandbox.layers import Confinement, ReadOnly
 
 if TYPE_CHECKING:
     from collections.abc import Callable

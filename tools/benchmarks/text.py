@@ -7,7 +7,7 @@ import random
 from tools.benchmarks.measuring import PROCESSOR, Row, ratio
 
 from clada.text.match import Text
-from clada.text.nearest import explain
+from clada.text.near_miss import explain
 
 PLACE = 0.4  # of the file's lines: where the text that was meant stands
 

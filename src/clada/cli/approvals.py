@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.cli.flags import UsageError
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     if done is None:
         console.complain(f"clada: neither approved nor blocked: {commands[0]}")
         return 1
-    console.write(f"{shown(f'{done}: {commands[0].strip()}')}\n")
+    console.write(f"{escape_controls(f'{done}: {commands[0].strip()}')}\n")
     return 0
 
 
@@ -50,7 +50,7 @@ def _list(known: Approvals, console: Console) -> int:
     lines = known.listed()
     if not lines:
         console.complain(f"clada: {NOTHING}")
-    console.write("".join(f"{shown(line)}\n" for line in lines))
+    console.write("".join(f"{escape_controls(line)}\n" for line in lines))
     return 0
 
 

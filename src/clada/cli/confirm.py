@@ -6,7 +6,7 @@ import os
 
 from clada.cli.console import STDOUT, screen
 from clada.cli.presenter import Presenter
-from clada.problems import Trouble
+from clada.errors import Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

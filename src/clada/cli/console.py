@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Console:
 
     def complain(self, text: str, kind: str = "note") -> None:
         """Write one line to standard error; nothing in it can start another."""
-        self.say_aside([(kind, shown(text))])
+        self.say_aside([(kind, escape_controls(text))])
 
     def say_aside(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard error."""

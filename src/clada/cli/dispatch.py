@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.cli import config, flags
 from clada.cli.console import Console
-from clada.problems import Trouble, system_words
+from clada.errors import Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

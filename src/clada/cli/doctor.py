@@ -7,8 +7,8 @@ import sys
 
 from clada.cli import config
 from clada.cli.flags import DEFAULTS, UsageError
-from clada.problems import Trouble
-from clada.text.shown import shown
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -43,8 +43,8 @@ def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> i
 
 
 def _lines(name: str, finding: Finding) -> str:
-    line = f"{finding.state:<6}  {name:<13}  {shown(finding.text)}\n"
-    return line + (f"{'':<23}→ {shown(finding.remedy)}\n" if finding.remedy else "")
+    line = f"{finding.state:<6}  {name:<13}  {escape_controls(finding.text)}\n"
+    return line + (f"{'':<23}→ {escape_controls(finding.remedy)}\n" if finding.remedy else "")
 
 
 def _examined(look: Callable[[dict[str, Any]], Finding], settings: dict[str, Any]) -> Finding:
@@ -112,7 +112,7 @@ def _repository(settings: dict[str, Any]) -> Finding:
 
 
 def _sandbox(settings: dict[str, Any]) -> Finding:
-    from clada.world.confinement.layers import available
+    from clada.world.sandbox.layers import available
 
     if settings["sandbox"] == "off":
         return Finding(NOTE, "off: approved commands run with all your rights", "set sandbox to auto")

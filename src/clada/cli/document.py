@@ -70,7 +70,7 @@ def _carry_out(plan: Plan, options: dict[str, Any], console: Console) -> int:
 
         if not confirmed(plan, options, console):
             return 1
-    return _execute(plan.but(notes=(*_notes(plan, options), *plan.notes)), options, console)
+    return _execute(plan.replace(notes=(*_notes(plan, options), *plan.notes)), options, console)
 
 
 def _empty(plan: Plan) -> bool:

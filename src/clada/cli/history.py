@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
 
 def _table(runs: Sequence[Run]) -> list[str]:
     """Return the lines, with columns as wide as they have to be; what has no end comes last."""
-    rows = [(str(each.number), each.when, each.ended, _commits(each), shown(each.what)) for each in runs]
+    rows = [
+        (str(each.number), each.when, each.ended, _commits(each), escape_controls(each.what)) for each in runs
+    ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     return [
         "  ".join([row[0].rjust(widths[0]), *(row[n].ljust(widths[n]) for n in (1, 2, 3)), row[4]]).rstrip()

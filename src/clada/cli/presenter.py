@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.model import BlockSkipped, Ended, Note, Output, Started, Truncated
 from clada.report.lines import block_line, fatal_line, first_line, status_line, trouble_line
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Presenter:
             case Truncated():
                 self._say(("exec", TRUNCATED))
             case Started(target=target):
-                self._work(shown(first_line(target)))
+                self._work(escape_controls(first_line(target)))
             case Ended(task=task):
                 self._ended += 1
                 self._status(task)
@@ -72,7 +72,7 @@ class Presenter:
         try:
             return ask(command, directory, reason, network, self.stop)
         finally:
-            self._work(shown(first_line(command)))
+            self._work(escape_controls(first_line(command)))
 
     def _work(self, what: str) -> None:
         self.console.working(self._ended, len(self._operations), what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.cli.flags import UsageError
 from clada.cli.history import SHORT
 from clada.grammar import read_number
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _number(arguments: Sequence[str]) -> int | None:
 
 
 def _lines(undone: Undone) -> Iterator[str]:
-    yield f"undone: run {undone.run.number} ({shown(undone.run.what)})"
-    yield from (f"  restored {shown(path)}" for path in undone.restored)
-    yield from (f"  removed {shown(path)}" for path in undone.removed)
+    yield f"undone: run {undone.run.number} ({escape_controls(undone.run.what)})"
+    yield from (f"  restored {escape_controls(path)}" for path in undone.restored)
+    yield from (f"  removed {escape_controls(path)}" for path in undone.removed)
     yield f"recorded as run {undone.number}, commit {undone.commit[:SHORT]}; clada undo takes it back"

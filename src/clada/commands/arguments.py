@@ -136,7 +136,7 @@ def _bundle(name: str, table: Mapping[str, Option], word: str, rest: Iterator[st
 
 def _last_of_bundle(part: Given | Refused, passed: tuple[str, ...]) -> Given | Refused:
     """Return the last letter of a bundle without the bundle's own word where an earlier letter carries it."""
-    return part if isinstance(part, Refused) else part.but(words=passed + part.words[1:])
+    return part if isinstance(part, Refused) else part.replace(words=passed + part.words[1:])
 
 
 def _git(name: str, row: Program, words: list[str]) -> Iterator[Part]:

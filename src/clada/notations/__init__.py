@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from clada.errors import Problem, too_large
 from clada.grammar import MAX_INPUT
 from clada.model import Plan
 from clada.notations import csl
-from clada.problems import Problem, too_large
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def parse(
         plan = _load(notation).read(data) if notation else Plan(None, source=data)
     if plan.fatal or any(block.operations for block in plan.blocks):
         return plan
-    return plan.but(fatal=_mistake(plan, given, start_delimiter))
+    return plan.replace(fatal=_mistake(plan, given, start_delimiter))
 
 
 def _check_call(document: object, notation: str, start_delimiter: object, end_delimiter: object) -> None:

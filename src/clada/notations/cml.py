@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
+from clada.errors import Problem, cut_off
 from clada.grammar import BLOCK_VERSIONS
 from clada.model import Block, Operation, Plan
 from clada.notations.attributes import take_append, take_count, take_directory, take_path
-from clada.notations.places import Lines
-from clada.problems import Problem, cut_off
+from clada.notations.line_counter import LineCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class _Reading:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.lines = Lines(data)
+        self.lines = LineCounter(data)
         self.builder = _Builder(data)
         self.blocks: list[Block] = []
         self.notes: list[str] = []

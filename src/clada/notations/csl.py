@@ -14,11 +14,11 @@ content, all else is content. Whether paths lead anywhere and commands may run i
 
 from __future__ import annotations
 
+from clada.errors import Problem, cut_off, too_large
 from clada.grammar import CSL_VERSIONS, MAX_INPUT
 from clada.model import Block, Operation, Plan
 from clada.notations.attributes import take_append, take_count, take_directory, take_path
-from clada.notations.places import Lines
-from clada.problems import Problem, cut_off, too_large
+from clada.notations.line_counter import LineCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Reader:
         self._heads = {name: self._mark + name.encode() for name in (*OPENING, *CLOSING)}
         self._plain_end = self._heads["END"] + self._end
         self._data: bytes | bytearray = bytearray() if whole is None else whole
-        self._lines = Lines(self._data)
+        self._lines = LineCounter(self._data)
         self._final = False
         self._skip_newline = False  # the last piece ended in CR, which counted: a LF right after does not
         self._seen = 0  # up to here nothing more is to be found with the data there is

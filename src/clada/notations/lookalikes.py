@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clada.errors import Problem
 from clada.notations.csl import START
-from clada.problems import Problem
 from clada.values import Value
 
 TYPE_CHECKING = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.errors import Problem, cut_off
 from clada.grammar import (
     BLOCK_VERSIONS,
     DEFAULTS,
@@ -13,8 +14,7 @@ from clada.grammar import (
     path_complaint,
 )
 from clada.model import Block, Operation, Plan
-from clada.notations.places import Lines
-from clada.problems import Problem, cut_off
+from clada.notations.line_counter import LineCounter
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ EMPTY = {
 }
 # What an operation of an unknown action is listed with: any field there is, and none of them is missing.
 ANY_FIELDS = tuple(
-    {field.name: field.but(required=False) for fields in OPERATIONS.values() for field in fields}.values()
+    {field.name: field.replace(required=False) for fields in OPERATIONS.values() for field in fields}.values()
 )
 
 
@@ -89,7 +89,7 @@ class Draft:
 
     def __init__(self, notation: str, data: bytes) -> None:
         self.notation, self.data = notation, data
-        self._lines = Lines(data)
+        self._lines = LineCounter(data)
         self._blocks: list[Block] = []
         self._block_line: int | None = None
         self._operations: list[Operation] = []

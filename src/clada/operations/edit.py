@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from clada.errors import Error, Trouble
 from clada.model import Change, Done
-from clada.problems import Error, Trouble
-from clada.world.files.paths import written
+from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
         changes: tuple[Change, ...] = ()
     else:
         world.files.hold(parts, edited)
-        changes = (Change(written(parts), "edited"),)
+        changes = (Change(display_path(parts), "edited"),)
     return Done("edited", path, count=found.count, lines=lines, changes=changes)
 
 
@@ -67,7 +67,7 @@ def _mismatch(text: Text, found: Found, fields: Mapping[str, Any]) -> Error:
 
 
 def _explained(error: Error, text: Text, found: Found, fields: Mapping[str, Any]) -> Error:
-    from clada.text.nearest import explain, explain_range
+    from clada.text.near_miss import explain, explain_range
 
     replacement = fields["replace"].encode()
     if found.count and found.unfinished is None:
@@ -77,4 +77,4 @@ def _explained(error: Error, text: Text, found: Found, fields: Mapping[str, Any]
     else:
         start, end = fields["search_start"].encode(), fields["search_end"].encode()
         why = explain_range(text, start, end, replacement, found)
-    return error.but(hint=why.clause or None, details=why.whole or None, nearest=why.nearest)
+    return error.replace(hint=why.clause or None, details=why.whole or None, nearest=why.nearest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.world.files import tree
-from clada.world.files.paths import written
+from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,5 +20,5 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
     files = world.files
     old = files.locate(source)
     new = tree.move(files, old, files.locate(target), into=target.endswith(("/", "\\")))
-    changes = (Change(written(old), "removed"), Change(written(new), "moved"))
+    changes = (Change(display_path(old), "removed"), Change(display_path(new), "moved"))
     return Done("moved", f"{source} -> {target}", changes=changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.model import Change, Done
 from clada.world.files import tree
-from clada.world.files.paths import written
+from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,4 +19,4 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
     path = fields["path"]
     parts = world.files.locate(path)
     tree.remove(world.files, parts)
-    return Done("removed", path, changes=(Change(written(parts), "removed"),))
+    return Done("removed", path, changes=(Change(display_path(parts), "removed"),))

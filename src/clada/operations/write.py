@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.model import Change, Done
-from clada.problems import Trouble
-from clada.world.files.paths import written
+from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def apply(world: World, fields: Mapping[str, Any]) -> Done:
     parts = world.files.locate(path)
     data = _content(fields["content"], final_newline=world.settings.final_newline)
     how = _append(world.files, parts, data) if fields["append"] else _overwrite(world.files, parts, data)
-    changes = () if how == "unchanged" else (Change(written(parts), how),)
+    changes = () if how == "unchanged" else (Change(display_path(parts), how),)
     return Done(how, path, bytes=len(data), changes=changes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.report.lines import first_line
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
 def unseen_command(task: Task) -> Iterator[str]:
     """Yield the command of a run where its status line does not have it whole."""
     if task.status == "skipped" or first_line(task.target) != task.target.strip("\n"):
-        yield from (f"{MARK}{shown(line)}".rstrip() for line in task.target.strip("\n").split("\n"))
+        yield from (f"{MARK}{escape_controls(line)}".rstrip() for line in task.target.strip("\n").split("\n"))
 
 
 def surroundings(source: bytes, line: int) -> Iterator[str]:
@@ -42,7 +42,7 @@ def surroundings(source: bytes, line: int) -> Iterator[str]:
     for number in range(max(1, line - AROUND), min(len(lines), line + AROUND) + 1):
         text = lines[number - 1].decode(errors="replace")
         arrow = ">" if number == line else " "
-        yield f"{MARK}{arrow} {number:4} {_cut(shown(text))}".rstrip()
+        yield f"{MARK}{arrow} {number:4} {_cut(escape_controls(text))}".rstrip()
 
 
 def _title(task: Task) -> str:
@@ -53,7 +53,7 @@ def _section(title: str, text: str) -> Iterator[str]:
     yield f"{MARK}{title}"
     lines = text.rstrip("\n").split("\n")
     for line in lines[:MOST]:
-        yield f"{MARK}  {_cut(shown(line))}".rstrip()
+        yield f"{MARK}  {_cut(escape_controls(line))}".rstrip()
     if len(lines) > MOST:
         yield f"{MARK}  … {len(lines) - MOST} more lines"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clada.text.changes import CONTEXT, Change, changes, lines, middle
-from clada.text.shown import shown
+from clada.text.diff import CONTEXT, Change, changes, lines, middle
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def unified(
     full = {above for path in paths for above in _above(path)}
     for path in paths:
         if path in kinds and path not in full:
-            yield from _kind(shown(path), *kinds[path])
+            yield from _kind(escape_controls(path), *kinds[path])
         if path in contents:
-            yield from _file(shown(path), *contents[path])
+            yield from _file(escape_controls(path), *contents[path])
 
 
 def _above(path: str) -> Iterator[str]:
@@ -134,6 +134,6 @@ def _range(start: int, end: int, skipped: int) -> str:
 def _signed(sign: str, texts: Iterable[bytes]) -> Iterator[Line]:
     for text in texts:
         line = text.removesuffix(b"\n").decode(errors="replace")
-        yield KINDS[sign], f"{sign}{shown(line)}"
+        yield KINDS[sign], f"{sign}{escape_controls(line)}"
         if not text.endswith(b"\n"):
             yield "same", "\\ No newline at end of file"

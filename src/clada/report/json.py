@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clada.errors import Error
     from clada.model import BlockReport, Report, Task
-    from clada.problems import Error
 
 SCHEMA = "clada.report/1"
 PATHS = ("write", "edit", "remove")  # operations whose target is one path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from clada.model import Done, Failed, Skipped, Task
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.problems import Error
+    from clada.errors import Error
 
 MOST_LINES = 10  # line numbers in one status line
 VERBS = {"created": "created", "overwritten": "overwrote", "appended": "appended to"}
@@ -30,7 +30,7 @@ def status_line(task: Task, notation: str | None) -> str:
 
 def fatal_line(error: Error, notation: str | None) -> str:
     """Return the line that says why nothing was executed."""
-    message = shown(_with_hint(error.message, error))
+    message = escape_controls(_with_hint(error.message, error))
     if notation == "cml":
         return f"[task-1] Error: {error.type}: {message}"
     return f"[task-1] FATAL: {error.stage or STAGES.get(error.type, 'PARSE')} - {message}"
@@ -38,7 +38,7 @@ def fatal_line(error: Error, notation: str | None) -> str:
 
 def trouble_line(error: Error, notation: str | None) -> str:
     """Return the line that says what went wrong with the run as a whole, after its tasks."""
-    message = shown(_with_hint(error.message, error))
+    message = escape_controls(_with_hint(error.message, error))
     if notation == "cml":
         return f"[run] Error: {error.type}: {message}"
     return f"[run] ERROR: {STAGES.get(error.type, 'RUN')} - {error.type}: {message}"
@@ -51,21 +51,21 @@ def block_line(label: str) -> str:
 
 def _plain(task: Task, edit: str) -> str:
     """Return the text of CSL, JSON and TOML: STATUS: OPERATION - details."""
-    operation = edit if task.operation == "edit" else shown(task.operation.upper())
+    operation = edit if task.operation == "edit" else escape_controls(task.operation.upper())
     outcome = task.outcome
     match outcome:
         case Done():
             return f"SUCCESS: {operation} - {_done(outcome)}"
         case Skipped():
-            return f"SKIP: {operation} - {shown(outcome.reason)}"
+            return f"SKIP: {operation} - {escape_controls(outcome.reason)}"
         case Failed():
             if task.invalid:
-                return f"SKIP: {operation} - {shown(outcome.error.message)}"
+                return f"SKIP: {operation} - {escape_controls(outcome.error.message)}"
             return f"ERROR: {operation} - {_target(task)}: {_plain_error(outcome.error)}"
 
 
 def _done(done: Done) -> str:
-    target = shown(first_line(done.target))
+    target = escape_controls(first_line(done.target))
     if done.how == "edited":
         return f"{target} ({_replacements(done)} at {numbered_lines(done.lines)})"
     if done.how == "ran":
@@ -79,7 +79,7 @@ def _done(done: Done) -> str:
 
 def _plain_error(error: Error) -> str:
     where = f" ({numbered_lines(error.lines)})" if error.lines else ""
-    return f"{error.type}: {shown(_with_hint(error.message + where, error))}"
+    return f"{error.type}: {escape_controls(_with_hint(error.message + where, error))}"
 
 
 def _cml(task: Task) -> str:
@@ -88,14 +88,14 @@ def _cml(task: Task) -> str:
         case Done():
             return f"Success: {_cml_done(outcome)}"
         case Skipped():
-            return f"Skipped: {shown(outcome.reason)}"
+            return f"Skipped: {escape_controls(outcome.reason)}"
         case Failed(error=error):
-            target = _target(task) or shown(task.operation)
-            return shown(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
+            target = _target(task) or escape_controls(task.operation)
+            return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
 
 
 def _cml_done(done: Done) -> str:
-    target = shown(first_line(done.target))
+    target = escape_controls(first_line(done.target))
     if done.how == "edited":
         return f"edited {target} ({_replacements(done)})"
     if done.how == "ran":
@@ -106,7 +106,7 @@ def _cml_done(done: Done) -> str:
 
 
 def _target(task: Task) -> str:
-    return shown(first_line(task.target))
+    return escape_controls(first_line(task.target))
 
 
 def _with_hint(text: str, error: Error) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from clada.report.lines import numbered_lines
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clada.errors import Error
     from clada.model import BlockReport, Report, Task
-    from clada.problems import Error
 
 
 def summary(report: Report) -> str:
@@ -72,4 +72,4 @@ def _sentence(message: str, target: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return shown(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def brief(line: str, other: str = "") -> str:
 
 def _cut(part: str, begin: int, length: int) -> str:
     """Return a part of a line, safe to show, with dots for the rest."""
-    return ("…" if begin else "") + shown(part) + ("…" if begin + len(part) < length else "")
+    return ("…" if begin else "") + escape_controls(part) + ("…" if begin + len(part) < length else "")
 
 
 def listed(line: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.problems import Nearest
+from clada.errors import Nearest
 from clada.text.differences import LEGEND, TEXT, brief, difference, lined_up, listed, visible
 from clada.values import Value
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.files.entries import reason
 
 TYPE_CHECKING = False

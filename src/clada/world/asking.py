@@ -67,7 +67,7 @@ def visible(text: str) -> str:
     """Return a text as one line in which every character can be seen, blanks counted where there are many."""
     import unicodedata
 
-    from clada.text.shown import shown
+    from clada.text.escape import escape_controls
 
     def seen(char: str) -> str:
         plain = char == " " or (char.isascii() and char.isprintable())
@@ -75,7 +75,7 @@ def visible(text: str) -> str:
             return char
         return char.encode("unicode_escape").decode()
 
-    return _with_counted_blanks("".join(map(seen, shown(text))))
+    return _with_counted_blanks("".join(map(seen, escape_controls(text))))
 
 
 def _with_counted_blanks(text: str) -> str:

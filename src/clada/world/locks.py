@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from clada.problems import Error, Trouble, system_words
+from clada.errors import Error, Trouble, system_words
 from clada.values import Value
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.git import calls as git
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.git.calls import hardened
 from clada.world.git.undo import undo
 

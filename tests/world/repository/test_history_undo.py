@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clada
-from clada.problems import Error, Trouble
+from clada.errors import Error, Trouble
 from clada.world.git import history, restoring
 from clada.world.git.undo import Undone, past_runs, undo
 

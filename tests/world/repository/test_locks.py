@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.locks import LockFile, RepositoryLock
 
 if TYPE_CHECKING:

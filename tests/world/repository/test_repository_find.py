@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.problems import Error, Trouble
+from clada.errors import Error, Trouble
 from clada.world.git import calls as git
 from clada.world.git.repository import Avoidable, find
 
@@ -208,7 +208,7 @@ def test_a_repository_of_another_user(repo: Repo) -> None:
 AS_NOBODY = """
 import os, sys
 import fcntl
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.git import recording
 from clada.world.git.repository import find
 if os.geteuid() == 0:

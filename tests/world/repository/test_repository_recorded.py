@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.git.history import runs
 
 if TYPE_CHECKING:

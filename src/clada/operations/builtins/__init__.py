@@ -5,9 +5,9 @@ One module a command, or a kin of them; one row in the table.
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.operations.builtins.faults import Fault
 from clada.operations.builtins.job import Job
-from clada.problems import Trouble
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clada.commands.judgements import BuiltIn
+    from clada.errors import Error
     from clada.model import Change
-    from clada.problems import Error
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clada.problems import Trouble
-from clada.text.shown import shown
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
 
 NO_SUCH = "No such file or directory"
 NOT_A_DIRECTORY = "Not a directory"
@@ -24,7 +24,7 @@ class Missing(Fault):
 def named(trouble: Trouble, text: str) -> Trouble:
     """Return the trouble with the operand in front: a command has several."""
     error = trouble.error
-    return Trouble(error.type, f"{shown(text)}: {error.message}", error.hint)
+    return Trouble(error.type, f"{escape_controls(text)}: {error.message}", error.hint)
 
 
 def quoted(text: str) -> str:

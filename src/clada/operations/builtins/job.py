@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.model import Change
 from clada.operations.builtins.faults import NO_SUCH, NOT_A_DIRECTORY, Fault, Missing, named
 from clada.operations.builtins.places import Place, refuse_link
-from clada.problems import Trouble
-from clada.text.shown import shown
-from clada.world.files.paths import written
+from clada.text.escape import escape_controls
+from clada.world.files.paths import display_path
 from clada.world.files.tree import refuse_workspace, unprotected
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ class Job:
 
     def say(self, text: str) -> None:
         """Print a line, which cannot look like another."""
-        self._emit(shown(text))
+        self._emit(escape_controls(text))
 
     def complain(self, fault: Fault) -> None:
         """Print what is wrong; the command fails by it."""
@@ -70,7 +70,7 @@ class Job:
 
     def changed(self, place: Place, how: str) -> None:
         """Note a change for the report."""
-        self.changes.append(Change(written(place.parts), how))
+        self.changes.append(Change(display_path(place.parts), how))
 
     # Acting.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.operations.builtins.faults import named, quoted
-from clada.problems import Trouble
 from clada.values import Value
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
 from clada.operations.builtins.job import Job
 from clada.operations.builtins.places import Place, refuse_link
-from clada.world.files.paths import OUTSIDE, written
+from clada.world.files.paths import OUTSIDE, display_path
 
 
 def cd(job: Job) -> None:
@@ -26,7 +26,7 @@ def pwd(job: Job) -> None:
     if job.operands:
         job.say("pwd: ignoring non-option arguments")
     inside = job.here[:1] != (OUTSIDE,)
-    job.say("/".join((job.files.root.rstrip("/"), *job.here)) if inside else written(job.here))
+    job.say("/".join((job.files.root.rstrip("/"), *job.here)) if inside else display_path(job.here))
 
 
 def echo(job: Job) -> None:

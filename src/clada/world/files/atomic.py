@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.files.entries import refused
 
 PROC = "/proc/self/fd"

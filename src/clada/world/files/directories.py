@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.files.entries import entry_of, not_a_directory, trouble
 from clada.world.files.paths import OUTSIDE, Parts, protect
 

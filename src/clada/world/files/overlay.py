@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import time
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.text.lines import between
 from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.entries import Entry, checked_utf8, not_a_directory, refused
-from clada.world.files.paths import written
+from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
@@ -140,7 +140,7 @@ class Overlay:
             elif there.kind == "link":
                 raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
-                raise not_a_directory(written(parts[:size]))
+                raise not_a_directory(display_path(parts[:size]))
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
@@ -183,12 +183,12 @@ class Overlay:
         for parts in self._nodes:
             places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
         contents = ((parts, _content(self.under, parts), _content(self, parts)) for parts in sorted(places))
-        return [(written(parts), old, new) for parts, old, new in contents if old != new]
+        return [(display_path(parts), old, new) for parts, old, new in contents if old != new]
 
     def modes(self) -> list[tuple[str, str | None, str | None]]:
         """Return each place whose kind or mode differs from the disk: its path, and both in git's form."""
         both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in sorted(self._nodes))
-        return [(written(parts), old, new) for parts, old, new in both if old != new]
+        return [(display_path(parts), old, new) for parts, old, new in both if old != new]
 
     def _hidden(self, parts: Parts) -> bool:
         """Whether the disk does not count here, for something above was made or removed by the overlay."""
@@ -226,7 +226,7 @@ class Overlay:
         if node.entry.kind == "link":
             raise Trouble("symlink_not_allowed", "is a symbolic link")
         if node.entry.kind == "file":
-            self._set(parts, node.but(entry=node.entry.but(**fields)))
+            self._set(parts, node.replace(entry=node.entry.replace(**fields)))
 
     def _set(self, parts: Parts, node: _Node | None) -> None:
         self._nodes[parts] = node
@@ -273,7 +273,7 @@ def _mode(files: Workspace | Overlay, parts: Parts) -> str | None:
 
 
 def _link_on_the_way(parts: Parts) -> Trouble:
-    return Trouble("symlink_not_allowed", f"{written(parts)} is a symbolic link")
+    return Trouble("symlink_not_allowed", f"{display_path(parts)} is a symbolic link")
 
 
 def _not_a_file(entry: Entry) -> Trouble:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
@@ -36,7 +36,7 @@ def locate_inside(path: str, root: str) -> Parts | None:
     return None if parts[:1] == (OUTSIDE,) else parts
 
 
-def written(parts: Parts) -> str:
+def display_path(parts: Parts) -> str:
     """Return the path of these parts, as reports write it."""
     return "/" + "/".join(parts[1:]) if parts[:1] == (OUTSIDE,) else "/".join(parts) or "."
 

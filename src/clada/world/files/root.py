@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.files.directories import DIRECTORY
 from clada.world.files.entries import reason, trouble
 from clada.world.files.paths import is_protected

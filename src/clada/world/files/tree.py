@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.files.entries import refused
 from clada.world.files.paths import OUTSIDE, is_protected
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.text.lines import between
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble
-from clada.text.shown import shown
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -120,7 +120,7 @@ class Answer(Value):
         """The first thing that it complained of, on one line."""
         lines = self.errors.decode("utf-8", "surrogateescape").splitlines()
         telling = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
-        return shown(telling[0]) if telling else f"exit {self.code}"
+        return escape_controls(telling[0]) if telling else f"exit {self.code}"
 
 
 class Git(Value):

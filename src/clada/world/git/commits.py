@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from clada import settings
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.values import Value
 from clada.world.git.calls import failed
 

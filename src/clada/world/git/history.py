@@ -50,7 +50,7 @@ def runs(repository: Repository) -> list[Run]:
 def workspaces(repository: Repository) -> list[str]:
     """Return the other workspaces in the repository that have runs, the last used first."""
     prefixes = dict.fromkeys(run.prefix for run in _all_runs(repository))
-    return [repository.but(prefix=prefix).workspace for prefix in prefixes if prefix != repository.prefix]
+    return [repository.replace(prefix=prefix).workspace for prefix in prefixes if prefix != repository.prefix]
 
 
 def _all_runs(repository: Repository) -> list[Run]:
@@ -63,7 +63,7 @@ def _all_runs(repository: Repository) -> list[Run]:
 def start(repository: Repository, run: Run) -> Run:
     """Record that a run starts, and return it with its number."""
     numbers = {_number(fields) or 0 for fields in _lines(repository, MAX_TAIL)}
-    numbered = run.but(number=_next(numbers))
+    numbered = run.replace(number=_next(numbers))
     fields = (str(numbered.number), run.when, run.what[:MAX_WHAT], run.prefix, run.before, run.pre)
     _append(repository, ("start", *fields))
     return numbered
@@ -109,7 +109,7 @@ def _take(fields: list[str], found: dict[int, Run]) -> None:
             found.pop(number, None)  # so that the newest run is the last one, whatever its number
             found[number] = Run(number, when, what, prefix, before, pre)
         case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
-            found[number] = found[number].but(
+            found[number] = found[number].replace(
                 ended=ended,
                 after=after,
                 post=post,

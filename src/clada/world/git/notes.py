@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,6 @@ def _size(path: str) -> int:
 def _note(what: str, paths: list[str]) -> list[str]:
     if not paths:
         return []
-    names = ", ".join(shown(path) for path in paths[:MAX_NAMED])
+    names = ", ".join(escape_controls(path) for path in paths[:MAX_NAMED])
     more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
     return [f"the commit before the run takes in untracked files that {what}: {names}{more}"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Error, Trouble
-from clada.text.shown import shown
+from clada.errors import Error, Trouble
+from clada.text.escape import escape_controls
 from clada.world.git import commits, history, staging
 from clada.world.git.calls import hardened_git
 from clada.world.git.notes import noted
@@ -94,17 +94,17 @@ class Recording:
             before, pre = self._commit(git, (*found.changed, *found.untracked), "pre")
         self._note_nested(found)
         self.commits = (pre or None, None)
-        begun = self._run.but(when=commits.timestamp(), before=before, pre=pre)
+        begun = self._run.replace(when=commits.timestamp(), before=before, pre=pre)
         self._run = history.start(self._repository, begun)
 
     def _after(self) -> None:
         """Commit what the run changed; what goes wrong now is told, and takes nothing back."""
-        run = self._run.but(ended=self.ended, commands=self.commands or self.touched is None)
+        run = self._run.replace(ended=self.ended, commands=self.commands or self.touched is None)
         try:
             run = self._recorded(run)
         except (Trouble, OSError) as error:
             self._fail(error)
-            run = run.but(ended="failed")
+            run = run.replace(ended="failed")
         try:
             history.end(self._repository, run)
         except OSError as error:
@@ -118,7 +118,7 @@ class Recording:
         """Make the commit after the run, and return the run as it goes into the history."""
         names, outside = self._names()
         if names == [] and not run.commands:
-            return run.but(after=run.before, unrecorded=outside)
+            return run.replace(after=run.before, unrecorded=outside)
         check(self._repository)
         git = hardened_git(self._repository)
         known = staging.touched(git, names) if names else None
@@ -129,7 +129,7 @@ class Recording:
         else:
             after, post = self._commit(git, known.paths, "post") if known.paths else (run.before, "")
         self.commits = (self.commits[0], post or None)
-        return run.but(after=after, post=post, unrecorded=(*unrecorded, *outside))
+        return run.replace(after=after, post=post, unrecorded=(*unrecorded, *outside))
 
     def _names(self) -> tuple[list[str] | None, tuple[str, ...]]:
         """Return what was touched, below the repository's root; and what is elsewhere, by --allow-escape."""
@@ -156,7 +156,7 @@ class Recording:
             return found
         directory, name = os.path.split(self.lock_file)
         path = os.path.relpath(os.path.join(os.path.realpath(directory), name), self._repository.root)
-        return found.but(untracked=tuple(other for other in found.untracked if other != path))
+        return found.replace(untracked=tuple(other for other in found.untracked if other != path))
 
     def _commit(self, git: Git, paths: Sequence[str], kind: str) -> tuple[str, str]:
         staging.stage(git, paths)
@@ -168,7 +168,7 @@ class Recording:
 
     def _note_nested(self, found: staging.Scan) -> None:
         nested = self._below(found.nested)
-        self._note([f"{shown(path)} is a repository of its own: not recorded" for path in nested])
+        self._note([f"{escape_controls(path)} is a repository of its own: not recorded" for path in nested])
 
     def _below(self, paths: Iterable[str]) -> list[str]:
         """Return the paths as the workspace knows them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
+from clada.errors import Trouble, system_words
 from clada.grammar import read_number
-from clada.problems import Trouble, system_words
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import calls as git
 
@@ -91,12 +91,12 @@ class Avoidable:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Trouble) and error.error.type == "git_operation_failed":
             hint = f"{error.error.hint}, or {NO_GIT}" if error.error.hint else NO_GIT
-            raise Trouble.of(error.error.but(hint=hint)) from None
+            raise Trouble.of(error.error.replace(hint=hint)) from None
 
 
 def refused(error: OSError) -> Trouble:
     """Return the trouble of what the system refused in the repository."""
-    return _trouble(f"cannot work in the repository: {shown(system_words(error))}", "repair this")
+    return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
 def find(workspace: str) -> Repository:
@@ -114,7 +114,7 @@ def check(repository: Repository) -> None:
 def _find(workspace: str) -> Repository:
     directory = os.path.realpath(workspace)
     if not os.path.isdir(directory):
-        raise Trouble("file_not_found", f"there is no directory {shown(directory)}")
+        raise Trouble("file_not_found", f"there is no directory {escape_controls(directory)}")
     root = _root(directory)
     if root is None:
         raise _trouble(*_outside(directory))
@@ -140,7 +140,9 @@ def _check(repository: Repository) -> None:
         _check_lock(path)
     for place in (repository.git_dir, repository.common_dir, os.path.join(repository.common_dir, "objects")):
         if not os.access(place, os.W_OK | os.X_OK):
-            raise _trouble(f"no permission to write in {shown(place)}", "give yourself that permission")
+            raise _trouble(
+                f"no permission to write in {escape_controls(place)}", "give yourself that permission"
+            )
 
 
 def _trouble(message: str, remedy: str) -> Trouble:
@@ -157,7 +159,9 @@ def _root(directory: str) -> str | None:
         except (FileNotFoundError, PermissionError):
             mode = 0  # what nobody may look at is no repository to work in; one further up may be
         if S_ISLNK(mode):
-            raise _trouble(f"{shown(entry)} is a symbolic link", "work where the repository really is")
+            raise _trouble(
+                f"{escape_controls(entry)} is a symbolic link", "work where the repository really is"
+            )
         if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):
             return directory
         above = os.path.dirname(directory)
@@ -169,7 +173,7 @@ def _root(directory: str) -> str | None:
 def _outside(directory: str) -> tuple[str, str]:
     if _looks_like_git_dir(directory):
         return "this is a bare repository, without a work tree", "work in a clone of it"
-    return f"not a git repository: {shown(directory)}", "run git init"
+    return f"not a git repository: {escape_controls(directory)}", "run git init"
 
 
 def _looks_like_git_dir(path: str) -> bool:
@@ -186,7 +190,10 @@ def _git_dir(root: str) -> str:
         raise _odd(entry)
     git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
     if git.inside(git_dir, root):
-        raise _trouble(f"{shown(entry)} leads to {shown(git_dir)}, inside the work tree", "remove that file")
+        raise _trouble(
+            f"{escape_controls(entry)} leads to {escape_controls(git_dir)}, inside the work tree",
+            "remove that file",
+        )
     return git_dir
 
 
@@ -207,14 +214,14 @@ def _pointer(path: str) -> str:
 
 
 def _odd(path: str) -> Trouble:
-    return _trouble(f"{shown(path)} is not a file that git could have made", "repair it")
+    return _trouble(f"{escape_controls(path)} is not a file that git could have made", "repair it")
 
 
 def _check_shape(place: str) -> None:
     if not os.path.isdir(os.path.join(place, "")):
-        raise _trouble(f"the git directory {shown(place)} is missing", "repair the .git file")
+        raise _trouble(f"the git directory {escape_controls(place)} is missing", "repair the .git file")
     if os.path.islink(os.path.join(place, "clada")):
-        raise _trouble(f"{shown(place)}/clada is a symbolic link", "remove it")
+        raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
 
 
 def _program(workspace: str) -> str:
@@ -239,8 +246,9 @@ def _check_owner(repository: Repository) -> None:
     variables = git.environment(os.environ, repository.workspace)
     answer = git.run([*asking, "-C", repository.root, "rev-parse", "--git-dir"], variables)
     if answer.code != 0:
-        remedy = f"if you trust it, run git config --global --add safe.directory {shown(repository.root)}"
-        raise _trouble(f"the repository belongs to another user: {shown(repository.git_dir)}", remedy)
+        message = f"the repository belongs to another user: {escape_controls(repository.git_dir)}"
+        trust = f"git config --global --add safe.directory {escape_controls(repository.root)}"
+        raise _trouble(message, f"if you trust it, run {trust}")
 
 
 def _own_users() -> set[int]:
@@ -261,7 +269,7 @@ def _check_configuration(repository: Repository) -> None:
     expected = _work_tree(repository) if linked else _configured_work_tree(repository)
     if os.path.realpath(expected) != repository.root:
         raise _trouble(
-            f"the git directory {shown(repository.git_dir)} belongs to {shown(expected)}",
+            f"the git directory {escape_controls(repository.git_dir)} belongs to {escape_controls(expected)}",
             "remove the .git file here",
         )
 
@@ -298,6 +306,6 @@ def _check_lock(path: str, tries: int = 10) -> None:
             return
         git.pause()
     raise _trouble(
-        f"another git process holds {shown(path)}",
+        f"another git process holds {escape_controls(path)}",
         "wait for it (where none is running any more, remove that file)",
     )

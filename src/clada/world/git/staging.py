@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from clada.problems import Trouble
-from clada.text.shown import shown
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.files.paths import is_protected
 from clada.world.git.calls import failed, pause
@@ -90,7 +90,7 @@ def refuse_unmerged(git: Git, found: Scan, prefix: str) -> None:
         listed = os.fsdecode(git.ask("ls-files", "-u", "-z")).split("\0")[:-1]
         unmerged = tuple(entry.partition("\t")[2] for entry in listed)
     if unmerged:
-        names = ", ".join(shown(path) for path in dict.fromkeys(unmerged))
+        names = ", ".join(escape_controls(path) for path in dict.fromkeys(unmerged))
         raise Trouble(
             "git_operation_failed",
             f"there are unmerged files: {names}",

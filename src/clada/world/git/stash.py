@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble
-from clada.text.shown import shown
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
 from clada.world.git import staging
 
 TYPE_CHECKING = False
@@ -37,7 +37,9 @@ def refuse_approvals(git: Git, words: Sequence[str]) -> None:
     held += _paths(git, "ls-tree", "-r", "-z", "--name-only", f"{stash}^3")  # the untracked files, if any
     approvals = [path for path in held if staging.protected(path)]
     if approvals:
-        raise Trouble("permission_denied", f"the stash holds {shown(approvals[0])}, which is protected")
+        raise Trouble(
+            "permission_denied", f"the stash holds {escape_controls(approvals[0])}, which is protected"
+        )
 
 
 def _paths(git: Git, *call: str) -> list[str]:

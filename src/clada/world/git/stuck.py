@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from stat import S_ISFIFO
 
-from clada.problems import Trouble
-from clada.text.shown import shown
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def refuse_pipes(root: str, git_dir: str) -> None:
     for path in (*_pipes(root, READ_BY_GIT), *_pipes(git_dir, None)):
         raise Trouble(
             "git_operation_failed",
-            f"{shown(path)} is a pipe, and git waits for it without end",
+            f"{escape_controls(path)} is a pipe, and git waits for it without end",
             "remove it",
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble, system_words
-from clada.text.shown import shown
+from clada.errors import Trouble, system_words
+from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import commits, history, restoring, staging
 from clada.world.git.calls import hardened_git
@@ -86,9 +86,9 @@ def undo(
         differences, left = _differences(git, run)
         _refuse_if_changed(git, run, differences)
         try:
-            return _undone(git, repository, run, differences, who).but(notes=_notes(run, left))
+            return _undone(git, repository, run, differences, who).replace(notes=_notes(run, left))
         except OSError as error:
-            message = f"undoing stopped half way: {shown(system_words(error))}"
+            message = f"undoing stopped half way: {escape_controls(system_words(error))}"
             raise Trouble("io_error", message, "every content is in a commit: git log shows them") from None
 
 
@@ -193,7 +193,7 @@ def _undone(
         restoring.discard(store)
     staging.stage(git, [each.path for each in differences])
     made = commits.record(git, tree, head.commit, f"[clada:undo] {when}", author)
-    history.end(repository, begun.but(ended="ok", after=made, post=made, unrecorded=run.unrecorded))
+    history.end(repository, begun.replace(ended="ok", after=made, post=made, unrecorded=run.unrecorded))
     restored = [each.path for each in differences if each.old_mode != NOTHING]
     removed = [each.path for each in differences if each.old_mode == NOTHING]
     return Undone(run, begun.number, made, _below(run.prefix, restored), _below(run.prefix, removed))
@@ -260,7 +260,7 @@ def _below(prefix: str, paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _named(paths: Sequence[str], prefix: str = "") -> str:
-    names = ", ".join(shown(path) for path in _below(prefix, paths[:MAX_NAMED]))
+    names = ", ".join(escape_controls(path) for path in _below(prefix, paths[:MAX_NAMED]))
     return f"{names} and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else names
 
 

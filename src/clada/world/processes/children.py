@@ -6,7 +6,7 @@ import errno
 import os
 import time
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.processes.family import (
     GRACE,
     KILL,

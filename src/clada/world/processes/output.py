@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -97,7 +97,7 @@ class Output:
         lines = text.split("\n")
         # One look at the whole block spares one at each line, nearly always.
         safe = text.replace("\n", " ").replace("\t", " ").isprintable()
-        lines = lines if safe else list(map(shown, lines))
+        lines = lines if safe else list(map(escape_controls, lines))
         self.tail = (self.tail + [line[:_TAIL_WIDTH] for line in lines[-_TAIL:]])[-_TAIL:]
         start = time.monotonic()
         for line in lines:

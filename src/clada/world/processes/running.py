@@ -15,7 +15,7 @@ import stat
 import sys
 import time
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.values import Value
 from clada.world.processes.family import GRACE
 
@@ -121,7 +121,7 @@ def _once(
     source, sink = os.pipe()
     output = Output(source, frame.hear(listener))
     try:
-        child = _launch(frame, order.but(output=sink))
+        child = _launch(frame, order.replace(output=sink))
         cut = _follow_to_the_end(child, output, deadline, stop)
     finally:
         output.close()
@@ -146,7 +146,7 @@ class Frame:
         """Start the program; raise NotStarted where another attempt may go better."""
         if not self._supervised:
             return _alone(order)
-        unlimited = order.but(seconds=None)
+        unlimited = order.replace(seconds=None)
         return _under_supervisor(unlimited) if _LINUX else _alone(unlimited)
 
     def end(self) -> None:

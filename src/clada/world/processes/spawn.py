@@ -10,7 +10,7 @@ import os
 import struct
 import sys
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.values import Value
 from clada.world.libc import LIBC
 
@@ -81,7 +81,7 @@ class Prepared:
         self._handles = _moved(order.handles)
         _must(LIBC.posix_spawn_file_actions_init(self._actions))
         _must(LIBC.posix_spawnattr_init(self._attributes))
-        _add_actions(self._actions, order.but(handles=self._handles))
+        _add_actions(self._actions, order.replace(handles=self._handles))
         _set_attributes(self._attributes)
 
     def start(self) -> int:

@@ -15,7 +15,7 @@ import os
 import select
 import sys
 
-from clada.problems import Trouble, system_words
+from clada.errors import Trouble, system_words
 from clada.world.libc import LIBC
 from clada.world.processes.children import shell_code
 from clada.world.processes.family import KILL, end_children, watch
@@ -116,7 +116,7 @@ def _post(letter: dict[str, Any], writer: int) -> None:
 
 def _plain(order: Order) -> dict[str, Any]:
     """Return the order as a letter carries it: plain fields, and the handles as the reader has them."""
-    plain = order.but(
+    plain = order.replace(
         argv=list(order.argv),
         environment=dict(order.environment),
         directory=_DIRECTORY,

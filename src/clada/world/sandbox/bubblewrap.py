@@ -6,17 +6,17 @@ import errno
 import os
 import stat
 
-from clada.problems import Trouble, system_words
-from clada.world.confinement.guard import PROTECTED
+from clada.errors import Trouble, system_words
+from clada.world.sandbox.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clada.world.confinement.boxed import Held
-    from clada.world.confinement.layers import Confinement
     from clada.world.processes.children import Child
     from clada.world.processes.spawn import Order
+    from clada.world.sandbox.boxed import Held
+    from clada.world.sandbox.layers import Confinement
 
 TEMPORARY = "/tmp"  # noqa: S108 (it is hidden, not used)
 _SANDBOX = """
@@ -61,8 +61,8 @@ def trouble() -> str | None:
 
 def start(order: Order, confinement: Confinement, held: Held) -> Child:
     """Start a program in the sandbox; nothing is started where that fails."""
-    from clada.world.confinement.boxed import Boxed
     from clada.world.processes.children import cannot_start
+    from clada.world.sandbox.boxed import Boxed
 
     if problem := _cannot_execute(order):
         raise cannot_start(order.argv[0], problem)
@@ -89,7 +89,7 @@ def _spawn(order: Order, confinement: Confinement, status: int) -> int:
             handles.append(_filter_handle())
             options += ["--seccomp", "4"]
         words = [program, *options, "--", order.program, *order.argv[1:]]
-        return spawn(order.but(program=program, argv=words, handles=handles, seconds=None))
+        return spawn(order.replace(program=program, argv=words, handles=handles, seconds=None))
     except OSError as error:
         message = f"the sandbox could not be started: {system_words(error)}"
         raise Trouble("command_not_allowed", message) from error
@@ -109,7 +109,7 @@ def _cannot_execute(order: Order) -> int:
 
 
 def _filter_handle() -> int:
-    from clada.world.confinement.seccomp import socket_filter
+    from clada.world.sandbox.seccomp import socket_filter
 
     handle = os.memfd_create("filter", os.MFD_CLOEXEC)
     os.write(handle, socket_filter(network=True))

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clada.problems import Nearest
+    from clada.errors import Nearest
     from clada.text.match import Found, Text
 
 SMALL = 1_000  # bytes of a file that is shown as a whole where nothing in it is like the search text
@@ -48,8 +48,8 @@ def explain(text: Text, search: bytes, replacement: bytes) -> Explanation:
     if nearest is None or _overlap(nearest, there, replacement.count(LF)):
         return Explanation(told, told)
     if nearest.form_only:
-        return closest.but(whole=f"{closest.whole}\n{told}")
-    return closest.but(clause=told, whole=f"{told}\n{closest.whole}")
+        return closest.replace(whole=f"{closest.whole}\n{told}")
+    return closest.replace(clause=told, whole=f"{told}\n{closest.whole}")
 
 
 def explain_range(text: Text, start: bytes, end: bytes, replacement: bytes, found: Found) -> Explanation:
@@ -68,7 +68,7 @@ def explain_range(text: Text, start: bytes, end: bytes, replacement: bytes, foun
 
 
 def _about(told: str, inner: Explanation) -> Explanation:
-    return inner.but(clause=f"{told}: {inner.clause}", whole=f"{told}: {inner.whole}")
+    return inner.replace(clause=f"{told}: {inner.clause}", whole=f"{told}: {inner.whole}")
 
 
 def _closest(text: Text, search: bytes) -> Explanation:

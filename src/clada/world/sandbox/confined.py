@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble, system_words
-from clada.world.confinement.guard import Guard
-from clada.world.confinement.layers import ReadOnly, lacked, was_undone
+from clada.errors import Trouble, system_words
 from clada.world.processes.running import Frame
 from clada.world.removal import remove
+from clada.world.sandbox.guard import Guard
+from clada.world.sandbox.layers import ReadOnly, lacked, was_undone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clada.world.confinement.boxed import Held
-    from clada.world.confinement.layers import Confinement
     from clada.world.processes.children import Child
     from clada.world.processes.output import Listener
     from clada.world.processes.running import Ended
     from clada.world.processes.spawn import Order
+    from clada.world.sandbox.boxed import Held
+    from clada.world.sandbox.layers import Confinement
 
 # What `secrets` stands for in the list of environment variables to hide.
 SECRETS = """
@@ -52,9 +52,9 @@ class _Reading(Frame):
 
     def start(self, order: Order) -> Child:
         """Start the reader."""
-        from clada.world.confinement.landlock import Rules
+        from clada.world.sandbox.landlock import Rules
 
-        return super().start(order.but(rules=Rules()))
+        return super().start(order.replace(rules=Rules()))
 
 
 class _Guarded(Frame):
@@ -73,10 +73,10 @@ class _Guarded(Frame):
     def judged(self, ended: Ended, tail: Sequence[str]) -> Ended:
         """Say what was undone, which is a failure; else what a failed command seems to have lacked."""
         if ended.timed_out or ended.cancelled:
-            return ended.but(lacked=str(was_undone(self._changed)) if self._changed else None)
+            return ended.replace(lacked=str(was_undone(self._changed)) if self._changed else None)
         if self._changed:
             raise was_undone(self._changed)
-        return ended.but(lacked=lacked(self._confinement, tail)) if ended.exit_code else ended
+        return ended.replace(lacked=lacked(self._confinement, tail)) if ended.exit_code else ended
 
 
 class _InBubblewrap(_Guarded):
@@ -85,21 +85,21 @@ class _InBubblewrap(_Guarded):
     _held: Held  # hears the command that is started next
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        from clada.world.confinement.bubblewrap import not_mountable
+        from clada.world.sandbox.bubblewrap import not_mountable
 
         guard = Guard(confinement.workspace, not_mountable(confinement.workspace))
         super().__init__(confinement, _variables(confinement, environment), guard)
 
     def hear(self, listener: Listener) -> Listener:
         """Tell bubblewrap's own words from the command's."""
-        from clada.world.confinement.boxed import Held
+        from clada.world.sandbox.boxed import Held
 
         self._held = Held(listener)
-        return listener.but(emit=self._held.take, truncated=self._held.cut)
+        return listener.replace(emit=self._held.take, truncated=self._held.cut)
 
     def start(self, order: Order) -> Child:
         """Start the command in its sandbox, whose end is the end of all that it starts."""
-        from clada.world.confinement import bubblewrap
+        from clada.world.sandbox import bubblewrap
 
         return bubblewrap.start(order, self._confinement, self._held)
 
@@ -119,11 +119,11 @@ class _UnderLandlock(_Guarded):
 
     def start(self, order: Order) -> Child:
         """Start the command under its rules, and under a supervisor."""
-        from clada.world.confinement.landlock import Rules
+        from clada.world.sandbox.landlock import Rules
 
         writable = (self._confinement.workspace, self._temporary, *self._confinement.write)
         rules = Rules(writable, self._confinement.network)
-        return super().start(order.but(rules=rules, temporary=self._temporary))
+        return super().start(order.replace(rules=rules, temporary=self._temporary))
 
     def end(self) -> None:
         """Undo what must not have been done, and leave nothing behind."""
@@ -148,7 +148,7 @@ def _resolved(confinement: Confinement) -> Confinement:
     if workspace == "/":
         raise Trouble("command_not_allowed", "the workspace is the whole file system: no sandbox could help")
     write, read = (tuple(map(_expanded, paths)) for paths in (confinement.write, confinement.read))
-    return confinement.but(workspace=workspace, write=write, read=read)
+    return confinement.replace(workspace=workspace, write=write, read=read)
 
 
 def _expanded(path: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import clada
-from clada.world.confinement.layers import has_bubblewrap
+from clada.world.sandbox.layers import has_bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

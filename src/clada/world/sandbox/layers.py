@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import sys
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.values import Value
-from clada.world.confinement.guard import IGNORED, PROTECTED, listing
+from clada.world.sandbox.guard import IGNORED, PROTECTED, listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def has_bubblewrap() -> bool:
     """Return whether bubblewrap is installed and can do here what we ask of it."""
     if sys.platform != "linux":
         return False
-    from clada.world.confinement import bubblewrap
+    from clada.world.sandbox import bubblewrap
 
     return bubblewrap.trouble() is None
 
@@ -92,7 +92,7 @@ def has_landlock() -> bool:
     """Return whether the kernel has Landlock and takes seccomp filters."""
     if sys.platform != "linux":
         return False
-    from clada.world.confinement import landlock, seccomp
+    from clada.world.sandbox import landlock, seccomp
 
     return landlock.version() > 0 and seccomp.is_supported()
 

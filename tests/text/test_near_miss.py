@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clada.problems import Nearest
+from clada.errors import Nearest
 from clada.text.match import Text
-from clada.text.nearest import Explanation, explain, explain_range
+from clada.text.near_miss import Explanation, explain, explain_range
 
 FILE = '''\
 import os

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import PATIENCE, eventually
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.values import Value
-from clada.world.confinement import bubblewrap, landlock
-from clada.world.confinement import layers as confinement
-from clada.world.confinement.confined import confined
-from clada.world.confinement.guard import Guard
-from clada.world.confinement.layers import Confinement, ReadOnly, lacked
 from clada.world.processes.running import Ended, Frame, run, search_path
 from clada.world.removal import remove
+from clada.world.sandbox import bubblewrap, landlock
+from clada.world.sandbox import layers as confinement
+from clada.world.sandbox.confined import confined
+from clada.world.sandbox.guard import Guard
+from clada.world.sandbox.layers import Confinement, ReadOnly, lacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ESCAPES = Path(__file__).with_name("confinement_escapes.py")
+ESCAPES = Path(__file__).with_name("sandbox_escapes.py")
 DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
 ROOT = os.geteuid() == 0
 BOTH = ("bubblewrap", "landlock")
@@ -488,8 +488,8 @@ def test_clada_killed_while_a_confined_command_runs(layer: str, threads: bool, p
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
-from clada.world.confinement.confined import confined
-from clada.world.confinement.layers import Confinement
+from clada.world.sandbox.confined import confined
+from clada.world.sandbox.layers import Confinement
 from clada.world.processes.running import run
 if {threads}:
     import threading, time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Lines:
+class LineCounter:
     """Tells the line of one offset after the other; quick as long as they go forward."""
 
     def __init__(self, data: bytes | bytearray) -> None:

@@ -7,10 +7,10 @@ import os
 import stat
 import struct
 
-from clada.problems import Trouble, system_words
+from clada.errors import Trouble, system_words
 from clada.values import Value
-from clada.world.confinement import seccomp
 from clada.world.libc import LIBC
+from clada.world.sandbox import seccomp
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
 _ASK_VERSION, _PATH_BENEATH = 1, 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.world.processes.children import Alone, NotStarted
 from clada.world.processes.family import KILL, PATIENCE, TERMINATE, descendants, send, watch
 

@@ -28,7 +28,7 @@ _ESCAPES = {
 }
 
 
-def shown(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return the text with every character escaped that could forge or disturb a line; a tab stays."""
     if text.isprintable() or text.replace("\t", " ").isprintable():
         return text

@@ -1,4 +1,4 @@
-"""A hostile program: `confinement_escapes.py NAME` tries one way out of its sandbox, exits 0 if it works.
+"""A hostile program: `sandbox_escapes.py NAME` tries one way out of its sandbox, exits 0 if it works.
 
 The test gives it the places and processes outside in environment variables. It runs without packages.
 """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clada.text.shown import shown
+from clada.text.escape import escape_controls
 
 PLAIN = (
     "",
@@ -53,13 +53,13 @@ ESCAPED = (
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain(text: str) -> None:
     """Printable text, tabs included, is shown as it is."""
-    assert shown(text) == text
+    assert escape_controls(text) == text
 
 
 @pytest.mark.parametrize(("text", "expected"), ESCAPED)
 def test_escaped(text: str, expected: str) -> None:
     """A character that could disturb a line is shown by its escape."""
-    assert shown(text) == expected
+    assert escape_controls(text) == expected
 
 
 @pytest.mark.parametrize("category", ["Cc", "Cs", "Zl", "Zp"])
@@ -67,7 +67,7 @@ def test_categories(category: str) -> None:
     """Every control character, surrogate and line separator of Unicode is escaped."""
     codes = [code for code in range(0x110000) if unicodedata.category(chr(code)) == category]
     assert codes
-    assert [code for code in codes if shown(chr(code)) == chr(code) and chr(code) != "\t"] == []
+    assert [code for code in codes if escape_controls(chr(code)) == chr(code) and chr(code) != "\t"] == []
 
 
 def test_direction() -> None:
@@ -75,13 +75,13 @@ def test_direction() -> None:
     turning = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     codes = [code for code in range(0x110000) if unicodedata.bidirectional(chr(code)) in turning]
     assert len(codes) == 9
-    assert [code for code in codes if shown(chr(code)) == chr(code)] == []
+    assert [code for code in codes if escape_controls(chr(code)) == chr(code)] == []
 
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text(text: str) -> None:
     """Any text becomes one line of valid UTF-8, and stays itself when it is shown again."""
-    once = shown(text)
+    once = escape_controls(text)
     assert len(once.splitlines()) <= 1
     assert once.encode("utf-8").decode("utf-8") == once
-    assert shown(once) == once
+    assert escape_controls(once) == once

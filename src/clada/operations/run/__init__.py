@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from clada.commands.judgements import Allowed, BuiltIn
+from clada.errors import Error, Trouble
 from clada.model import Change, Done, Failed, Outcome, Skipped
-from clada.operations import launch, operands
 from clada.operations.builtins import run as run_builtin
 from clada.operations.builtins.faults import named
-from clada.operations.permission import permitted
-from clada.operations.printed import Allowance, Printed
-from clada.problems import Error, Trouble
-from clada.world.files.paths import written
+from clada.operations.run import launch, operands
+from clada.operations.run.output import Allowance, Printed
+from clada.operations.run.permission import permitted
+from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.operations import World
-    from clada.operations.launch import Program
-    from clada.operations.permission import Approved, How, Permit
+    from clada.operations.run.launch import Program
+    from clada.operations.run.permission import Approved, How, Permit
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
     from clada.world.processes.running import Ended
@@ -151,7 +151,7 @@ class _Run:
         try:
             return files.handle(self.here)
         except Trouble as trouble:
-            message = f"cannot run in {written(self.here)}: {trouble.error.message}"
+            message = f"cannot run in {display_path(self.here)}: {trouble.error.message}"
             raise Trouble(trouble.error.type, message) from None
         finally:
             files.forget()
@@ -165,7 +165,7 @@ class _Run:
             return ended
         which = f"the command was `{text if len(text) <= WIDEST else f'{text[:WIDEST]}…'}`"
         hint = f"{which}; {ended.error.hint}" if ended.error.hint else which
-        return ended.but(error=ended.error.but(hint=hint))
+        return ended.replace(error=ended.error.replace(hint=hint))
 
     def _judged(self, program: Program, ended: Ended) -> Failed | None:
         code = ended.exit_code
@@ -180,4 +180,4 @@ class _Run:
         return self._failed(Error("exec_failed", message, hint), code)
 
     def _failed(self, error: Error, code: int | None = None) -> Failed:
-        return Failed(error.but(details=self.printed.tail), code, tuple(self.changes))
+        return Failed(error.replace(details=self.printed.tail), code, tuple(self.changes))

@@ -6,9 +6,9 @@ import os
 
 from clada.commands import policy, words
 from clada.commands.judgements import APPROVABLE, Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
+from clada.errors import Trouble
 from clada.model import Skipped
-from clada.operations.operands import check_texts
-from clada.problems import Trouble
+from clada.operations.run.operands import check_texts
 from clada.values import Value
 from clada.world.approvals import BLANKS, PATH, Approvals
 from clada.world.asking import remedy
@@ -53,7 +53,7 @@ def sandbox(world: World) -> str:
     """Return the layer that confines approved commands: bubblewrap, landlock or none."""
     if world.settings.sandbox == "off":
         return "none"
-    from clada.world.confinement.layers import available
+    from clada.world.sandbox.layers import available
 
     return available()
 

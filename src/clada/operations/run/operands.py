@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clada.commands.judgements import Allowed, BuiltIn
+from clada.errors import Trouble
 from clada.operations.builtins.faults import named
-from clada.problems import Trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

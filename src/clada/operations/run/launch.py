@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.model import Note
-from clada.operations.permission import sandbox
+from clada.operations.run.permission import sandbox
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from clada.commands.judgements import Allowed
     from clada.operations import World
-    from clada.operations.permission import Approved
-    from clada.world.confinement.layers import Confinement, ReadOnly
+    from clada.operations.run.permission import Approved
     from clada.world.processes.running import Frame
+    from clada.world.sandbox.layers import Confinement, ReadOnly
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
@@ -39,7 +39,7 @@ class Program(Value):
         """Return the program with no more time than is left of the whole run."""
         if remaining is None or remaining >= self.seconds:
             return self
-        return self.but(seconds=max(0.0, remaining), late="total timeout reached")
+        return self.replace(seconds=max(0.0, remaining), late="total timeout reached")
 
     @property
     def timeout_message(self) -> str:
@@ -57,7 +57,7 @@ class Program(Value):
             from clada.world.processes.running import Frame
 
             return Frame(self.environment, supervised=self.supervised)
-        from clada.world.confinement.confined import confined
+        from clada.world.sandbox.confined import confined
 
         return confined(self.confinement, self.environment)
 
@@ -69,7 +69,7 @@ def reader(world: World, how: Allowed) -> Program:
     argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how)
     confinement = None if how.whole_repository else _reading(world)  # a stash writes
     program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
-    return program.but(supervised=False, meanings=how.exit_meanings)
+    return program.replace(supervised=False, meanings=how.exit_meanings)
 
 
 def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -82,7 +82,7 @@ def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, s
 def _reading(world: World) -> ReadOnly | None:
     if world.settings.sandbox == "off":
         return None
-    from clada.world.confinement.layers import ReadOnly, has_landlock
+    from clada.world.sandbox.layers import ReadOnly, has_landlock
 
     return ReadOnly() if has_landlock() else None
 
@@ -101,7 +101,7 @@ def _confinement(world: World, network: bool) -> Confinement | None:
         if settings.sandbox != "off":
             _note_once(world, UNSANDBOXED)
         return None
-    from clada.world.confinement.layers import Confinement
+    from clada.world.sandbox.layers import Confinement
 
     return Confinement(
         layer,

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 
-from clada.problems import Trouble
+from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files import paths
 from clada.world.removal import remove
