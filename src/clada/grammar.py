@@ -1,10 +1,11 @@
-"""The operations and their fields: what is common to all notations, their checks and their prompts."""
+"""What the fields of operations can hold: common to all notations, their checks and their prompts."""
 
 from __future__ import annotations
 
 from clada.values import Value
 
 MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
+DELIMITERS = START_DELIMITER, END_DELIMITER = "<---", "--->"  # of CSL markers
 CSL_VERSIONS = ("1.0", "1.1", "2.0")
 BLOCK_VERSIONS = ("0.0.1", "1.0", "1.0.0", "1.1")  # of CML, and of JSON and TOML blocks
 
@@ -15,25 +16,8 @@ class Field(Value):
     name: str
     kind: str  # path, text, count or flag
     required: bool = True
+    default: bool | int | None = None
 
-
-# In the order in which missing and wrong fields are reported.
-OPERATIONS: dict[str, tuple[Field, ...]] = {
-    "write": (Field("path", "path"), Field("content", "text"), Field("append", "flag", required=False)),
-    "edit": (
-        Field("path", "path"),
-        Field("count", "count", required=False),
-        Field("search", "text"),  # or search_start and search_end
-        Field("search_start", "text", required=False),
-        Field("search_end", "text", required=False),
-        Field("replace", "text"),
-    ),
-    "move": (Field("from", "path"), Field("to", "path")),
-    "remove": (Field("path", "path"),),
-    "run": (Field("command", "text"), Field("dir", "path", required=False)),
-}
-
-DEFAULTS: dict[str, dict[str, bool | int]] = {"write": {"append": False}, "edit": {"count": 1}}
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
@@ -70,3 +54,12 @@ def path_complaint(path: str) -> str | None:
     if "\n" in path or "\r" in path:
         return "must not contain a line break"
     return None
+
+
+def check_delimiters(start: object, end: object) -> None:
+    """Raise TypeError or ValueError where no line could ever be a marker."""
+    for name, delimiter in (("start", start), ("end", end)):
+        if not isinstance(delimiter, str):
+            raise TypeError(f"delimiters must be texts, not {start!r} and {end!r}")
+        if not delimiter or "\n" in delimiter or "\r" in delimiter:
+            raise ValueError(f"the {name} delimiter must not be empty or contain a line break")

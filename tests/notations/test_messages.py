@@ -118,7 +118,7 @@ def test_a_count_with_too_many_digits_is_told_so(notation: str) -> None:
 def test_zeros_in_front_of_a_count_do_not_count(notation: str) -> None:
     """However many they are."""
     plan = clada.parse(LARGE[notation].format("0" * 9999 + "12"), notation)
-    assert plan.blocks[0].operations[0].fields["count"] == 12
+    assert plan.blocks[0].operations[0].values()["count"] == 12
     plan = clada.parse(LARGE[notation].format("0" * 9999), notation)
     assert [problem.field for problem in plan.problems] == ["count"]
 

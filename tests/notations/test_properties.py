@@ -88,7 +88,7 @@ def test_an_operation_is_yielded_as_soon_as_its_end_marker_is_complete() -> None
     assert reader.feed('<---WRITE file="a"--->\nx\n<---EN') == []
     assert reader.feed("D--->") == []
     (operation,) = reader.feed("\n")
-    assert operation.fields == {"path": "a", "content": "x", "append": False}
+    assert operation.values() == {"path": "a", "content": "x", "append": False}
 
 
 @pytest.mark.parametrize("path", sorted((CORPUS / "cml").glob("*.in")), ids=lambda path: path.stem)
@@ -252,7 +252,7 @@ def _check(document: str, blocks: list[render.Block]) -> None:
 
 def _shape(plan: clada.Plan) -> list[list[dict[str, Any]]]:
     return [
-        [{"action": operation.name, **operation.fields} for operation in block.operations]
+        [{"action": operation.name, **operation.values()} for operation in block.operations]
         for block in plan.blocks
     ]
 
@@ -290,7 +290,7 @@ def test_csl_in_tiny_pieces_is_linear() -> None:
     reader.feed('"--->\nx\n<---END--->\n')
     plan = reader.close()
     assert plan.ok
-    assert len(plan.blocks[0].operations[0].fields["path"]) == 100_000
+    assert len(plan.blocks[0].operations[0].values()["path"]) == 100_000
 
 
 def test_more_than_50_mb_is_refused() -> None:

@@ -13,7 +13,7 @@ from tests.waiting import eventually
 
 import clada
 from clada.errors import Error
-from clada.model import Output
+from clada.model import OutputLine
 from clada.operations.run import launch
 from clada.world.processes.running import SYSTEM_PATH
 
@@ -254,23 +254,16 @@ def test_a_second_interrupt_stops_at_once(shell: Shell, mark: Marker) -> None:
     assert eventually(lambda: not mark.alive())
 
 
-class Stop:
-    """An interrupt that comes when something is printed."""
-
-    signal: int | None = None
-    handle = -1
-
-    def take(self, event: object) -> None:
-        """Take an event of the run."""
-        if isinstance(event, Output):
-            self.signal = signal.SIGINT
-
-
 def test_an_interrupt_between_the_commands_of_a_body(runs: Runner) -> None:
     """What comes after it is not begun, though clada would do it itself."""
-    stop = Stop()
     plan = clada.parse('{"tasks": [{"action": "run", "command": "echo 1\\ntouch a"}]}')
-    report = clada.execute(plan, workspace=str(runs.workspace), git=False, stop=stop, on_event=stop.take)
+    with clada.Stop() as stop:
+
+        def take(event: clada.Event) -> None:
+            if isinstance(event, OutputLine):
+                stop.set()
+
+        report = clada.execute(plan, workspace=str(runs.workspace), git=False, stop=stop, on_event=take)
     assert report.tasks[0].error == Error("exec_failed", "interrupted", details="1")
     assert report.interrupted == signal.SIGINT
     assert os.listdir(runs.workspace) == []
@@ -283,7 +276,7 @@ def test_a_slow_reader_takes_no_time_from_the_command(runs: Runner) -> None:
     plan = clada.parse(f"<---RUN--->\n{printing}\n<---END--->\n<---RUN--->\nls\n<---END--->\n")
 
     def on_event(event: object) -> None:
-        if isinstance(event, Output):
+        if isinstance(event, OutputLine):
             time.sleep(seconds * 0.6)
 
     options: dict[str, Any] = {"approve_all": True, "timeout": seconds, "total_timeout": seconds}

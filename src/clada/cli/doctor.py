@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from clada.cli import config
-from clada.cli.flags import DEFAULTS, UsageError
-from clada.errors import Trouble
+from clada import config
+from clada.errors import Trouble, UsageError
+from clada.settings import DEFAULTS
 from clada.text.escape import escape_controls
 from clada.values import Value
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clada.cli.config import FILE, FOLDER
 from clada.cli.flags import COMMANDS, FLAGS
 from clada.cli.help import ABOUT, EXAMPLES, explained, synopsis
+from clada.config import FILE, FOLDER
 from clada.version import VERSION
 
 TYPE_CHECKING = False
@@ -51,9 +51,9 @@ def _page() -> Iterator[str]:
     for name, command in COMMANDS.items():
         yield from _item(f"{name} {command.arguments}".rstrip(), _sentence(command.meaning))
     yield ".SH OPTIONS"
-    for group in dict.fromkeys(flag.group for flag in FLAGS):
+    for group in dict.fromkeys(flag.group for flag in FLAGS.values()):
         yield f'.SS "{group}"'
-        for flag in FLAGS:
+        for flag in FLAGS.values():
             if flag.group == group:
                 yield from _item(synopsis(flag), _sentence(explained(flag)))
     yield from _section("EXIT STATUS", EXIT_STATUS)

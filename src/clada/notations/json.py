@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
 from clada.notations.strings import PAIR, SHORT, pieces, unescaped
 from clada.notations.structured import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.model import Plan
+    from clada.notations.registry import Delimiters
 
 NAME = "json"
 QUOTE, LAST_BLANK = ord('"'), ord(" ")
@@ -67,7 +69,7 @@ _NOT_JSON = {
 }
 
 
-def sign(data: bytes) -> int | None:
+def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first value starts that has a `tasks` key."""
     start = _bare_start(data)
     if start is not None and _has_tasks(data, start, len(data)):
@@ -119,7 +121,7 @@ def _skip_blanks(data: bytes, at: int, end: int) -> int:
     return match.end() if match else at
 
 
-def read(data: bytes) -> Plan:
+def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
     draft = Draft(NAME, data)
     reader = Reader(data)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clada.commands.judgements import Allowed
-    from clada.operations import World
     from clada.operations.run.permission import Approved
     from clada.world.processes.running import Frame
     from clada.world.sandbox.layers import Confinement, ReadOnly
+    from clada.world.world import World
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from clada.model import Output, Truncated
+from clada.model import OutputLine, OutputTruncated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations import World
+    from clada.world.world import World
 
 TAIL = 20  # lines of a failed command's output that `full` shows again
 
@@ -28,12 +28,14 @@ class Printed:
         self._lines.append(line)
         if len(self._lines) > 4 * TAIL:  # now and then: a flood has many lines
             del self._lines[:-TAIL]
-        self._world.emit(Output(self._world.label, line))
+        self._world.keep(line)
+        self._world.emit(OutputLine(self._world.label, line))
 
     def truncate(self) -> None:
         """Say that something was left out."""
         self._world.truncated = True
-        self._world.emit(Truncated(self._world.label))
+        self._world.keep(None)
+        self._world.emit(OutputTruncated(self._world.label))
 
 
 class Allowance:

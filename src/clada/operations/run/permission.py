@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clada.operations import World
     from clada.world.files.paths import Parts
+    from clada.world.world import World
 
     Verdict = Allowed | BuiltIn | NeedsApproval
     Judged = list[tuple[words.Command, Verdict]]

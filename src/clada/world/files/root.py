@@ -22,6 +22,13 @@ def check(directory: str) -> None:
 def opened(directory: str) -> tuple[int, str]:
     """Return a handle on the directory, and its path without links."""
     try:
+        return _opened(directory)
+    except Trouble as trouble:
+        raise Trouble.of(trouble.error.replace(stage="WORKSPACE")) from None
+
+
+def _opened(directory: str) -> tuple[int, str]:
+    try:
         handle = os.open(directory, DIRECTORY)
     except OSError as error:
         raise _unopened(error, directory) from None

@@ -51,12 +51,15 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Write what is held, and close all handles."""
+        """Write what is held, and close all handles; to do so again does nothing."""
+        if self._root < 0:
+            return
         try:
             self.flush()
         finally:
             self.forget()
-            os.close(self._root)
+            root, self._root = self._root, -1
+            os.close(root)
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
