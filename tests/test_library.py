@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,8 @@ missing
 <---END--->
 """
 APPROVED = ["sh -c 'echo approved; umask 077; cd /'"]
+
+CHOICES = [name for name in Settings.__match_args__ if name in BY_NAME and BY_NAME[name].choices]
 
 
 def host() -> dict[str, Any]:
@@ -202,9 +205,7 @@ def test_commits_that_were_not_made_are_not_there(repository: Path) -> None:
     assert to_dict(report)["commits"] == {"pre": None, "post": None}
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in Settings.__match_args__ if name != "git" and BY_NAME[name].choices]
-)
+@pytest.mark.parametrize("name", CHOICES)
 def test_an_option_that_is_not_among_its_choices_is_a_mistake_of_the_caller(name: str) -> None:
     options: Any = {name: "bogus"}
     with pytest.raises(ValueError, match=f"{name} must be one of .*, not 'bogus'"):
@@ -248,7 +249,7 @@ MISTAKES: list[tuple[str, object, type[Exception], str]] = [
     ("colour", "red", TypeError, "execute() has no option 'colour'"),
     ("on_event", None, TypeError, "on_event must be a function, not None"),
     ("ask", "yes", TypeError, "ask must be a function, not 'yes'"),
-    ("stop", 1, TypeError, "stop must have a signal and a handle, and 1 has not"),
+    ("stop", 1, TypeError, "stop must be a Stop, not 1"),
 ]
 
 
@@ -277,10 +278,16 @@ def test_what_is_no_text_cannot_be_parsed(document: Any, options: Any, said: str
     assert str(raised.value) == said
 
 
-def test_a_text_is_no_plan() -> None:
-    text: Any = "<---RUN--->\nls\n<---END--->\n"
-    with pytest.raises(TypeError, match=r"execute\(\) takes a plan, as parse\(\) returns it, not str"):
-        clada.execute(text)
+def test_a_text_is_read_by_the_options_and_executed(tmp_path: Path) -> None:
+    text = '@WRITE file="a"%\none\n@END%\n'
+    report = clada.execute(text, workspace=tmp_path, git=False, start_delimiter="@", end_delimiter="%")
+    assert (report.ok, (tmp_path / "a").read_text(encoding="utf-8")) == (True, "one")
+    fatal = clada.execute(text, workspace=tmp_path, git=False, format="cml").fatal
+    assert fatal is None  # a marker of other delimiters is prose
+    number: Any = 42
+    expected = "execute() takes a text, or a plan as parse() returns it, not int"
+    with pytest.raises(TypeError, match=re.escape(expected)):
+        clada.execute(number)
 
 
 def test_paths_may_be_path_objects_and_lists_of_any_kind(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ class Field(Value):
     default: bool | int | None = None
 
 
+AUTHOR = "Name or Name <mail>"
+LEFT_OUT = ".,:;\"\\' "  # signs that git drops around a name, which must be more than that
+
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
 FLAG_WORDS = {"true": True, "false": False}
@@ -54,6 +57,15 @@ def path_complaint(path: str) -> str | None:
     if "\n" in path or "\r" in path:
         return "must not contain a line break"
     return None
+
+
+def read_author(text: str) -> tuple[str, str] | None:
+    """Return the name and mail that `Name` or `Name <mail>` stands for; None if it is neither."""
+    name, bracket, mail = text.strip().partition("<")
+    name, mail = name.strip(), mail.removesuffix(">").strip() if bracket else "clada@localhost"
+    closed = not bracket or text.rstrip().endswith(">")
+    plain = (name + mail).isprintable() and not any(char in "<>" for char in name + mail)
+    return (name, mail) if name.strip(LEFT_OUT) and mail and closed and plain else None
 
 
 def check_delimiters(start: object, end: object) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from clada.world.world import Ask, Stop
 
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
-APPROVE_ALL = "--approve-all: every command runs without asking, network included"
 
 
 def execute(
@@ -56,13 +55,14 @@ def execute(
         # Nothing will change: nobody need wait, and there is nothing to record.
         settings = settings.replace(lock_file=None, git=False)
     try:
+        caller.tell(plan.notes)
         with (
             Workspace(settings.workspace, allow_escape=settings.allow_escape) as workspace,
             _lock(settings, caller),
             _record(plan, settings, caller) as record,
             workspace,  # once more: what it holds in memory is written before it is recorded
         ):
-            caller.tell(plan.notes, [APPROVE_ALL] if settings.approve_all else (), record.notes)
+            caller.tell(record.notes)  # warnings come before what they warn of
             files = _files(workspace, settings)
             world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
             blocks = Engine(plan, world).run()
@@ -184,12 +184,11 @@ class _Caller:
         except Exception as error:
             raise _CallerError(error) from error
 
-    def tell(self, *notes: Iterable[str]) -> None:
+    def tell(self, notes: Iterable[str]) -> None:
         """Tell those of these notes that were not told yet."""
-        for group in notes:
-            for note in group:
-                if note not in self.notes:
-                    self.emit(Note(note))
+        for note in notes:
+            if note not in self.notes:
+                self.emit(Note(note))
 
     def answer(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Ask, and hold the answer to what an answer can be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.errors import UsageError
-from clada.grammar import END_DELIMITER, START_DELIMITER
+from clada.grammar import AUTHOR, END_DELIMITER, START_DELIMITER, read_author
 from clada.notations.registry import NOTATIONS
 from clada.values import Value
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 
 FOREVER = 1e10  # seconds
-AUTHOR = "Name or Name <mail>"
-LEFT_OUT = ".,:;\"\\' "  # signs that git drops around a name, which must be more than that
 
 
 class Settings(Value):
@@ -144,7 +142,7 @@ SETTINGS = (
         OUTPUT, choices=("minimal", "full", "debug"), shared=True,
     ),
     Setting(
-        "summary", "choice", "auto", "the summary after the lines; auto: by the notation", OUTPUT,
+        "summary", "choice", "auto", "what follows the status lines", OUTPUT,
         choices=("auto", "xml", "json", "none"), shared=True,
     ),
     Setting(
@@ -256,15 +254,6 @@ def _number(text: str, units: Mapping[str, float]) -> float | None:
     if unit is None or not whole or not plain or len(digits) > MOST_DIGITS:
         return None
     return float(digits) * unit
-
-
-def read_author(text: str) -> tuple[str, str] | None:
-    """Return the name and mail that `Name` or `Name <mail>` stands for; None if it is neither."""
-    name, bracket, mail = text.strip().partition("<")
-    name, mail = name.strip(), mail.removesuffix(">").strip() if bracket else "clada@localhost"
-    closed = not bracket or text.rstrip().endswith(">")
-    plain = (name + mail).isprintable() and not any(char in "<>" for char in name + mail)
-    return (name, mail) if name.strip(LEFT_OUT) and mail and closed and plain else None
 
 
 def meant(word: str, known: Sequence[str], form: str = "{}") -> str:

@@ -641,7 +641,7 @@ def test_the_same_tasks_in_toml_and_json_are_the_same_operations(
     ]
 
 
-def without_places(operation: Operation) -> tuple[object, ...]:
+def without_places(operation: Operation | Invalid) -> tuple[object, ...]:
     """Return what an operation asks for and what is wrong with it, wherever it stands."""
     problems = [(problem.message, problem.field, problem.operation) for problem in operation.problems]
     return operation.name, operation.values(), operation.attributes, problems

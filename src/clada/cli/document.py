@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 STDIN = 0
 CHUNK = 1 << 20
+APPROVE_ALL = "--approve-all: every command runs without asking, network included"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -53,6 +54,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
             if not confirmed(plan, options, console):
                 return 1
+        if options["approve_all"]:
+            plan = plan.replace(notes=(*plan.notes, APPROVE_ALL))
         with Signals(console.hurry) as stop:
             presenter = Presenter(plan, options, console, stop.handle)
             report = perform(plan, options, presenter, stop)

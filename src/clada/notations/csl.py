@@ -26,13 +26,10 @@ from clada.grammar import (
 from clada.model import Block, Invalid, Plan
 from clada.notations.attributes import take_append, take_count, take_directory, take_path
 from clada.notations.line_counter import LineCounter
-from clada.operations.edit import Edit
-from clada.operations.run import Run
-from clada.operations.write import Write
+from clada.operations import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from clada.model import Operation
@@ -301,13 +298,14 @@ class Reader:
 
     def _operation(self, end: int) -> Operation | Invalid:
         opened, start, line, attributes = self._opened
-        operation, take_fields = BUILDERS[opened]
+        name, take_fields = BUILDERS[opened]
         complaints: Complaints = []
         fields = take_fields(attributes, self._texts, complaints)
         rest, span = attributes or NO_ATTRIBUTES, (start, end)
-        if not complaints:
+        operation = find(name)
+        if operation and not complaints:
             return operation.from_fields(line, span, rest, fields)
-        block_line, name = self._block.line if self._block else None, operation.name
+        block_line = self._block.line if self._block else None
         problems = tuple(
             Problem("invalid_operation", message, line, None, name, field, block_line)
             for field, message in complaints
@@ -378,14 +376,8 @@ def _run(attributes: dict[str, str], texts: dict[str, str], complaints: Complain
     return fields
 
 
-# The class of each operation, and what takes its fields out of the attributes and texts of its markers.
-BUILDERS: dict[
-    str, tuple[type[Operation], Callable[[dict[str, str], dict[str, str], Complaints], Fields]]
-] = {
-    "WRITE": (Write, _write),
-    "SEARCH": (Edit, _search),
-    "RUN": (Run, _run),
-}
+# The operation of each marker, and what takes its fields out of the attributes and texts.
+BUILDERS = {"WRITE": ("write", _write), "SEARCH": ("edit", _search), "RUN": ("run", _run)}
 
 
 def _take_pattern(name: str, text: str, fields: Fields, complaints: Complaints) -> None:

@@ -49,6 +49,8 @@ def overlooked(plan: Plan, start_delimiter: str, *, usual: bool) -> str | None:
     for start, piece in pieces:
         if at < len(piece):
             line = plan.source.count(b"\n", 0, start + at) + 1
+            if any(note.startswith(f"Line {line}:") for note in plan.notes):
+                return None  # it has been told
             advice = row.advice if meant.name == plan.notation else ONE
             return f"Line {line} looks like an operation and was ignored: {advice}"
         at -= len(piece)
