@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from clada import grammar
 from clada.errors import Trouble
-from clada.grammar import AUTHOR, read_author
 from clada.values import Value
 from clada.world.git.calls import failed
 
@@ -33,9 +33,9 @@ class Head(Value):
 
 def read_author(text: str) -> Author:
     """Return the author that `Name` or `Name <mail>` stands for."""
-    read = read_author(text)
+    read = grammar.read_author(text)
     if read is None:
-        raise Trouble("git_operation_failed", f"not an author: {text!r}", f"write {AUTHOR}")
+        raise Trouble("git_operation_failed", f"not an author: {text!r}", f"write {grammar.AUTHOR}")
     return Author(*read)
 
 
