@@ -2,8 +2,8 @@
 
     python -m tools.prove [--quick] [PART …]
 
-Without parts it runs all of them, and writes docs/proof.md with the figures and the dates. What single parts
-showed is kept in build/prove until there is something of each; a quick look writes nothing.
+Without parts it runs all of them, and writes docs/contributing/proof.md with the figures and the dates. What
+single parts showed is kept in build/prove until there is something of each; a quick look writes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-PROOF = ROOT / "docs" / "proof.md"
+PROOF = ROOT / "docs" / "contributing" / "proof.md"
 KEPT = ROOT / "build" / "prove"
 LONG = 40  # rows of a table that is folded away
 
