@@ -7,9 +7,11 @@ from tools.prove import page
 from tools.prove.__main__ import PARTS
 from tools.prove.rows import Row, failures
 
+LIMIT = 600  # seconds: each part is hundreds of runs, some minutes of them on a busy machine
 SMALLEST = {"Adversarial: Commands": 700, "Adversarial: Links": 150, "Adversarial: Forging": 50}
 
 
+@pytest.mark.timeout(LIMIT)
 @pytest.mark.parametrize("part", PARTS)
 def test_what_is_required_is_observed(part: str) -> None:
     """No row of the part disproves anything, and there are rows."""
