@@ -1,4 +1,7 @@
-"""Kill recorded runs at random moments: the repository stays sound, and nobody's work is lost."""
+"""Kills recorded runs at random moments: the repository stays sound, and nobody's work is lost.
+
+python -m tools.prove.kills [ROUNDS]
+"""
 
 from __future__ import annotations
 

@@ -1,16 +1,19 @@
-"""The manual page, clada(1), made from the same tables as the help; tools/manual writes it to docs/."""
+"""Writes the manual page, docs/clada.1, from the same tables as the help: `python -m tools.manual`."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clada.cli.flags import COMMANDS, FLAGS
 from clada.cli.help import ABOUT, EXAMPLES, explained, synopsis
 from clada.config import FILE, FOLDER
 from clada.version import VERSION
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+PAGE = Path(__file__).parents[1] / "docs" / "clada.1"
 EXIT_STATUS = (
     ("0", "Everything succeeded, or there was nothing to do."),
     ("1", "Something failed: the status lines say what."),
@@ -83,3 +86,7 @@ def _text(text: str) -> str:
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("'", "\\(aq")
     lines = [f"\\&{line}" if line.startswith((".", "'")) else line for line in escaped.split("\n")]
     return "\n".join(lines).replace('"', "\\(dq")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
