@@ -334,7 +334,7 @@ def test_processes_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait has an end."""
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    monkeypatch.setattr(module, "LOCK_TIMEOUT", 0.1)
     file = put(tmp_path, EXAMPLE)
     handle = os.open(file.parent, os.O_RDONLY)
     try:

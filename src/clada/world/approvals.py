@@ -23,8 +23,7 @@ FOLDER, FILE = ".clada", "allowed-commands.json"
 PATH = f"{FOLDER}/{FILE}"
 LISTS = ("commands", "blocked", "network")
 MAX_BYTES = 10 << 20
-PATIENCE = 10.0  # seconds to wait for another process that stores
-PAUSE = 0.02
+LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -283,16 +282,11 @@ def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
 
 def _lock(folder: int) -> None:
     """Wait for other processes that store, and keep them waiting until the handle is closed."""
-    import fcntl
-    import time
+    from clada.world.locks import try_flock, wait_for_lock
 
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise Trouble("lock_timeout", f"{FOLDER} is locked by another process") from None
-            time.sleep(PAUSE)
-        except OSError as error:
-            raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+    try:
+        result = wait_for_lock(lambda: try_flock(folder), LOCK_TIMEOUT)
+    except OSError as error:
+        raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+    if result != "held":
+        raise Trouble("lock_timeout", f"{FOLDER} is locked by another process")

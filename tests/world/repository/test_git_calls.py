@@ -188,7 +188,7 @@ with find(sys.argv[1]).recorded() as record:
     open(sys.argv[1] + "/b", "w").close()
     record.touched = {"b"}
 heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json".split()
-heavy += "tempfile shutil filelock".split()
+heavy += "tempfile shutil".split()
 print(sorted((set(sys.modules) - before) & set(heavy)), record.error)
 """
     done = subprocess.run(
