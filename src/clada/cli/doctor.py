@@ -163,7 +163,7 @@ def _is_tracked(workspace: str, path: str) -> bool:
 
 
 def _terminal() -> Finding:
-    from clada.world.asking import open_terminal
+    from clada.cli.questions import open_terminal
 
     terminal = open_terminal()
     if terminal is None:

@@ -66,11 +66,11 @@ class Presenter:
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Put a command to the person at the terminal."""
-        from clada.world.asking import ask
+        from clada.cli.questions import prompt
 
         self.console.pause()
         try:
-            return ask(command, directory, reason, network, self.stop)
+            return prompt(command, directory, reason, network, self.stop)
         finally:
             self._work(escape_controls(first_line(command)))
 
