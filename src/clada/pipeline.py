@@ -145,7 +145,7 @@ def _recorded(
     def waiting() -> None:
         emit(Note("waiting for another run in this repository"))
 
-    with repository.Avoidable():
+    with repository.suggest_no_git():
         found = repository.find(settings.workspace)
     recording = found.recorded(
         settings.git_author, _summary(plan), lock_timeout=settings.lock_timeout, waiting=waiting, stop=stop

@@ -73,10 +73,10 @@ def reader(world: World, how: Allowed) -> Program:
 
 
 def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
-    from clada.world.git import calls as git
     from clada.world.git import repository
+    from clada.world.git.allowed import allowed_command
 
-    return git.hardened(how.argv[1:], repository.find(world.files.root))
+    return allowed_command(how.argv[1:], repository.find(world.files.root))
 
 
 def _reading(world: World) -> ReadOnly | None:
