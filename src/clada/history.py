@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
 
-    from clada.world.git.history import Run as RecordedRun
+    from clada.world.git.history import RecordedRun
     from clada.world.git.undo import Undone
 
 

@@ -124,7 +124,7 @@ def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Not
     def waiting() -> None:
         caller.emit(Note("waiting for another run in this repository"))
 
-    with repository.Avoidable():
+    with repository.suggest_no_git():
         found = repository.find(settings.workspace)
     recording = found.recorded(
         settings.git_author,

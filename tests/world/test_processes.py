@@ -16,7 +16,7 @@ import pytest
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
-from clada.world.processes.running import SYSTEM_PATH, Ended, Frame, find_program, run, search_path
+from clada.world.processes.running import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ def go(
     environment: Mapping[str, str] = os.environ,
     supervised: bool = True,
     **options: Any,
-) -> tuple[Ended, list[str]]:
+) -> tuple[ProcessResult, list[str]]:
     """Run a program and return how it ended and what it printed."""
     lines: list[str] = []
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -60,18 +60,18 @@ def go(
         "truncated": lambda: lines.append("<cut>"),
     }
     try:
-        frame = Frame(environment, supervised=supervised)
-        return run(list(argv), frame, directory=handle, **(settings | options)), lines
+        launcher = Launcher(environment, supervised=supervised)
+        return run(list(argv), launcher, directory=handle, **(settings | options)), lines
     finally:
         os.close(handle)
 
 
-def sh(script: str, **options: Any) -> tuple[Ended, list[str]]:
+def sh(script: str, **options: Any) -> tuple[ProcessResult, list[str]]:
     """Run a shell script."""
     return go("sh", "-c", script, **options)
 
 
-def python(script: str, *arguments: str, **options: Any) -> tuple[Ended, list[str]]:
+def python(script: str, *arguments: str, **options: Any) -> tuple[ProcessResult, list[str]]:
     """Run a Python program."""
     return go(sys.executable, "-I", "-S", "-c", textwrap.dedent(script), *arguments, **options)
 
@@ -95,7 +95,9 @@ def alive(mark: str) -> list[int]:
     return found
 
 
-def in_time(seconds: float, start: Callable[[float], tuple[Ended, list[str]]]) -> tuple[Ended, list[str]]:
+def in_time(
+    seconds: float, start: Callable[[float], tuple[ProcessResult, list[str]]]
+) -> tuple[ProcessResult, list[str]]:
     """Run a program with this limit; with more, where the machine was too busy for it to print anything."""
     ended, lines = start(seconds)
     return (ended, lines) if lines or seconds > PATIENCE else in_time(8 * seconds, start)
@@ -180,7 +182,7 @@ def test_output_past_the_limit_is_cut_once() -> None:
     """Past the limit the rest is discarded, which is told once, and the program still ends by itself."""
     ended, lines = sh("yes 123456789 | head -n 100000; echo end; exit 3", max_output=25)
     assert lines == ["123456789", "123456789", "12345", "<cut>"]
-    assert ended == Ended(3)
+    assert ended == ProcessResult(3)
 
 
 def test_the_limit_cuts_no_character_in_two() -> None:
@@ -200,11 +202,11 @@ def test_a_flood_takes_no_memory() -> None:
     script = """
         import os, resource, sys
         sys.path.insert(0, sys.argv[1])
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             cut = []
-            ended = run(["sh", "-c", program], Frame(os.environ), directory=os.open("/", os.O_RDONLY),
+            ended = run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", os.O_RDONLY),
                 timeout=90.0, max_output=1 << 20, emit=lambda line: None, truncated=lambda: cut.append(1))
             assert cut and ended.exit_code == 0, ended
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -234,9 +236,9 @@ def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
     lines: list[str] = []
     try:
         for supervised in (True, False):
-            frame = Frame({}, supervised=supervised)
+            launcher = Launcher({}, supervised=supervised)
             words = ["/bin/pwd", "-P"]
-            run(words, frame, directory=handle, timeout=PATIENCE, max_output=999, emit=lines.append)
+            run(words, launcher, directory=handle, timeout=PATIENCE, max_output=999, emit=lines.append)
     finally:
         os.close(handle)
     assert lines == [str(tmp_path.resolve() / "after")] * 2
@@ -365,7 +367,7 @@ def test_a_file_on_the_path_that_is_not_executable(tmp_path: Path) -> None:
 def test_exit_codes(script: str, code: int, supervised: bool, host: None) -> None:
     """The exit code is the program's, or 128 + the signal that killed it."""
     del host
-    assert sh(script, supervised=supervised)[0] == Ended(code)
+    assert sh(script, supervised=supervised)[0] == ProcessResult(code)
 
 
 @pytest.mark.parametrize("supervised", [True, False])
@@ -375,7 +377,7 @@ def test_a_program_that_takes_too_long(supervised: bool, host: None) -> None:
     mark = marker()
     script = f"trap 'echo bye; exit 9' TERM; echo hi; sleep {mark} & wait"
     ended, lines = in_time(0.3, lambda seconds: sh(script, timeout=seconds, supervised=supervised))
-    assert ended == Ended(9, timed_out=True)
+    assert ended == ProcessResult(9, timed_out=True)
     assert lines == ["hi", "bye"]
     assert alive(mark) == []
 
@@ -486,10 +488,11 @@ def test_the_supervisor_is_a_fork_where_that_is_safe_and_quick(host: str, fresh:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         {host}
-        run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Frame(os.environ), directory=os.open("/", 0),
-            timeout=None, max_output=9999, emit=lambda line: print(line, flush=True))
+        run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Launcher(os.environ),
+            directory=os.open("/", 0), timeout=None, max_output=9999,
+            emit=lambda line: print(line, flush=True))
         os._exit(0)
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
@@ -505,10 +508,10 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         {threads}
         program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
-        run(["sh", "-c", program], Frame(os.environ), directory=os.open("/", 0), timeout=None,
+        run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", 0), timeout=None,
             max_output=99, emit=lambda line: print(line, flush=True))
     """
     clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
@@ -528,9 +531,9 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}],
-            Frame(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
+            Launcher(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
             max_output=99, emit=lambda line: print(line, flush=True))
     """
 
@@ -604,7 +607,7 @@ def test_a_host_that_ignores_its_children() -> None:
     old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         if LINUX:
-            assert sh("exit 7")[0] == Ended(7)
+            assert sh("exit 7")[0] == ProcessResult(7)
         with pytest.raises(Trouble, match="exit code is lost"):
             sh("exit 7", supervised=False)
     finally:

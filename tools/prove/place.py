@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = ROOT / "src" / "clada"
-NEEDED = ("filelock", "rich")
+NEEDED = ("rich",)
 NOBODY = 65534
 LONG = 600.0  # seconds after which a run counts as hanging
 SYSTEM_PYTHON = "/usr/bin/python3"

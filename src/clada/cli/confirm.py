@@ -37,7 +37,7 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
 
 
 def _terminal() -> int:
-    from clada.world.asking import open_terminal
+    from clada.cli.questions import open_terminal
 
     terminal = open_terminal()
     if terminal is None:
@@ -79,7 +79,7 @@ def _question(report: Report) -> str:
 
 def _answer(terminal: int, question: str) -> str | None:
     """Return yes or no; an interrupt ends the whole program, of which nothing has been executed yet."""
-    from clada.world.asking import answer
+    from clada.cli.questions import answer
 
     try:
         return answer(terminal, None, question, ANSWERS)

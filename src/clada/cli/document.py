@@ -213,11 +213,11 @@ class Presenter:
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Put a command to the person at the terminal."""
-        from clada.world.asking import ask
+        from clada.cli.questions import prompt
 
         self.console.pause()
         try:
-            return ask(command, directory, reason, network, self.stop)
+            return prompt(command, directory, reason, network, self.stop)
         finally:
             self.console.working(self._ended, len(self._items), command)
 

@@ -1,8 +1,8 @@
 """The commands that a person has approved or blocked: `.clada/allowed-commands.json` in the workspace.
 
-Approval is by exact text, but for surrounding blanks; blocked wins over everything. The file is opened by
-handles, never through a link. One that cannot be understood is an error that says where, and no command runs:
-an empty list in its place would forget what is blocked.
+A command is approved by its exact text, without surrounding blanks; what is blocked is never approved. The
+file is never opened through a link. A damaged file is an error that says where, and no command runs until it
+is repaired: reading it as empty would forget what is blocked.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ FOLDER, FILE = ".clada", "allowed-commands.json"
 PATH = f"{FOLDER}/{FILE}"
 LISTS = ("commands", "blocked", "network")
 MAX_BYTES = 10 << 20
-PATIENCE = 10.0  # seconds to wait for another process that stores
-PAUSE = 0.02
+LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
+SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")  # unquoted
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Approvals:
-    """What is approved in a workspace: as it was when it was loaded, or last changed here."""
+    """What is approved and blocked in a workspace, as it was when loaded, or last changed by this object."""
 
     def __init__(self, workspace: str, content: dict[str, Any]) -> None:
         self._workspace = workspace
@@ -77,10 +78,10 @@ class Approvals:
 
     def add(self, text: str, *, network: bool = False) -> None:
         """Approve a command, with the network or without; it is no longer blocked."""
-        self._store(text, _approved_with_network if network else _approved)
+        self._store(text, lambda content, command: _approved(content, command, network=network))
 
     def block(self, text: str) -> None:
-        """Never run a command again; it is no longer approved."""
+        """Refuse a command from now on; it is no longer approved."""
         self._store(text, _blocked)
 
     def remove(self, text: str) -> bool:
@@ -88,7 +89,7 @@ class Approvals:
         return self._store(text, _forgotten)
 
     def _store(self, text: str, change: Callable[[dict[str, Any], str], dict[str, Any]]) -> bool:
-        """Change what is in the file now, not what was loaded: another process may have stored since."""
+        """Change what is in the file now: another process may have changed it since it was loaded."""
         command = text.strip(BLANKS)
         if not command:
             raise Trouble("command_not_allowed", "a blank command cannot be approved or blocked")
@@ -96,7 +97,7 @@ class Approvals:
         try:
             folder = _made_folder(root)
             try:
-                _lock(folder)  # the folder itself, so that no lock file lies about; closing it unlocks
+                _lock(folder)  # the folder itself, so that there is no lock file to leave; closing unlocks it
                 old = _content(folder)
                 self._content = _checked(change(old, command))
                 if self._content != old:
@@ -108,7 +109,33 @@ class Approvals:
             os.close(root)
 
 
-# What becomes of the content: each returns a new one.
+# How a person approves a command by hand.
+
+
+def remedy(command: str, *, network: bool = False) -> str:
+    """Return the command line that approves a command, to be pasted into a shell."""
+    flag = " --network" if network else ""
+    dashes = " --" if command.startswith("-") else ""
+    return f"clada approvals add{flag}{dashes} {_shell_quoted(command)}"
+
+
+def _shell_quoted(text: str) -> str:
+    """Quote a text for a shell, on one line; with control characters as `$'…'`, for bash, zsh and ksh."""
+    if text and SAFE.issuperset(text):
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "'\"'\"'") + "'"
+    return f"$'{''.join(map(_escaped, text))}'"
+
+
+def _escaped(char: str) -> str:
+    """Return a character as it is written within `$'…'`; in octal, byte by byte, if it cannot be printed."""
+    if char in _ESCAPES or char.isprintable():
+        return _ESCAPES.get(char, char)
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+# Changes of the content: each returns a new one.
 
 
 def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
@@ -117,15 +144,17 @@ def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
     return {**content, **lists, "added": added}
 
 
-def _approved(content: dict[str, Any], text: str) -> dict[str, Any]:
+def _approved(content: dict[str, Any], text: str, *, network: bool) -> dict[str, Any]:
+    import time
+
     clean = _forgotten(content, text)
-    when = content["added"].get(text) or _now()
-    return {**clean, "commands": [*clean["commands"], text], "added": {**clean["added"], text: when}}
-
-
-def _approved_with_network(content: dict[str, Any], text: str) -> dict[str, Any]:
-    approved = _approved(content, text)
-    return {**approved, "network": [*approved["network"], text]}
+    when = content["added"].get(text) or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {
+        **clean,
+        "commands": [*clean["commands"], text],
+        "network": [*clean["network"], *([text] if network else [])],
+        "added": {**clean["added"], text: when},
+    }
 
 
 def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
@@ -133,13 +162,7 @@ def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
     return {**clean, "blocked": [*clean["blocked"], text]}
 
 
-def _now() -> str:
-    import time
-
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-# The file, and what it must look like.
+# The file and its format.
 
 
 def _content(folder: int) -> dict[str, Any]:
@@ -148,7 +171,7 @@ def _content(folder: int) -> dict[str, Any]:
 
 
 def _read(folder: int) -> bytes | None:
-    """Return the bytes of the file, None if there is none; never through a link, never from a pipe."""
+    """Return the bytes of the file, None if there is none. A link or a pipe in its place is an error."""
     try:
         handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
     except FileNotFoundError:
@@ -156,19 +179,15 @@ def _read(folder: int) -> bytes | None:
     except OSError as error:
         raise _unreadable(PATH, error, _is_link(FILE, folder)) from error
     try:
-        data = _bytes_of(handle)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
         _damaged(f"it is larger than {MAX_BYTES >> 20} MB")
     return data
-
-
-def _bytes_of(handle: int) -> bytes:
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
-    with open(handle, "rb", closefd=False) as file:
-        return file.read(MAX_BYTES + 1)
 
 
 def _parsed(data: bytes) -> Any:
@@ -185,7 +204,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that stands twice: the second would hide what the first one blocks."""
+    """Refuse a key that is there twice: json would silently drop what the first one blocks."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -195,7 +214,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(content: Any) -> dict[str, Any]:
-    """Return the content with all its keys, stripped, sorted and each command once; other keys are kept."""
+    """Return the content with all known keys, commands stripped, sorted and unique; other keys are kept."""
     if not isinstance(content, dict):
         _damaged("it must hold an object with the key 'commands'")
     if "commands" not in content:
@@ -225,7 +244,7 @@ def _damaged(where: str) -> NoReturn:
 
 
 def _write(folder: int, content: dict[str, Any]) -> None:
-    """Store one command per line, in ASCII: a diff shows what changed, and nothing can hide in it."""
+    """Write one command per line, in ASCII, so that a diff shows what changed and nothing can hide in it."""
     import json
 
     from clada.world.files.atomic import put
@@ -236,7 +255,7 @@ def _write(folder: int, content: dict[str, Any]) -> None:
         raise Trouble("io_error", f"{PATH} cannot be written: {reason(error)}") from error
 
 
-# Handles.
+# The file's directory.
 
 
 def _opened(path: str, flags: int) -> int:
@@ -283,16 +302,11 @@ def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
 
 def _lock(folder: int) -> None:
     """Wait for other processes that store, and keep them waiting until the handle is closed."""
-    import fcntl
-    import time
+    from clada.world.locks import try_flock, wait_for_lock
 
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise Trouble("lock_timeout", f"{FOLDER} is locked by another process") from None
-            time.sleep(PAUSE)
-        except OSError as error:
-            raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+    try:
+        result = wait_for_lock(lambda: try_flock(folder), LOCK_TIMEOUT)
+    except OSError as error:
+        raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+    if result != "held":
+        raise Trouble("lock_timeout", f"{FOLDER} is locked by another process")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clada.operations.run.permission import Approved, How, Permit
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
-    from clada.world.processes.running import Ended
+    from clada.world.processes.running import ProcessResult
     from clada.world.world import World
 
 INTERRUPTED = "interrupted"
@@ -129,7 +129,7 @@ class _Run:
         try:
             ended = run(
                 program.argv,
-                program.frame(),
+                program.launcher(),
                 directory=directory,
                 timeout=bounded.seconds,
                 max_output=allowance.left,
@@ -164,13 +164,13 @@ class _Run:
         hint = f"{which}; {ended.error.hint}" if ended.error.hint else which
         return ended.replace(error=ended.error.replace(hint=hint))
 
-    def _judged(self, program: Program, ended: Ended) -> Failed | None:
+    def _judged(self, program: Program, ended: ProcessResult) -> Failed | None:
         code = ended.exit_code
         if ended.cancelled:
-            return self._failed(Error("exec_failed", INTERRUPTED, ended.lacked), code)
+            return self._failed(Error("exec_failed", INTERRUPTED, ended.hint), code)
         if ended.timed_out:
-            return self._failed(Error("exec_timeout", program.timeout_message, ended.lacked), code)
-        return self._exited(code, program.meanings.get(code), ended.lacked) if code else None
+            return self._failed(Error("exec_timeout", program.timeout_message, ended.hint), code)
+        return self._exited(code, program.meanings.get(code), ended.hint) if code else None
 
     def _exited(self, code: int, meaning: str | None = None, hint: str | None = None) -> Failed:
         message = f"exit code {code}" + (f": {meaning}" if meaning else "")

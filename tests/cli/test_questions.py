@@ -1,4 +1,4 @@
-"""Asking on a terminal, a real pseudo-terminal: whole and honest questions, and in doubt a no."""
+"""Questions on a terminal, a real pseudo-terminal: whole and honest, and in doubt the answer is no."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import PATIENCE, read_until
 
-from clada.world.asking import remedy, visible
+from clada.cli.questions import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 # The process that asks: a new session whose terminal is the given one; its answer goes to standard output.
-ASKING = """
+PROMPTING = """
 import fcntl, json, os, sys, termios
 arguments = json.loads(sys.argv[1])
 os.setsid()
@@ -30,8 +30,8 @@ if arguments.pop("in_background", False):
         os.wait()
         sys.exit()
     os.setpgid(0, 0)
-from clada.world.asking import ask
-print(json.dumps(ask(**arguments)))
+from clada.cli.questions import prompt
+print(json.dumps(prompt(**arguments)))
 """
 
 
@@ -48,7 +48,7 @@ class Terminal:
         given = {"command": command, "directory": "web", "reason": "why not", "network": False, **arguments}
         handles = [self.device, *([given["stop"]] if given.get("stop") else [])]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", ASKING, json.dumps(given), str(self.device)],
+            [sys.executable, "-c", PROMPTING, json.dumps(given), str(self.device)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             pass_fds=handles,
@@ -233,7 +233,10 @@ def test_a_stop_ends_the_question_with_a_no(terminal: Terminal) -> None:
 
 def test_without_a_terminal_there_is_no_answer() -> None:
     """At once, and nothing is written."""
-    code = "import os; from clada.world.asking import ask; os.setsid(); print(ask('npm', '.', 'why', False))"
+    code = (
+        "import os; from clada.cli.questions import prompt; "
+        "os.setsid(); print(prompt('npm', '.', 'why', False))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
@@ -313,39 +316,3 @@ def test_a_long_command_is_shown_whole_and_said_to_be_long(terminal: Terminal) -
     assert "100009 characters" in terminal.screen
     terminal.type("n\n")
     assert terminal.answer() == "no"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "npm",
-        "npm test",
-        "echo 'a b' \"c\" \\d",
-        "it's",
-        "a\nb",
-        "a\tb\r\x1b[2J\x7f",
-        "-x",
-        "--network x",
-        "$HOME `x` !y *",
-        "é \u00a0 \u202e \u200b'",
-        "a\\nb\nc",
-        "7\x017",
-    ],
-)
-def test_the_remedy_is_one_line_that_a_shell_reads_as_the_exact_command(command: str) -> None:
-    """To be pasted as it is."""
-    line = remedy(command)
-    assert line.isprintable()
-    done = subprocess.run(
-        ["bash", "-c", f"clada() {{ printf '%s\\0' \"$@\"; }}; {line}"],
-        capture_output=True,
-        check=True,
-        env={"LC_ALL": "C.UTF-8"},
-    )
-    dashes = ["--"] if command.startswith("-") else []
-    assert done.stdout.decode().split("\0")[:-1] == ["approvals", "add", *dashes, command]
-
-
-def test_the_remedy_can_grant_the_network() -> None:
-    """As `clada approvals add --network` does."""
-    assert remedy("npm install", network=True) == "clada approvals add --network 'npm install'"

@@ -10,8 +10,7 @@ import pytest
 from clada.errors import Trouble
 from clada.world.processes.running import run
 from clada.world.sandbox import layers
-from clada.world.sandbox.confined import confined
-from clada.world.sandbox.layers import Confinement
+from clada.world.sandbox.layers import Confinement, confined_launcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +38,7 @@ def printed(script: str, workspace: tuple[str, int], limit: int, *, write: tuple
     try:
         run(
             ["sh", "-c", script],
-            confined(Confinement("bubblewrap", folder, write=write), os.environ),
+            confined_launcher(Confinement("bubblewrap", folder, write=write), os.environ),
             directory=handle,
             timeout=90.0,
             max_output=limit,
