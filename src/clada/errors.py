@@ -85,6 +85,26 @@ class UsageError(ValueError):
     """A command line, a configuration file or a call that cannot be understood: nothing was tried."""
 
 
+def unforeseen(bug: Exception) -> Error:
+    """Return the error of what nobody foresaw: what the system refused, or else a bug in clada."""
+    if isinstance(bug, MemoryError):
+        return OUT_OF_MEMORY
+    import traceback
+
+    trace = "".join(traceback.format_exception(bug))
+    if isinstance(bug, OSError):
+        return Error("io_error", system_words(bug), traceback=trace)
+    if isinstance(bug, UnicodeEncodeError) and bug.encoding != "utf-8":
+        hint = "start it with python -X utf8"
+        return Error("io_error", f"this Python cannot name it in {bug.encoding}", hint)
+    message = f"internal error: {type(bug).__name__}: {bug}"
+    hint = "this is a bug in clada: --error-detail=debug shows where"
+    return Error("io_error", message, hint, traceback=trace)
+
+
+OUT_OF_MEMORY = Error("io_error", "out of memory")  # made while there is some
+
+
 def system_words(error: OSError | MemoryError) -> str:
     """Return why the system refused, in its own words, and where."""
     if isinstance(error, MemoryError):

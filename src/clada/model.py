@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
+SHORT = 80  # characters of a text that may be very long
 
 
 class Item(Value):
@@ -217,6 +218,18 @@ class Task(Value):
     def status(self) -> str:
         """Return success, error or skipped."""
         return {Done: "success", Failed: "error", Skipped: "skipped"}[type(self.outcome)]
+
+    def shortened(self) -> Task:
+        """Return the task without what may be long in it."""
+        target, outcome = self.target[:SHORT], self.outcome
+        match outcome:
+            case Done():
+                outcome = outcome.replace(target=outcome.target[:SHORT])
+            case Failed(error=error):
+                outcome = outcome.replace(error=Error(error.type, error.message[:SHORT]))
+            case Skipped():
+                pass
+        return self.replace(target=target, outcome=outcome)
 
     @property
     def fine(self) -> bool:

@@ -6,7 +6,7 @@ text ─► plan ─► workspace ─► lock ─► record ─► engine ─►
 from __future__ import annotations
 
 from clada.engine import Engine
-from clada.errors import Error, Trouble
+from clada.errors import Error, Trouble, unforeseen
 from clada.model import Note, Plan
 from clada.notations import parse
 from clada.report import Report
@@ -54,6 +54,8 @@ def execute(
     if settings.dry_run or not any(block.operations and block.valid for block in plan.blocks):
         # Nothing will change: nobody need wait, and there is nothing to record.
         settings = settings.replace(lock_file=None, git=False)
+    report, error, mistake = None, None, None
+    record: Recording | _Nothing = _Nothing()
     try:
         caller.tell(plan.notes)
         with (
@@ -66,24 +68,28 @@ def execute(
             files = _files(workspace, settings)
             world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
             blocks = Engine(plan, world).run()
+            # From here on there is a report, whatever goes wrong.
             interrupted = stop.signal if stop else None
             report = Report(plan.notation, blocks, interrupted=interrupted, dry_run=settings.dry_run)
-            report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
             record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
             record.what = _summary(plan, blocks)
             record.ended = "interrupted" if interrupted else "ok" if report.ok else "failed"
+            report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
         caller.tell(record.notes)
-        commits = {
-            name: commit for name, commit in zip(("pre", "post"), record.commits, strict=False) if commit
-        }
-        return report.replace(error=record.error, commits=commits, notes=tuple(caller.notes))
     except Trouble as trouble:
-        interrupted = stop.signal if stop else None
-        fatal = trouble.error
-        return Report(plan.notation, fatal=fatal, interrupted=interrupted, notes=tuple(caller.notes))
+        error = trouble.error
     except _CallerError as raised:
-        error = raised.error
-    raise error
+        mistake = raised.error
+    except Exception as bug:  # noqa: BLE001 (the last place where one ends: what was done is reported)
+        error = unforeseen(bug)
+    if mistake:
+        raise mistake
+    notes = tuple(caller.notes)
+    if report is None:
+        return Report(plan.notation, fatal=error, interrupted=stop.signal if stop else None, notes=notes)
+    made = zip(("pre", "post"), record.commits, strict=False)
+    commits = {name: commit for name, commit in made if commit}
+    return report.replace(error=error or record.error, commits=commits, notes=notes)
 
 
 def _plan_of(document: object, settings: Settings) -> Plan:

@@ -70,7 +70,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
     from clada.cli.console import Console
     from clada.cli.flags import read
-    from clada.errors import Trouble, UsageError, system_words
+    from clada.errors import Trouble, UsageError, unforeseen
 
     console = Console()
     options: Mapping[str, Any] = {}
@@ -89,11 +89,9 @@ def dispatch(arguments: Sequence[str]) -> int:
     except Exception as bug:
         if options.get("error_detail") == "debug":
             raise
-        if isinstance(bug, OSError | MemoryError):
-            console.complain(f"clada: {system_words(bug)}")
-            return FAILED
-        hint = "; --error-detail=debug shows where" if takes_detail else ""
-        console.complain(f"clada: internal error: {type(bug).__name__}: {bug}{hint}")
+        found = unforeseen(bug)
+        hint = "; --error-detail=debug shows where" if found.hint and takes_detail else ""
+        console.complain(f"clada: {found.message}{hint}")
         return FAILED
     return code or (FAILED if console.lost else 0)
 

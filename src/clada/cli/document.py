@@ -7,7 +7,7 @@ import os
 
 from clada.cli.console import screen
 from clada.cli.flags import COMMANDS
-from clada.errors import UsageError
+from clada.errors import UsageError, unforeseen
 from clada.grammar import MAX_INPUT
 from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.notations import parse
@@ -163,7 +163,10 @@ class Signals(Stop):
 
 
 class Presenter:
-    """What a person, or a program, sees of a run: its events as lines, at once, at the end, or not at all."""
+    """What a person, or a program, sees of a run: its events as lines, at once, at the end, or not at all.
+
+    Whatever goes wrong with that does not stop the run: it is told, and the exit code is that of a failure.
+    """
 
     def __init__(
         self, plan: Plan, options: dict[str, Any], console: Console, stop: int | None = None
@@ -173,12 +176,19 @@ class Presenter:
         self.notation = NOTATIONS.get(plan.notation or options["format"], UNKNOWN)
         wanted = options["summary"]
         self.summary = self.notation.summary if wanted == "auto" else wanted
+        self._summarise = _summary_of(self.summary)
         self._kept: list[Line] = []  # until the end, in buffer mode
         self._items = [item for block in plan.blocks for item in block.operations]
         self._ended = 0
 
     def take(self, event: Event) -> None:
         """Show an event."""
+        try:
+            self._show(event)
+        except Exception as bug:  # noqa: BLE001 (the run goes on)
+            self._lose("a line", bug)
+
+    def _show(self, event: Event) -> None:
         match event:
             case Output(label=label, lines=printed):
                 self._say([("exec", output_text(label, printed))])
@@ -187,39 +197,57 @@ class Presenter:
             case TaskStarted(target=target):
                 self.console.working(self._ended, len(self._items), target)
             case TaskEnded(task=task):
+                self._show_task(task)
                 self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
-                lines = [status_line(task, self.notation), *self._details(task)]
-                self._say(lines, failed=task.status == "error")
                 self.console.working(self._ended, len(self._items), "")
             case BlockSkipped(label=label):
                 self._say(list(skipped_block_lines(label, self.notation)))
             case Note(text=text):
                 self.console.complain(f"clada: {text}")
 
+    def _show_task(self, task: Task) -> None:
+        failed = task.status == "error"
+        try:
+            self._say([status_line(task, self.notation), *self._details(task)], failed=failed)
+        except Exception as bug:  # noqa: BLE001 (each task has a line)
+            self._lose("a line", bug)
+            self._say([status_line(task.shortened(), self.notation)], failed=failed)
+
     def finish(self, report: Report) -> None:
         """Show what is left at the end: what was kept, the diff of a dry run, the summary."""
         kept, self.mode = self._kept, "stream" if self.mode == "buffer" else self.mode
-        self.console.say(kept)
-        if report.fatal or report.error:
-            self._say([*failure_lines(report, self.notation), *self._surroundings()], failed=True)
-        if report.changes or report.modes:
-            from clada.report.diff import unified
-
-            self._say(unified(report.changes, report.modes))
-        if self.summary != "none":
-            from importlib import import_module
-
-            self.console.write(import_module(f"clada.report.{self.summary}").summary(report))
+        parts: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("what was kept", lambda: self._say_kept(kept)),
+            ("what went wrong", lambda: self._say(self._failure(report), failed=True)),
+            ("the diff", lambda: self._say(_diff(report))),
+            ("the summary", lambda: self.console.write(self._summarise(report))),
+        )
+        for what, show in parts:
+            try:
+                show()
+            except Exception as bug:  # noqa: BLE001 (the other parts are shown)
+                self._lose(what, bug)
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
-        """Put a command to the person at the terminal."""
+        """Put a command to the person at the terminal; without an answer that is a no."""
         from clada.cli.questions import prompt
 
         self.console.pause()
         try:
             return prompt(command, directory, reason, network, self.stop)
+        except Exception as bug:  # noqa: BLE001 (the other tasks may not need it)
+            self._lose("the question", bug)
+            return "no"
         finally:
             self.console.working(self._ended, len(self._items), command)
+
+    def _lose(self, what: str, bug: Exception) -> None:
+        """Tell that something cannot be shown."""
+        self.console.lost = True
+        error = unforeseen(bug)
+        self.console.complain(f"clada: {what} cannot be shown: {error.sentence}")
+        if self.detail == "debug" and error.traceback:
+            self.console.say_aside([("note", error.traceback)])
 
     def _say(self, lines: Iterable[Line], *, failed: bool = False) -> None:
         """Show lines as the mode has it; a silent run without a summary tells its failures on stderr."""
@@ -229,6 +257,13 @@ class Presenter:
             self._kept.extend(lines)
         elif failed and self.summary == "none":
             self.console.say_aside(lines)
+
+    def _say_kept(self, kept: Sequence[Line]) -> None:
+        try:
+            self.console.say(kept)
+        except MemoryError:  # all at once is too much, and nothing of it was written
+            for line in kept:
+                self.console.say([line])
 
     def _details(self, task: Task) -> Iterator[Line]:
         if self.options["dry_run"]:
@@ -242,9 +277,33 @@ class Presenter:
             source = self.plan.source[start:end].decode(errors="replace")
             yield from (("detail", line) for line in details(task, source, self.detail))
 
-    def _surroundings(self) -> Iterator[Line]:
-        fatal = self.plan.fatal
-        if fatal and fatal.line and self.detail != "minimal":
-            from clada.report.details import surroundings
+    def _failure(self, report: Report) -> Iterator[Line]:
+        """Yield what went wrong with the run as a whole, and below it what the detail asks for."""
+        yield from failure_lines(report, self.notation)
+        if self.detail == "minimal":
+            return
+        from clada.report.details import surroundings, traced
 
-            yield from (("detail", line) for line in surroundings(self.plan.source, fatal.line))
+        if self.plan.fatal and self.plan.fatal.line:
+            yield from (("detail", line) for line in surroundings(self.plan.source, self.plan.fatal.line))
+        error = report.fatal or report.error
+        if error and self.detail == "debug":
+            yield from (("detail", line) for line in traced(error))
+
+
+def _summary_of(kind: str) -> Callable[[Report], str]:
+    """Return what makes a summary; loaded before anything is done, for then it may be gone."""
+    if kind == "none":
+        return lambda _report: ""
+    from importlib import import_module
+
+    summary: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
+    return summary
+
+
+def _diff(report: Report) -> Iterable[Line]:
+    if not report.changes and not report.modes:
+        return ()
+    from clada.report.diff import unified
+
+    return unified(report.changes, report.modes)

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clada.errors import Error
     from clada.model import Task
 
 MOST = 40  # lines of a source that are shown
@@ -27,9 +28,15 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
             operation = find(task.operation)
             yield from _section(operation.details_title if operation else "details:", error.details)
     if level == "debug":
-        if error and error.traceback:
-            yield from _section("traceback:", error.traceback)
+        if error:
+            yield from traced(error)
         yield f"{MARK}took {task.duration * 1000:.1f} ms"
+
+
+def traced(error: Error) -> Iterator[str]:
+    """Yield where a bug is."""
+    if error.traceback:
+        yield from _section("traceback:", error.traceback)
 
 
 def unseen_command(task: Task) -> Iterator[str]:

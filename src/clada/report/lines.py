@@ -87,7 +87,8 @@ def _failure(error: Error, notation: Notation, status: str) -> str:
         return f"Error: {error.type}: {message}"
     if status == "FATAL":
         return f"FATAL: {STAGES.get(error.stage or error.type, 'PARSE')} - {message}"
-    return f"ERROR: {STAGES.get(error.type, 'RUN')} - {error.type}: {message}"
+    stage = "GIT" if error.type == "git_operation_failed" else "RUN"
+    return f"ERROR: {stage} - {error.type}: {message}"
 
 
 def _tagged(task: Task, notation: Notation) -> str:

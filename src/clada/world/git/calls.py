@@ -147,12 +147,17 @@ class Git(Value):
 
 def _pipes(top: str, names: frozenset[str] | None) -> Iterator[str]:
     """Return the pipes below a directory that have one of these names; any name if None."""
-    for directory, directories, files in os.walk(top):
-        directories[:] = [name for name in directories if name not in {".git", "objects"}]
-        for name in files:
-            path = os.path.join(directory, name)
-            if (names is None or name in names) and _is_pipe(path):
-                yield path
+    waiting = [top]
+    while waiting:  # os.walk would call itself, and a tree can be deeper than Python allows
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting += [] if entry.name in {".git", "objects"} else [entry.path]
+            elif (names is None or entry.name in names) and _is_pipe(entry.path):
+                yield entry.path
 
 
 def _is_pipe(path: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from errno import ENAMETOOLONG
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada import grammar
@@ -112,7 +113,7 @@ def touched(git: Git, names: Iterable[str]) -> TouchedFiles:
     """Return which of these files and directories are to be staged, and which git ignores."""
     tree = WorkTree(git.root)
     paths = sorted({name.rstrip("/") for name in names})
-    present = [file for path in paths for file in tree.files(path)]
+    present = [file for path in paths if not tree.is_listed(path) for file in tree.files(path)]
     absent = [path for path in paths if tree.kind(path) not in {"file", "nested"}]
     indexed = _indexed(git, absent)
     gone = _gone(tree, absent, indexed)
@@ -175,16 +176,20 @@ class WorkTree:
     def __init__(self, root: str) -> None:
         self._root = root
         self.kinds: dict[str, str] = {"": "directory"}
+        self._listed: set[str] = set()  # directories
 
     def kind(self, path: str) -> str:
         """Return file (or link), directory, nested (with a .git), gone, beyond (a link or file), or other."""
-        known = self.kinds.get(path)
-        if known is None:
-            known = self.kinds[path] = self._look(path)
-        return known
+        unknown, above = [], path
+        while above not in self.kinds:
+            unknown.append(above)
+            above = above.rpartition("/")[0]
+        for each in reversed(unknown):
+            self.kinds[each] = self._look(each)
+        return self.kinds[path]
 
     def _look(self, path: str) -> str:
-        above = self.kind(path.rpartition("/")[0])
+        above = self.kinds[path.rpartition("/")[0]]
         if above != "directory":
             return above if above in {"gone", "nested"} else "beyond"
         full = os.path.join(self._root, path)
@@ -192,18 +197,30 @@ class WorkTree:
             mode = os.lstat(full).st_mode
         except (FileNotFoundError, NotADirectoryError):
             return "gone"
+        except OSError as error:
+            if error.errno == ENAMETOOLONG:  # git cannot name it either
+                return "other"
+            raise
         if S_ISDIR(mode):
             return "nested" if os.path.lexists(os.path.join(full, ".git")) else "directory"
         return "file" if S_ISREG(mode) or S_ISLNK(mode) else "other"
 
+    def is_listed(self, path: str) -> bool:
+        """Return whether this is in a directory whose files were returned."""
+        return path.rpartition("/")[0] in self._listed
+
     def files(self, path: str) -> Iterable[str]:
         """Return the file, or all files in the directory."""
-        kind = self.kind(path)
-        if kind == "file":
-            yield path
-        elif kind == "directory":
-            for name in sorted(os.listdir(os.path.join(self._root, path))):
-                yield from self.files(f"{path}/{name}" if path else name)
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            kind = self.kind(path)
+            if kind == "file":
+                yield path
+            elif kind == "directory":
+                self._listed.add(path)
+                names = sorted(os.listdir(os.path.join(self._root, path)), reverse=True)
+                waiting += [f"{path}/{name}" if path else name for name in names]
 
 
 # Staging.

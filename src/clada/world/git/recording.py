@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Error, Trouble
+from clada.errors import Error, Trouble, unforeseen
 from clada.text.escape import escape_controls
 from clada.world.git import commits, history
 from clada.world.git.calls import hardened_git
@@ -115,17 +115,19 @@ class Recording:
         run = self._run.replace(ended=self.ended, commands=self.commands or self.touched is None)
         try:
             run = self._commit_changes(run)
-        except (Trouble, OSError) as error:
+        except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
             run = run.replace(ended="failed")
         try:
             history.end(self._repository, run, self.what)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 (as above)
             self._fail(error)
 
-    def _fail(self, error: Trouble | OSError) -> None:
-        trouble = as_trouble(error) if isinstance(error, OSError) else error
-        self.error = self.error or Error("git_operation_failed", trouble.error.message, NOT_COMMITTED)
+    def _fail(self, bug: Exception) -> None:
+        if isinstance(bug, OSError):
+            bug = as_trouble(bug)
+        error = bug.error if isinstance(bug, Trouble) else unforeseen(bug)
+        self.error = self.error or error.replace(type="git_operation_failed", hint=NOT_COMMITTED)
 
     def _commit_changes(self, run: history.RecordedRun) -> history.RecordedRun:
         """Make the commit after the run, and return the run as it goes into the history."""
