@@ -470,8 +470,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b'{"tasks": []' + b', "b": {"a": 1' * 100_000,
         "Nested more than 32 deep",
     ),
-    "48 MB of lists as blocks": (
-        lambda: b'[[],"tasks":' + b"[]," * (16 * MB),
+    "3 MB of lists as blocks": (
+        lambda: b'[[],"tasks":' + b"[]," * MB,
         "Expected an object with a 'tasks' list",
     ),
     "100,001 tasks": (lambda: b'{"tasks": [' + b"0," * 100_000 + b"0]}", "More than 100,000 tasks"),
