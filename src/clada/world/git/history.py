@@ -56,7 +56,21 @@ def workspaces(repository: Repository) -> list[str]:
 def _all_runs(repository: Repository) -> list[RecordedRun]:
     found: dict[int, RecordedRun] = {}
     for fields in _lines(repository, MAX_READ):
-        _apply(fields, found)
+        number = _number(fields)
+        if number is None:
+            continue
+        match fields:  # a line that was cut off, or is not clada's, is ignored
+            case ["start", _, when, what, prefix, before, pre]:
+                found.pop(number, None)  # so that the newest run is the last one, whatever its number
+                found[number] = RecordedRun(number, when, what, prefix, before, pre)
+            case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
+                found[number] = found[number].replace(
+                    ended=ended,
+                    after=after,
+                    post=post,
+                    commands=kind == "commands",
+                    unrecorded=tuple(unrecorded),
+                )
     return list(reversed(found.values()))
 
 
@@ -97,25 +111,6 @@ def _limited(names: tuple[str, ...]) -> list[str]:
         if total > MAX_NAMES:
             return [*names[:number], f"and {len(names) - number} more"]
     return list(names)
-
-
-def _apply(fields: list[str], found: dict[int, RecordedRun]) -> None:
-    """Add what a line says to the runs; a line that was cut off, or is not clada's, is ignored."""
-    number = _number(fields)
-    if number is None:
-        return
-    match fields:
-        case ["start", _, when, what, prefix, before, pre]:
-            found.pop(number, None)  # so that the newest run is the last one, whatever its number
-            found[number] = RecordedRun(number, when, what, prefix, before, pre)
-        case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
-            found[number] = found[number].replace(
-                ended=ended,
-                after=after,
-                post=post,
-                commands=kind == "commands",
-                unrecorded=tuple(unrecorded),
-            )
 
 
 def _path(repository: Repository) -> str:
