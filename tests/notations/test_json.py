@@ -569,9 +569,9 @@ def test_the_cost_grows_with_the_size_and_not_faster(name: str, steps: Steps) ->
 def built(reader: json.Reader, depth: int = 1) -> Any:
     """Build the value that comes next, by what the reader offers."""
     first = reader.next()
-    if first == b"{":
+    if first == "{":
         return {key: built(reader, depth + 1) for key, _place in reader.members(depth)}
-    if first == b"[":
+    if first == "[":
         return [built(reader, depth + 1) for _place in reader.elements(depth)]
     value = reader.scalar(depth)
     return None if value is OTHER else value
