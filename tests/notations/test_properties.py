@@ -298,7 +298,7 @@ def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> Non
         return
     (block,) = clada.parse(text, "toml").blocks
     (operation,) = block.operations
-    read = {**operation.fields, **operation.attributes}
+    read = {**operation.values(), **operation.attributes}
     assert read["content"] == expected["content"]
 
 
@@ -315,7 +315,7 @@ def test_a_string_in_json_is_what_json_reads(inside: str) -> None:
     except ValueError:
         assert plan.fatal
         return
-    assert plan.blocks[0].operations[0].fields["content"] == expected
+    assert plan.blocks[0].operations[0].values()["content"] == expected
 
 
 VALUES = st.recursive(
@@ -340,7 +340,7 @@ def test_values_in_json_are_what_json_reads(
     )
     (block,) = clada.parse(text, "json").blocks
     for task, operation in zip(tasks, block.operations, strict=True):
-        read = {**operation.fields, **operation.attributes}
+        read = {**operation.values(), **operation.attributes}
         assert read == {name: value for name, value in task.items() if isinstance(value, str)}
 
 
