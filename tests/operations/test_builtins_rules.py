@@ -17,7 +17,7 @@ from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
 from clada.model import Change, Failed
 from clada.operations.builtins import run
-from clada.operations.builtins.permissions import _tried, umask
+from clada.operations.builtins.umask import _tried, umask
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace
 

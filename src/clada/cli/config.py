@@ -6,6 +6,7 @@ import os
 
 from clada.cli.flags import FLAGS, USER_LISTS, Flag, UsageError, convert, meant
 from clada.world.files.entries import reason
+from clada.world.handles import is_link, open_directory, open_file, read_at_most
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ def _shared_text(workspace: str, path: str) -> str | None:
     if not os.path.lexists(directory):
         return None
     try:
-        folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        folder = open_directory(directory)
     except OSError as error:
-        words = "is a symbolic link" if os.path.islink(directory) else f"cannot be read: {reason(error)}"
+        words = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
         raise UsageError(f"{directory}: {words}") from None
     try:
         return _text(path, folder)
@@ -72,10 +73,8 @@ def _shared_text(workspace: str, path: str) -> str | None:
 def _text(path: str, folder: int | None = None) -> str | None:
     """Return the text of a file, or None where there is none."""
     try:
-        if folder is None:
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        else:
-            handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=folder)
+        # The user's own file may be a link.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK) if folder is None else open_file(FILE, folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -91,8 +90,7 @@ def _text(path: str, folder: int | None = None) -> str | None:
 
 
 def _content(handle: int) -> str:
-    with open(handle, "rb", closefd=False) as file:
-        data = file.read(LARGEST + 1)
+    data = read_at_most(handle, LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError("it is larger than 1 MB")
     return data.decode()

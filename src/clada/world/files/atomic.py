@@ -7,7 +7,7 @@ import os
 import stat
 
 from clada.errors import Trouble
-from clada.world.files.entries import refused
+from clada.world.files.entries import errno_trouble
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
@@ -88,7 +88,7 @@ def _replaceable(parent: int, name: str) -> os.stat_result | None:
     if stat.S_ISLNK(old.st_mode):
         raise Trouble("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
-        raise refused(errno.EISDIR)
+        raise errno_trouble(errno.EISDIR)
     raise Trouble("permission_denied", "not a regular file")
 
 

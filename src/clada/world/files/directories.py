@@ -7,9 +7,8 @@ import os
 from clada.errors import Trouble
 from clada.world.files.entries import entry_of, not_a_directory, trouble
 from clada.world.files.paths import OUTSIDE, Parts, protect
+from clada.world.handles import DIRECTORY, open_directory
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
 MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
 
 
@@ -74,7 +73,7 @@ class Directories:
         for at in range(len(known), len(parts)):
             parent, name = handle, parts[at]
             try:
-                handle = os.open(name, DIRECTORY | NO_FOLLOW, dir_fd=parent)
+                handle = open_directory(name, parent)
             except FileNotFoundError as error:
                 if not create:
                     raise trouble(error) from None
@@ -95,7 +94,7 @@ class Directories:
         except OSError as error:
             raise trouble(error, "/".join(parts)) from None
         try:
-            return os.open(parts[-1], DIRECTORY | NO_FOLLOW, dir_fd=parent)
+            return open_directory(parts[-1], parent)
         except OSError as error:
             raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
 

@@ -8,6 +8,7 @@ import stat
 
 from clada.errors import Trouble
 from clada.values import Value
+from clada.world import handles
 
 DENIED = frozenset(
     (
@@ -21,7 +22,6 @@ DENIED = frozenset(
         errno.ENXIO,  # a socket or a FIFO, opened as a file
     )
 )
-CHUNK = 1 << 24
 
 
 class Entry(Value):
@@ -59,14 +59,16 @@ def trouble(error: OSError, what: str = "") -> Trouble:
     return Trouble(type_, f"{what}: {words}" if what else words, system=system)
 
 
-def refused(number: int) -> Trouble:
+def errno_trouble(number: int) -> Trouble:
     """Return the trouble that the system would have with this error."""
     return trouble(OSError(number, os.strerror(number)))
 
 
 def not_a_directory(path: str) -> Trouble:
     """Return the trouble of a file that stands where a directory is needed."""
-    return Trouble("permission_denied", f"{path} is not a directory", system=refused(errno.ENOTDIR).system)
+    return Trouble(
+        "permission_denied", f"{path} is not a directory", system=errno_trouble(errno.ENOTDIR).system
+    )
 
 
 def reason(error: OSError) -> str:
@@ -79,16 +81,10 @@ def read_all(fd: int) -> bytes:
     """Return the content of an open regular file."""
     status = os.fstat(fd)
     if stat.S_ISDIR(status.st_mode):
-        raise refused(errno.EISDIR)
+        raise errno_trouble(errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):
         raise Trouble("permission_denied", "not a regular file")
-    first = os.read(fd, status.st_size + 1)
-    if len(first) == status.st_size:
-        return first
-    pieces = [first]
-    while pieces[-1]:
-        pieces.append(os.read(fd, CHUNK))
-    return b"".join(pieces)
+    return handles.read(fd, status.st_size)
 
 
 def checked_utf8(data: bytes) -> bytes:

@@ -9,7 +9,7 @@ from clada.errors import Trouble
 from clada.text.lines import between
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.files.entries import Entry, checked_utf8, not_a_directory, refused
+from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
@@ -64,7 +64,7 @@ class Overlay:
         """Return the names in a directory, sorted."""
         entry = self.entry(parts)
         if entry is None or entry.kind != "directory":
-            raise refused(errno.ENOENT if entry is None else errno.ENOTDIR)
+            raise errno_trouble(errno.ENOENT if entry is None else errno.ENOTDIR)
         on_disk = set() if parts in self._nodes or self._hidden(parts) else set(self.under.names(parts))
         names = on_disk | self._below.get(parts, set())
         return sorted(name for name in names if self._nodes.get((*parts, name), True))
@@ -74,7 +74,7 @@ class Overlay:
         node = self._nodes.get(parts)
         if node is None:
             if parts in self._nodes or self._hidden(parts):
-                raise refused(errno.ENOENT)
+                raise errno_trouble(errno.ENOENT)
             return self.under.load(parts)
         if node.entry.kind != "file":
             raise _not_a_file(node.entry)
@@ -123,12 +123,12 @@ class Overlay:
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
         if self.entry(parts):
-            raise refused(errno.EEXIST)
+            raise errno_trouble(errno.EEXIST)
         above = self.entry(parts[:-1])
         if not above:
-            raise refused(errno.ENOENT)
+            raise errno_trouble(errno.ENOENT)
         if above.kind != "directory":
-            raise refused(errno.ENOTDIR)
+            raise errno_trouble(errno.ENOTDIR)
         self._set(parts, _Node(Entry("directory", mode & NEW_DIRECTORY)))
 
     def _make_parents(self, parts: Parts) -> None:
@@ -146,7 +146,7 @@ class Overlay:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         there = self.entry(target)
         if there and there.kind == "directory" and self.names(target):
-            raise refused(errno.ENOTEMPTY)
+            raise errno_trouble(errno.ENOTEMPTY)
         self._make_parents(target)
         moved = [((), self._node(source)), *self._nodes_below(source)]
         self._remove(source)
@@ -158,15 +158,15 @@ class Overlay:
         """Remove a file or a link."""
         entry = self.entry(parts)
         if entry is None:
-            raise refused(errno.ENOENT)
+            raise errno_trouble(errno.ENOENT)
         if entry.kind == "directory":
-            raise refused(errno.EISDIR)
+            raise errno_trouble(errno.EISDIR)
         self._remove(parts)
 
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
         if self.names(parts):
-            raise refused(errno.ENOTEMPTY)
+            raise errno_trouble(errno.ENOTEMPTY)
         self._remove(parts)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
@@ -212,7 +212,7 @@ class Overlay:
             return node
         entry = self.entry(parts)
         if entry is None:
-            raise refused(errno.ENOENT)
+            raise errno_trouble(errno.ENOENT)
         return _Node(entry, origin=parts)
 
     def _nodes_below(self, top: Parts) -> list[tuple[Parts, _Node]]:
@@ -280,5 +280,5 @@ def _not_a_file(entry: Entry) -> Trouble:
     if entry.kind == "link":
         return Trouble("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "directory":
-        return refused(errno.EISDIR)
+        return errno_trouble(errno.EISDIR)
     return Trouble("permission_denied", "not a regular file")

@@ -17,17 +17,17 @@ from clada.errors import Trouble
 from clada.text.lines import between
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
-from clada.world.files.directories import NO_FOLLOW, Directories
+from clada.world.files.directories import Directories
 from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
 from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
 from clada.world.files.root import HANDLES, opened
+from clada.world.handles import NO_FOLLOW, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from stat import S_IMODE, S_ISDIR, S_ISLNK
+from stat import S_IMODE, S_ISLNK
 
 from clada.world.files.atomic import AS_OWNER, CHANCE, LEFTOVER
+from clada.world.handles import is_directory, open_descendant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clada.world.git.calls import Git
-
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def check_out(git: Git, index: str, store: str, paths: Iterable[str]) -> None:
@@ -27,7 +26,7 @@ def check_out(git: Git, index: str, store: str, paths: Iterable[str]) -> None:
 def take_away(root: str, path: str, keep: str) -> None:
     """Remove a file, and the directories that this leaves empty, save for the one to keep."""
     directory, _, name = path.rpartition("/")
-    parent = _opened(root, directory)
+    parent = open_descendant(root, directory)
     try:
         os.unlink(name, dir_fd=parent)
     finally:
@@ -40,7 +39,7 @@ def _remove_empty(root: str, directory: str) -> bool:
     """Remove a directory if there is nothing in it; return whether that is so."""
     above, _, name = directory.rpartition("/")
     try:
-        parent = _opened(root, above)
+        parent = open_descendant(root, above)
     except OSError:
         return False  # somebody else is at work there
     try:
@@ -56,7 +55,7 @@ def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
     """Move a file from the store to its place; like the present one, if so, in mode and owner."""
     directory, _, name = path.rpartition("/")
     source = os.path.join(store, path)
-    parent = _opened(root, directory, make=True)
+    parent = open_descendant(root, directory, make=True)
     try:
         if like_present:
             _resemble(source, os.stat(name, dir_fd=parent, follow_symlinks=False))
@@ -64,46 +63,6 @@ def bring_back(root: str, path: str, store: str, *, like_present: bool) -> None:
         _move(source, name, parent)
     finally:
         os.close(parent)
-
-
-def discard(store: str) -> None:
-    """Remove the store, with all that is in it."""
-    for directory, directories, files in os.walk(store, topdown=False):
-        for name in files:
-            os.unlink(os.path.join(directory, name))
-        for name in directories:
-            _remove_directory(os.path.join(directory, name))
-    if os.path.isdir(store):
-        os.rmdir(store)
-
-
-def _remove_directory(path: str) -> None:
-    if os.path.islink(path):
-        os.unlink(path)
-    else:
-        os.rmdir(path)
-
-
-def _opened(root: str, directory: str, *, make: bool = False) -> int:
-    """Return a handle on a directory that is reached through no link."""
-    handle = os.open(root, DIRECTORY)
-    for name in directory.split("/") if directory else ():
-        above = handle
-        try:
-            handle = _inner(above, name, make=make)
-        finally:
-            os.close(above)
-    return handle
-
-
-def _inner(above: int, name: str, *, make: bool) -> int:
-    try:
-        return os.open(name, DIRECTORY, dir_fd=above)
-    except FileNotFoundError:
-        if not make:
-            raise
-    os.mkdir(name, dir_fd=above)
-    return os.open(name, DIRECTORY, dir_fd=above)
 
 
 def _resemble(path: str | int, present: os.stat_result) -> None:
@@ -120,10 +79,7 @@ def _resemble(path: str | int, present: os.stat_result) -> None:
 
 def _clear(name: str, parent: int) -> None:
     """Remove the empty directories that stand where a file has to be."""
-    try:
-        if not S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-            return
-    except FileNotFoundError:
+    if not is_directory(name, parent):
         return
     for _, directories, _, handle in os.fwalk(name, topdown=False, dir_fd=parent):
         for inner in directories:

@@ -10,6 +10,7 @@ from clada.values import Value
 from clada.world.git import commits, history, restoring, staging
 from clada.world.git.calls import hardened_git
 from clada.world.git.repository import Reaching, check, find
+from clada.world.handles import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _undone(
         begun = _begun(repository, run, when, head.commit)
         _put_back(git.root, store, run.prefix, differences)
     finally:
-        restoring.discard(store)
+        remove_tree(store)
     staging.stage(git, [each.path for each in differences])
     made = commits.record(git, tree, head.commit, f"[clada:undo] {when}", author)
     history.end(repository, begun.replace(ended="ok", after=made, post=made, unrecorded=run.unrecorded))

@@ -203,9 +203,9 @@ def _carry_out(order: Order, start: Callable[[], int], control: int, status: int
 def _clear(directory: str) -> None:
     """Remove the command's temporary directory: clada would do it too, but may be dead."""
     if directory:
-        from clada.world.removal import remove
+        from clada.world.handles import remove_tree
 
-        remove(directory)
+        remove_tree(directory)
 
 
 def _say(status: int, text: str) -> None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble, system_words
+from clada.world.handles import remove_tree
 from clada.world.processes.running import Frame
-from clada.world.removal import remove
 from clada.world.sandbox.guard import Guard
 from clada.world.sandbox.layers import ReadOnly, lacked, was_undone
 
@@ -134,7 +134,7 @@ class _UnderLandlock(_Guarded):
 
     def _clear(self) -> None:
         try:
-            remove(self._temporary)
+            remove_tree(self._temporary)
         except OSError:  # left to whoever clears that place
             return
 

@@ -14,7 +14,7 @@ import stat
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files import paths
-from clada.world.removal import remove
+from clada.world.handles import open_directory, open_file, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ IGNORED = ("objects", "logs", "lfs")
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; beyond, a change is told but cannot be undone
 # What a path that is not there, not a directory or not ours says; a system out of handles says otherwise.
 _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Entry(Value):
@@ -43,7 +42,7 @@ class Guard:
     """The protected parts of one workspace, as they are now."""
 
     def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
-        self._workspace = os.open(workspace, _DIRECTORY)
+        self._workspace = open_directory(workspace)
         self._roots: dict[str, int | None] = {}
         try:
             for name in names:
@@ -112,7 +111,7 @@ class Guard:
     def _remove(self, path: str) -> None:
         """Remove what is at the path; what is made so that it cannot be, is moved aside."""
         try:
-            remove(path, self._workspace)
+            remove_tree(path, self._workspace)
         except OSError:
             aside = f"undone-{os.urandom(4).hex()}"
             os.rename(path, aside, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
@@ -140,7 +139,7 @@ class Guard:
 
 def _open_directory(name: str, directory: int) -> int | None:
     try:
-        return os.open(name, _DIRECTORY, dir_fd=directory)
+        return open_directory(name, directory)
     except OSError as error:  # not there, or a file: a linked worktree's
         if error.errno in _OUT_OF_REACH:
             return None
@@ -218,7 +217,7 @@ def _names(path: str, directory: int) -> list[str]:
 
 
 def _read(path: str, directory: int) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory), "rb") as file:
+    with open(open_file(path, directory), "rb") as file:
         return file.read()
 
 
