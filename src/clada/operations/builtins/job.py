@@ -6,7 +6,7 @@ from clada.errors import Trouble
 from clada.model import Change
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.files.paths import display_path
+from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.files.tree import refuse_workspace, unprotected
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NO_SUCH = "No such file or directory"
 NOT_A_DIRECTORY = "Not a directory"
+MAX_SHOWN = 200  # characters of an operand that an error names
 
 
 class CommandError(Exception):
@@ -78,7 +79,12 @@ def quoted(text: str) -> str:
 def with_operand(trouble: Trouble, text: str) -> Trouble:
     """Return the trouble with the operand in front: a command has several."""
     error = trouble.error
-    return Trouble(error.type, f"{escape_controls(text)}: {error.message}", error.hint)
+    return Trouble(error.type, f"{escape_controls(shortened(text))}: {error.message}", error.hint)
+
+
+def shortened(text: str) -> str:
+    """Return a text that a line of a report can hold."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def refuse_link(operand: Operand, entry: Entry | None) -> None:
@@ -196,11 +202,15 @@ class Job:
 
     def why_missing(self, operand: Operand, what: str) -> str:
         """Return why an operand names nothing: no entry, or no directory to look in."""
-        for size in range(len(operand.parts) - 1, 0, -1):
+        for size in range(1, len(operand.parts)):  # downwards: each look starts where the last one ended
             above = self.attempt(what, operand, self.files.entry, operand.parts[:size])
-            if above:
-                refuse_link(operand, above)  # the overlay says it of no link that it has moved
-                return NO_SUCH if above.kind == "directory" else NOT_A_DIRECTORY
+            if above is None:
+                return NO_SUCH
+            if above.kind == "link" and operand.parts[0] == OUTSIDE:
+                continue  # outside of the workspace, links on the way are followed
+            refuse_link(operand, above)  # the overlay says it of no link that it has moved
+            if above.kind != "directory":
+                return NOT_A_DIRECTORY
         return NO_SUCH
 
     def make_sure_of_parent(self, operand: Operand, what: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from clada.commands.modes import judged_mode
-from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, refuse_link
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, Operand, refuse_link
 from clada.operations.builtins.umask import ALL, umask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Operand
+    from clada.operations.builtins.job import Job
     from clada.world.files.entries import Entry
 
     Way = list[Operand]  # to a directory, which is the last of them
@@ -35,15 +35,28 @@ def _way(job: Job, operand: Operand) -> Way:
     """Return the directories to make, if they are missing; none may be a link."""
     way = [*_above(job, operand), operand] if job.has("p") else [operand]
     for step in way:
-        refuse_link(step, _entry(job, step))
+        entry = _entry(job, step)
+        if entry is None:
+            break  # below it, nothing can be there either
+        refuse_link(step, entry)
     return way
 
 
 def _above(job: Job, operand: Operand) -> Way:
     """Return all directories on the way, as the operand names them."""
     text = operand.text.replace("\\", "/").rstrip("/")
-    ends = [at for at in range(1, len(text)) if text[at] == "/" and text[at - 1] != "/"]
-    return [job.locate(text[:end]) for end in ends]
+    names = text.split("/")
+    if ".." in names or not names[0]:  # what a part of it means, only the whole rule of paths can tell
+        ends = [at for at in range(1, len(text)) if text[at] == "/" and text[at - 1] != "/"]
+        return [job.locate(text[:end]) for end in ends]
+    way, end = [], -1
+    depth = len(operand.parts) - sum(name not in ("", ".") for name in names)
+    for name in names[:-1]:
+        end += len(name) + 1
+        if name not in ("", "."):
+            depth += 1
+            way.append(Operand(text[:end], operand.parts[:depth]))
+    return way
 
 
 def _make_all(job: Job, way: Way, mode: int | None) -> None:

@@ -73,6 +73,8 @@ def _entered(files: Files, path: str, here: Parts) -> Parts:
 
 def _looked_up(path: str) -> list[str]:
     """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
-    names = path.split("/")
-    ends = [at for at in range(1, len(names)) if names[at] == ".."]
-    return ["/".join(names[:end]) or "/" for end in ends] + [path]
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    top = "/" if path.startswith("/") else ""
+    # Of several `..` in a row the first counts: the others lead up the way that is looked at then.
+    ends = [at for at in range(1, len(names)) if names[at] == ".." != names[at - 1]]
+    return [top + "/".join(names[:end]) for end in ends] + [path]
