@@ -694,7 +694,7 @@ LONGEST = {
     "touch": f"touch {'a/' * 2047}b",
     "cat, up and down": f"cat {'a/../' * 800}b",
     "cat, deep and on": f"cat {'a/' * 1000}{'../b/' * 400}c",
-    "mkdir and cd": "\n".join(["mkdir a && cd a"] * 2040),
+    "mkdir and cd": "\n".join(["mkdir a && cd a"] * 1000),
 }
 
 

@@ -24,6 +24,9 @@ DENIED = frozenset(
 )
 
 
+Identity = tuple[int, int]  # the device, and the number of a file on it: the same by whatever name
+
+
 class Entry(Value):
     """What stands at a path: a file, a directory, a link, or something else (other)."""
 
@@ -31,6 +34,8 @@ class Entry(Value):
     mode: int = 0
     size: int = 0
     modified: int = 0  # nanoseconds
+    links: int = 1  # names that the file has
+    identity: Identity | None = None  # None of what is in no file system
 
 
 def entry_of(status: os.stat_result) -> Entry:
@@ -42,7 +47,14 @@ def entry_of(status: os.stat_result) -> Entry:
         kind = "directory"
     else:
         kind = "link" if stat.S_ISLNK(mode) else "other"
-    return Entry(kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns)
+    return Entry(
+        kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns, status.st_nlink, identity_of(status)
+    )
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Return what a file is known by, whatever its names."""
+    return status.st_dev, status.st_ino
 
 
 def trouble(error: OSError, what: str = "") -> Trouble:

@@ -133,7 +133,7 @@ class Overlay:
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents."""
         old = self._replaceable(parts)
-        self._make_parents(parts)
+        self.make_all(parts[:-1])
         if mode is None:
             mode = old.mode if old else NEW_FILE
         self._set(parts, _Made(Entry("file", mode, len(data), time.time_ns()), data))
@@ -149,23 +149,27 @@ class Overlay:
             raise errno_trouble(errno.ENOTDIR)
         self._set(parts, _Made(Entry("directory", mode & NEW_DIRECTORY)))
 
-    def _make_parents(self, parts: Parts) -> None:
-        """Make the directories that a file at this place needs."""
-        for size in range(1, len(parts)):
-            there = self.entry(parts[:size])
+    def make_all(self, parts: Parts) -> list[Parts]:
+        """Make a directory and those above it; return which were not there, the topmost first."""
+        missing: list[Parts] = []
+        for size in range(1, len(parts) + 1):
+            there = None if missing else self.entry(parts[:size])
             if there is None:
-                self._set(parts[:size], _Made(Entry("directory", NEW_DIRECTORY)))
+                missing.append(parts[:size])
             elif there.kind == "link":
                 raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
                 raise not_a_directory(display_path(parts[:size]))
+        for each in missing:
+            self._set(each, _Made(Entry("directory", NEW_DIRECTORY)))
+        return missing
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         there = self.entry(target)
         if there and there.kind == "directory" and self.names(target):
             raise errno_trouble(errno.ENOTEMPTY)
-        self._make_parents(target)
+        self.make_all(target[:-1])
         moved = [((), self._made(source)), *self._made_below(source)]
         self._set(source, None)
         self._set(target, None)

@@ -166,6 +166,7 @@ class Workspace:
         self.flush()
         self._refuse_root(parts)
         self._act_in(parts[:-1], lambda parent: put(parent, parts[-1], data, mode))
+        self._directories.confirm(parts[:-1])
         self.touched.add(parts)
         if parts[:-1] not in self._cleared:
             self._clear(parts[:-1])
@@ -173,6 +174,12 @@ class Workspace:
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
         self._change(os.mkdir, parts, mode)
+
+    def make_all(self, parts: Parts) -> list[Parts]:
+        """Make a directory and those above it; return which were not there, the topmost first."""
+        self.flush()
+        self._act_in(parts, lambda _handle: None)
+        return list(self._directories.made)
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
@@ -187,6 +194,7 @@ class Workspace:
             )
         finally:
             os.close(old)
+        self._directories.confirm(target[:-1])
         self.forget()
         self.touched.update((source, target))
 
@@ -220,12 +228,12 @@ class Workspace:
         """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
         self._directories.made.clear()
         try:
-            action(self._directories.made_on_the_way(parts))
+            action(self._directories.make(parts))
         except OSError as error:
-            self._directories.unmake()
+            self._directories.remove_made()
             raise trouble(error) from None
         except Trouble:
-            self._directories.unmake()
+            self._directories.remove_made()
             raise
 
     def _clear(self, parts: Parts) -> None:
