@@ -305,7 +305,8 @@ def test_a_parent_that_turns_into_a_link_meanwhile_leads_nowhere(top: Path) -> N
     finally:
         stop.set()
         swapper.join()
-    assert types == {"symlink_not_allowed"}
+    assert "symlink_not_allowed" in types
+    assert types <= {"symlink_not_allowed", "io_error"}  # the latter says that it was moved at this moment
     assert swaps > 100
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEPTHS = pytest.mark.parametrize("folder", ["folder", "top/folder", "top/deep/folder"])
 
+Operation = tuple[str, dict[str, Any]]
+
 
 @pytest.fixture
 def workspace(place: Place) -> Iterator[Workspace]:
@@ -35,28 +37,29 @@ def _rescue(place: Place, folder: str) -> Path:
     return rescued
 
 
-OPERATIONS: list[tuple[str, dict[str, Any], type]] = [
-    ("write", {"path": "{}/new", "content": "new"}, Done),
-    ("write", {"path": "{}/file", "content": "new"}, Done),
-    ("write", {"path": "{}/file", "content": "new", "append": True}, Done),
-    ("write", {"path": "{}/deep/new", "content": "new"}, Done),
-    ("edit", {"path": "{}/file", "search": "old", "replace": "new"}, Failed),
-    ("move", {"source": "{}/file", "to": "elsewhere"}, Failed),
-    ("move", {"source": "plain", "to": "{}/plain"}, Done),
-    ("remove", {"path": "{}/file"}, Failed),
+def _in_folder(folder: str, operation: Operation) -> Operation:
+    name, fields = operation
+    return name, {key: each.format(folder) if isinstance(each, str) else each for key, each in fields.items()}
+
+
+MAKING: list[Operation] = [
+    ("write", {"path": "{}/new", "content": "new"}),
+    ("write", {"path": "{}/file", "content": "new"}),
+    ("write", {"path": "{}/file", "content": "new", "append": True}),
+    ("write", {"path": "{}/deep/new", "content": "new"}),
+    ("move", {"source": "plain", "to": "{}/plain"}),
+]
+NEEDING: list[Operation] = [
+    ("edit", {"path": "{}/file", "search": "old", "replace": "new"}),
+    ("move", {"source": "{}/file", "to": "elsewhere"}),
+    ("remove", {"path": "{}/file"}),
 ]
 
 
 @DEPTHS
-@pytest.mark.parametrize(("name", "fields", "expected"), OPERATIONS)
+@pytest.mark.parametrize("operation", [*MAKING, *NEEDING])
 def test_a_directory_that_was_moved_out_is_left_alone(
-    place: Place,
-    workspace: Workspace,
-    attempt: Attempt,
-    folder: str,
-    name: str,
-    fields: dict[str, Any],
-    expected: type,
+    place: Place, workspace: Workspace, attempt: Attempt, folder: str, operation: Operation
 ) -> None:
     """Though a handle of it is kept: what the path names now counts, which is made anew or missing."""
     place.write(f"{folder}/file", "old")
@@ -64,8 +67,8 @@ def test_a_directory_that_was_moved_out_is_left_alone(
     assert isinstance(attempt(workspace, "write", path=f"{folder}/first", content="x"), Done)
     rescued = _rescue(place, folder)
     before = picture(rescued)
-    filled = {key: each.format(folder) if isinstance(each, str) else each for key, each in fields.items()}
-    assert isinstance(attempt(workspace, name, **filled), expected)
+    name, fields = _in_folder(folder, operation)
+    assert isinstance(attempt(workspace, name, **fields), Done if operation in MAKING else Failed)
     assert picture(rescued) == before
 
 
@@ -120,32 +123,26 @@ def _when(monkeypatch: pytest.MonkeyPatch, call: str, action: Callable[[], objec
     monkeypatch.setattr(os, call, intercepted)
 
 
+LAST_STEPS: dict[str, Operation] = {
+    "link": ("write", {"path": "{}/new", "content": "new"}),
+    "rename": ("write", {"path": "{}/file", "content": "new"}),
+    "rename of an edit": ("edit", {"path": "{}/file", "search": "old", "replace": "new"}),
+    "rename of a move": ("move", {"source": "plain", "to": "{}/plain"}),
+}
+
+
 @DEPTHS
-@pytest.mark.parametrize(
-    ("call", "name", "fields"),
-    [
-        ("link", "write", {"path": "{}/new", "content": "new"}),
-        ("rename", "write", {"path": "{}/file", "content": "new"}),
-        ("rename", "edit", {"path": "{}/file", "search": "old", "replace": "new"}),
-        ("rename", "move", {"source": "plain", "to": "{}/plain"}),
-    ],
-)
+@pytest.mark.parametrize("step", LAST_STEPS)
 def test_a_move_at_the_very_moment_of_writing_is_no_success(
-    place: Place,
-    workspace: Workspace,
-    attempt: Attempt,
-    monkeypatch: pytest.MonkeyPatch,
-    folder: str,
-    call: str,
-    name: str,
-    fields: dict[str, Any],
+    place: Place, attempt: Attempt, monkeypatch: pytest.MonkeyPatch, folder: str, step: str
 ) -> None:
     """No check can come closer to the step itself; what is done is said, and where to look."""
     place.write(f"{folder}/file", "old")
     place.write("plain", "plain")
-    _when(monkeypatch, call, lambda: _rescue(place, folder))
-    filled = {key: each.format(folder) for key, each in fields.items()}
-    outcome = attempt(workspace, name, **filled)
+    _when(monkeypatch, step.split(maxsplit=1)[0], lambda: _rescue(place, folder))
+    name, fields = _in_folder(folder, LAST_STEPS[step])
+    with Workspace(str(place.inside)) as workspace:
+        outcome = attempt(workspace, name, **fields)
     assert isinstance(outcome, Failed)
     assert outcome.error.message == f"{folder} was moved or removed by another program at this moment"
     assert not (place.inside / folder).exists()
