@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
+from clada.grammar import MAX_PATH, byte_length
 from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, trouble
 from clada.world.files.paths import OUTSIDE, Parts, display_path, protect
 from clada.world.handles import DIRECTORY, open_directory
 
 MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
-MAX_CLIMB = 1000  # levels that one path can go up
+MAX_CLIMB, MAX_DESCENT = 1000, 15  # levels that one path can go up and, by the longest names, down
 
 
 class Directories:
@@ -74,12 +75,11 @@ class Directories:
         try:
             if parts[0] == OUTSIDE:
                 return identity_of(os.stat(display_path(parts))) == identity
-            found = os.stat("/".join(parts), dir_fd=self._root, follow_symlinks=False)
-            if identity_of(found) != identity:
+            if _below(self._root, parts) != identity:
                 return False
             return len(parts) == 1 or _above(handle, len(parts)) == self._root_identity
         except OSError:
-            return False  # it is gone, or deeper than one path can say
+            return False  # it is gone
 
     def _open(self, parts: Parts, *, create: bool) -> int:
         if not parts:
@@ -147,6 +147,18 @@ class Directories:
             if not os.path.isdir(path):
                 os.mkdir(path)
                 self.made.append(parts[:size])
+
+
+def _below(handle: int, parts: Parts) -> Identity:
+    """Return what a path leads to from an open directory; a link at its end is not followed."""
+    path = "/".join(parts)
+    if byte_length(path) < MAX_PATH:
+        return identity_of(os.stat(path, dir_fd=handle, follow_symlinks=False))
+    half_way = open_directory("/".join(parts[:MAX_DESCENT]), handle)
+    try:
+        return _below(half_way, parts[MAX_DESCENT:])
+    finally:
+        os.close(half_way)
 
 
 def _above(handle: int, levels: int) -> Identity:
