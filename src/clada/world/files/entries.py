@@ -89,14 +89,14 @@ def reason(error: OSError) -> str:
     return words[:1].lower() + words[1:]
 
 
-def read_all(fd: int) -> bytes:
-    """Return the content of an open regular file."""
+def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
+    """Return the status and the content of an open file, which must be a regular one."""
     status = os.fstat(fd)
     if stat.S_ISDIR(status.st_mode):
         raise errno_trouble(errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):
         raise Trouble("permission_denied", "not a regular file")
-    return handles.read(fd, status.st_size)
+    return status, handles.read(fd, status.st_size)
 
 
 def checked_utf8(data: bytes) -> bytes:
