@@ -21,6 +21,8 @@ class Field(Value):
 
 AUTHOR = "Name or Name <mail>"
 LEFT_OUT = ".,:;\"\\' "  # signs that git drops around a name, which must be more than that
+MAX_PATH, MAX_NAME = 4096, 255  # bytes: what file systems take of a path, and of a name in it
+SHORT = MAX_NAME // 4  # characters that can exceed neither, for each has at most four bytes
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
@@ -56,7 +58,30 @@ def path_complaint(path: str) -> str | None:
         return "must not contain a NUL character"
     if "\n" in path or "\r" in path:
         return "must not contain a line break"
+    return long_path_complaint(path)
+
+
+def long_path_complaint(path: str) -> str | None:
+    """Return which limit of file systems a path exceeds, or None; lengths are in bytes, as theirs are."""
+    if len(path) <= SHORT:
+        return None
+    size = byte_length(path)
+    if size > MAX_PATH:
+        return long_path(size)
+    for name in path.replace("\\", "/").split("/"):
+        if len(name) > SHORT and byte_length(name) > MAX_NAME:
+            return f"a name in it has {byte_length(name):,} bytes, and at most {MAX_NAME} are allowed"
     return None
+
+
+def long_path(size: int) -> str:
+    """Return what is wrong with a path of so many bytes."""
+    return f"the path has {size:,} bytes, and at most {MAX_PATH:,} are allowed"
+
+
+def byte_length(text: str) -> int:
+    """Return how many bytes a text has, whatever is in it."""
+    return len(text.encode(errors="surrogatepass"))
 
 
 def read_author(text: str) -> tuple[str, str] | None:

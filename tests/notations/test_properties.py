@@ -371,13 +371,13 @@ def test_huge_and_hostile_documents_are_read(name: str) -> None:
 def test_csl_in_tiny_pieces_is_linear() -> None:
     """A long marker line that arrives bit by bit is not looked at again for every bit."""
     reader = clada.Reader()
-    reader.feed('<---WRITE file="')
+    reader.feed('<---WRITE file="a" note="')
     for _ in range(100_000):
         reader.feed("\\\\")
     reader.feed('"--->\nx\n<---END--->\n')
     plan = reader.close()
     assert plan.ok
-    assert len(plan.blocks[0].operations[0].values()["path"]) == 100_000
+    assert len(plan.blocks[0].operations[0].attributes["note"]) == 100_000
 
 
 def test_more_than_50_mb_is_refused() -> None:

@@ -6,9 +6,9 @@ import errno
 import os
 
 from clada.errors import Trouble
-from clada.world.files.directories import DIRECTORY
 from clada.world.files.entries import reason, trouble
 from clada.world.files.paths import is_protected
+from clada.world.handles import DIRECTORY
 
 HANDLES = "/proc/self/fd"
 DELETED = " (deleted)"  # how the system marks the path of a directory that is gone

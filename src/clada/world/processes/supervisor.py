@@ -134,9 +134,9 @@ def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: i
         _run_command(spec, start, control, status)
         os.close(status)
         if spec.temporary:  # clada removes it too, but may be dead
-            from clada.world.removal import remove
+            from clada.world.handles import remove_tree
 
-            remove(spec.temporary)
+            remove_tree(spec.temporary)
         code = 0
     finally:
         os._exit(code)

@@ -14,7 +14,7 @@ import stat
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files import paths
-from clada.world.removal import remove
+from clada.world.handles import open_directory, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _FEW = 3  # changed paths that a message names
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
 # The path is missing, not a directory or not ours. Other errors, such as too many open files, are raised.
 _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SavedEntry(Value):
@@ -48,7 +47,7 @@ class Guard:
     """The protected directories of one workspace, as they are when this is made."""
 
     def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
-        self._workspace = os.open(workspace, _DIRECTORY)
+        self._workspace = open_directory(workspace)
         self._roots: dict[str, int | None] = {}
         try:
             for name in names:
@@ -120,7 +119,7 @@ class Guard:
     def _remove(self, path: str) -> None:
         """Remove what is at the path; what cannot be removed is moved aside."""
         try:
-            remove(path, self._workspace)
+            remove_tree(path, self._workspace)
         except OSError:
             aside = f"undone-{os.urandom(4).hex()}"
             os.rename(path, aside, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
@@ -146,7 +145,7 @@ class Guard:
 
 def _open_directory(name: str, directory: int) -> int | None:
     try:
-        return os.open(name, _DIRECTORY, dir_fd=directory)
+        return open_directory(name, directory)
     except OSError as error:  # missing, or a file as in a linked worktree
         if error.errno in _OUT_OF_REACH:
             return None

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.job import Job
-from clada.operations.builtins.places import Place, refuse_link, refuse_special
+from clada.operations.builtins.job import (
+    NOT_A_DIRECTORY,
+    CommandError,
+    Job,
+    Operand,
+    refuse_link,
+    refuse_special,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.world.files.entries import Entry
 
-    Pair = tuple[Place, Place]
+    Pair = tuple[Operand, Operand]
 
 
 def read_pairs(job: Job) -> list[Pair]:
     """Return each source with its target: the last operand, or in it if it is a directory."""
-    places = job.places()
-    if not places:
-        raise Fault("missing file operand")
-    if len(places) == 1:
-        raise Fault(f"missing destination file operand after {places[0]}")
-    *sources, target = places
+    operands = job.located()
+    if not operands:
+        raise CommandError("missing file operand")
+    if len(operands) == 1:
+        raise CommandError(f"missing destination file operand after {operands[0]}")
+    *sources, target = operands
     if job.has("T"):
         if len(sources) > 1:
-            raise Fault(f"extra operand {places[2]}")
+            raise CommandError(f"extra operand {operands[2]}")
         return [(sources[0], target)]
     entry = job.entry(target, f"target {target}")
     refuse_link(target, entry)
@@ -31,27 +36,27 @@ def read_pairs(job: Job) -> list[Pair]:
         return [(source, _into(target, source)) for source in sources]
     if len(sources) > 1:
         why = NOT_A_DIRECTORY if entry else job.why_missing(target, f"target {target}")
-        raise Fault(f"target {target}: {why}")
+        raise CommandError(f"target {target}: {why}")
     return [(sources[0], target)]
 
 
-def _into(directory: Place, source: Place) -> Place:
+def _into(directory: Operand, source: Operand) -> Operand:
     """Return where a source goes in a directory; with `.` and `..`, what is in them is meant."""
     if source.name in (".", ".."):
-        return Place(directory.below(".").text, directory.parts)
+        return Operand(directory.below(".").text, directory.parts)
     return directory.below(source.name)
 
 
-def target_entry(job: Job, target: Place) -> Entry | None:
+def target_entry(job: Job, target: Operand) -> Entry | None:
     """Return what stands where something shall go, or None; it must be something that may be replaced."""
     what = f"cannot stat {target}"
     entry = job.entry(target, what)
     refuse_special(target, entry)
     if entry is None:
         if job.why_missing(target, what) == NOT_A_DIRECTORY:
-            raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+            raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
     elif target.slash and entry.kind != "directory":
-        raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+        raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
     return entry
 
 
@@ -63,9 +68,9 @@ def is_kept(job: Job, entry: Entry, there: Entry) -> bool:
     return job.has("n") and (job.name == "mv" or not is_directory)
 
 
-def refuse_clash(source: Place, entry: Entry, target: Place, there: Entry) -> None:
+def refuse_clash(source: Operand, entry: Entry, target: Operand, there: Entry) -> None:
     """Fail where a directory would replace a file, or the other way round."""
     if entry.kind == "directory" and there.kind != "directory":
-        raise Fault(f"cannot overwrite non-directory {target} with directory {source}")
+        raise CommandError(f"cannot overwrite non-directory {target} with directory {source}")
     if entry.kind != "directory" and there.kind == "directory":
-        raise Fault(f"cannot overwrite directory {target} with non-directory")
+        raise CommandError(f"cannot overwrite directory {target} with non-directory")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.job import Job
-from clada.operations.builtins.places import Place, refuse_link
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, Job, Operand, refuse_link
 from clada.world.files.paths import OUTSIDE, display_path
 
 
 def cd(job: Job) -> None:
     """Change the directory for the rest of the run."""
-    (operand,) = job.operands
-    nowhere = Place(operand, ())
-    parts = job.attempt(operand, nowhere, job.files.locate_directory, operand, job.here)
-    place = Place(operand, parts)
-    entry = job.existing(place, operand)
-    refuse_link(place, entry)
+    (text,) = job.operands
+    parts = job.attempt(text, Operand(text, ()), job.files.locate_directory, text, job.here)
+    operand = Operand(text, parts)
+    entry = job.existing(operand, text)
+    refuse_link(operand, entry)
     if entry.kind != "directory":
-        raise Fault(f"{operand}: {NOT_A_DIRECTORY}")
+        raise CommandError(f"{text}: {NOT_A_DIRECTORY}")
     job.here = parts
 
 
