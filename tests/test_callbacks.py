@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clada
-from clada.model import Event, OutputLine, TaskEnded, TaskStarted
+from clada.model import Event, Output, TaskEnded, TaskStarted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def git(workspace: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(
     "error", [Mine("x"), OSError(5, "x"), TypeError("x"), KeyError("x"), StopIteration()]
 )
-@pytest.mark.parametrize("kind", [TaskStarted, OutputLine, TaskEnded])
+@pytest.mark.parametrize("kind", [TaskStarted, Output, TaskEnded])
 def test_what_on_event_raises_reaches_the_caller(kind: type[Event], error: Exception, tmp_path: Path) -> None:
     """Whatever it is, and at whichever event; nothing more is executed."""
     cause = ValueError("what it came of")
@@ -76,7 +76,7 @@ def test_an_exception_leaves_a_recorded_run_behind(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     plan = clada.parse(DOCUMENT)
     with pytest.raises(Mine):
-        clada.execute(plan, workspace=tmp_path, on_event=raising(OutputLine, Mine()))
+        clada.execute(plan, workspace=tmp_path, on_event=raising(Output, Mine()))
     assert (tmp_path / "first").read_text() == "two"
     assert git(tmp_path, "status", "--porcelain") == ""
     assert git(tmp_path, "show", "HEAD:first") == "two"
@@ -110,7 +110,7 @@ def test_a_command_is_ended_before_its_listeners_exception_goes_on(sandbox: str,
     plan = clada.parse(f"<---RUN--->\n{command}\n<---END--->\n")
     options: Any = {"workspace": tmp_path, "git": False, "approve_all": True, "sandbox": sandbox}
     with pytest.raises(Mine):
-        clada.execute(plan, on_event=raising(OutputLine, Mine()), **options)
+        clada.execute(plan, on_event=raising(Output, Mine()), **options)
     found = subprocess.run(["ps", "-A", "-o", "args="], capture_output=True, text=True, check=True).stdout
     assert seconds not in found
 

@@ -17,7 +17,7 @@ import pytest
 
 import clada
 from clada import settings
-from clada.model import BlockSkipped, Event, Note, OutputLine, TaskEnded, TaskStarted
+from clada.model import BlockSkipped, Event, Note, Output, TaskEnded, TaskStarted
 from clada.report.json import to_dict
 from clada.settings import BY_NAME, Settings
 
@@ -101,7 +101,10 @@ def test_events_tell_everything_in_order(tmp_path: Path) -> None:
     assert kinds.count(TaskStarted) == 4
     assert kinds.count(TaskEnded) == 5
     assert kinds.index(BlockSkipped) < kinds.index(TaskEnded, kinds.index(BlockSkipped))
-    assert [event.line for event in told if isinstance(event, OutputLine)] == ["two", "approved"]
+    assert [line for event in told if isinstance(event, Output) for line in event.lines] == [
+        "two",
+        "approved",
+    ]
     assert [event.task.label for event in told if isinstance(event, TaskEnded)] == ["1", "2", "3", "4", "5.1"]
 
 
@@ -119,7 +122,7 @@ def test_threads_on_different_workspaces_do_not_disturb_each_other(tmp_path: Pat
             clada.parse(document),
             workspace=str(folder),
             approve_all=True,
-            on_event=lambda event: lines.append(event.line) if isinstance(event, OutputLine) else None,
+            on_event=lambda event: lines.extend(event.lines) if isinstance(event, Output) else None,
         )
         return report.ok, (folder / "b.txt").read_text(encoding="utf-8"), lines
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Invalid,
         Note,
         Operation,
-        OutputLine,
+        Output,
         OutputTruncated,
         Plan,
         Skipped,
@@ -51,7 +51,7 @@ _HOMES = {
     "config": "load_options",
     "errors": "Error Problem Trouble UsageError",
     "history": "history undo",
-    "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid Note Operation OutputLine "
+    "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid Note Operation Output "
     "OutputTruncated Plan Skipped Task TaskEnded TaskStarted",
     "notations": "parse",
     "notations.csl": "Reader",
@@ -82,7 +82,7 @@ __all__ = [
     "Move",
     "Note",
     "Operation",
-    "OutputLine",
+    "Output",
     "OutputTruncated",
     "Plan",
     "Problem",

@@ -252,11 +252,16 @@ class TaskStarted(Value):
     target: str
 
 
-class OutputLine(Value):
-    """Event: a command printed a line, which is safe to show."""
+class Output(Value):
+    """Event: a command printed lines, as many as came at once; they are safe to show."""
 
     label: str
-    line: str
+    lines: tuple[str, ...]
+
+
+def output_prefix(label: str) -> str:
+    """Return what stands before each line that a command printed."""
+    return f"[task-{label}:exec] "
 
 
 class OutputTruncated(Value):
@@ -283,4 +288,4 @@ class Note(Value):
     text: str
 
 
-Event = TaskStarted | OutputLine | OutputTruncated | TaskEnded | BlockSkipped | Note
+Event = TaskStarted | Output | OutputTruncated | TaskEnded | BlockSkipped | Note

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import PATIENCE, read_until
 
 import clada
-from clada.model import Event, Note, OutputLine, OutputTruncated
+from clada.model import Event, Note, Output, OutputTruncated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,8 +67,8 @@ class Run:
     @property
     def output(self) -> list[str]:
         """What the commands printed."""
-        shown = [event for event in self.events if isinstance(event, OutputLine | OutputTruncated)]
-        return [event.line if isinstance(event, OutputLine) else CUT for event in shown]
+        shown = [event for event in self.events if isinstance(event, Output | OutputTruncated)]
+        return [line for event in shown for line in (event.lines if isinstance(event, Output) else [CUT])]
 
     @property
     def notes(self) -> list[str]:

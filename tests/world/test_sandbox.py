@@ -112,8 +112,7 @@ class Place(Value):
                 else confined_launcher(Confinement(layer, **options), given),
                 directory=handle,
                 timeout=timeout,
-                max_output=1 << 20,
-                emit=lines.append,
+                emit=lines.extend,
                 path=search_path(given),
             )
         finally:
@@ -494,8 +493,8 @@ if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,)).start()
 run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo started; sleep {mark}"],
-    confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ), timeout=None, max_output=99,
-    directory=os.open({place.workspace!r}, 0), emit=lambda line: print(line, flush=True))
+    confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ), timeout=None,
+    directory=os.open({place.workspace!r}, 0), emit=lambda lines: print(*lines, flush=True))
 """
     outside = os.environ | {"TMPDIR": place.path("outside")}
     clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=outside)
@@ -653,9 +652,7 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
     lines: list[str] = []
     try:
         launcher = confined_launcher(ReadOnly(), os.environ)
-        ended = run(
-            words, launcher, directory=handle, timeout=PATIENCE, max_output=1 << 20, emit=lines.append
-        )
+        ended = run(words, launcher, directory=handle, timeout=PATIENCE, emit=lines.extend)
     finally:
         os.close(handle)
     assert (ended.exit_code == 0) is works, lines

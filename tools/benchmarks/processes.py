@@ -87,6 +87,18 @@ def _run(
             if confinement
             else Launcher(os.environ, supervised=supervised)
         )
-        run(argv, launcher, directory=handle, timeout=30.0, max_output=KEPT, emit=lambda _line: None)
+        run(argv, launcher, directory=handle, timeout=30.0, emit=_keeping(KEPT))
     finally:
         os.close(handle)
+
+
+def _keeping(size: int) -> Callable[[list[str]], bool]:
+    """Return what takes lines until there are so many bytes, as a run does."""
+    kept = 0
+
+    def emit(lines: list[str]) -> bool:
+        nonlocal kept
+        kept += len("".join(lines).encode())
+        return kept >= size
+
+    return emit

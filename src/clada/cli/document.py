@@ -9,13 +9,13 @@ from clada.cli.console import screen
 from clada.cli.flags import COMMANDS
 from clada.errors import UsageError
 from clada.grammar import MAX_INPUT
-from clada.model import BlockSkipped, Note, OutputLine, OutputTruncated, TaskEnded, TaskStarted
+from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.notations import parse
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.report.lines import (
     TRUNCATED,
     failure_lines,
-    output_line,
+    output_text,
     skipped_block_lines,
     status_line,
 )
@@ -180,8 +180,8 @@ class Presenter:
     def take(self, event: Event) -> None:
         """Show an event."""
         match event:
-            case OutputLine(label=label, line=line):
-                self._say([("exec", output_line(label, line))])
+            case Output(label=label, lines=printed):
+                self._say([("exec", output_text(label, printed))])
             case OutputTruncated():
                 self._say([("exec", TRUNCATED)])
             case TaskStarted(target=target):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from clada.model import Done, Failed, Skipped
+from clada.model import Done, Failed, Skipped, output_prefix
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
 from clada.operations import find
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from clada.errors import Error
     from clada.model import BlockReport, Task
     from clada.notations.registry import Notation
     from clada.report import Report
 
-    Line = tuple[str, str]  # its kind, which a terminal shows by its colour, and its text
+    Line = tuple[str, str]  # its kind, which a terminal shows by its colour, and its text; or several
 
 MOST_LINES = 10  # line numbers in one status line
 TRUNCATED = "[output truncated]"
@@ -50,13 +50,14 @@ def _block_lines(block: BlockReport, notation: Notation) -> Iterator[Line]:
         yield from skipped_block_lines(block.label, notation)
     for task in block.tasks:
         for line in task.output:
-            yield "exec", TRUNCATED if line is None else output_line(task.label, line)
+            yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
         yield status_line(task, notation)
 
 
-def output_line(label: str, line: str) -> str:
-    """Return a line that a command printed, which is safe to show."""
-    return f"[task-{label}:exec] {line}"
+def output_text(label: str, lines: Sequence[str]) -> str:
+    """Return lines that a command printed, which are safe to show."""
+    prefix = output_prefix(label)
+    return prefix + f"\n{prefix}".join(lines)
 
 
 def status_line(task: Task, notation: Notation) -> Line:

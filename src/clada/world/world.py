@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import accumulate
+
+from clada.world.clock import seconds_waited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Protocol, Self, TypeVar
 
     from clada.model import Event
@@ -77,19 +80,23 @@ class World:
         self.output: list[str | None] = []  # lines; None where output was cut off
         self.truncated = False
 
-    def keep(self, line: str | None) -> None:
-        """Keep a line of output for the report, as long as there is room for it."""
-        if self._room <= 0:
-            return
-        self._room -= len(line or "") + 1
-        self.output.append(line if self._room > 0 else None)
+    def keep(self, lines: Sequence[str], *, cut: bool = False) -> None:
+        """Keep lines of output for the report, as far as there is room, and that there were more, if so."""
+        size = len("".join(lines)) + len(lines)
+        if size > self._room:
+            ends = accumulate(len(line) + 1 for line in lines)
+            lines, cut = [line for line, end in zip(lines, ends, strict=True) if end <= self._room], True
+            size = self._room
+        self._room -= size
+        self.output.extend(lines)
+        if cut and self.output[-1:] != [None]:
+            self.output.append(None)
 
     def untimed(self, call: Callable[..., Result], *arguments: object, **named: object) -> Result:
         """Call what waits for somebody else, a person or a reader: the run's clock stands still meanwhile."""
-        start = time.monotonic()
-        result = call(*arguments, **named)
+        result, waited = seconds_waited(call, *arguments, **named)
         if self.deadline is not None:
-            self.deadline += time.monotonic() - start
+            self.deadline += waited
         return result
 
     def remaining(self) -> float | None:

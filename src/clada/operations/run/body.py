@@ -64,7 +64,8 @@ class _Run:
         self.world, self.body, self.here, self.permit = world, body, here, permit
         self.changes: list[Change] = []
         self.printed = Printed(world)
-        self.shared = Allowance(self.printed, world.settings.max_output)  # of all approved commands together
+        # Of all built-in and approved commands together.
+        self.shared = Allowance(self.printed, world.settings.max_output)
 
     def outcome(self) -> Outcome:
         """Carry out the commands until one fails; return what came of it."""
@@ -102,12 +103,15 @@ class _Run:
         return Skipped(f"not run in a dry run: {approval}", left_out=True)
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
-        ran = run_builtin(how, self.world.files, self.here, self.printed.emit)
+        ran = run_builtin(how, self.world.files, self.here, self._print)
         self.here = ran.here
         self.changes += ran.changes
         if ran.refused:
             return self._failed(ran.refused)
         return self._exited(ran.exit_code) if ran.exit_code else None
+
+    def _print(self, line: str) -> None:
+        self.shared.emit([line])
 
     def _run_allowed(self, how: Allowed) -> Failed | None:
         program = launch.reader(self.world, how)
@@ -132,9 +136,7 @@ class _Run:
                 program.launcher(),
                 directory=directory,
                 timeout=bounded.seconds,
-                max_output=allowance.left,
                 emit=allowance.emit,
-                truncated=allowance.use_up,
                 stop=self.world.stop.handle if self.world.stop else None,
                 path=program.path,
             )

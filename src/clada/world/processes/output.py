@@ -1,16 +1,18 @@
-"""Reads what a command prints: bytes from its pipe in, safe lines out, in bounded memory, up to a limit."""
+"""Reads what a command prints: bytes from its pipe in, safe lines out, in bounded memory."""
 
 from __future__ import annotations
 
 import os
-import time
 
-from clada.text.escape import escape_controls
-from clada.values import Value
+from clada.text.escape import escape_lines
+from clada.world.clock import seconds_waited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    # Takes lines, as many as came at once; true once it has enough: what follows is discarded.
+    Emit = Callable[[list[str]], bool | None]
 
 _CHUNK = 1 << 16
 _LONGEST_LINE = 1 << 16  # bytes; a longer line is passed on in pieces
@@ -20,42 +22,35 @@ _DISCARDS = 64  # reads of discarded output before the clock is looked at again
 _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by first byte, below this one
 
 
-class Listener(Value):
-    """Where the output of a program goes: line by line, up to a limit."""
-
-    max_bytes: int
-    emit: Callable[[str], None]
-    truncated: Callable[[], None]  # called once if there was more
-
-
 class OutputReader:
-    """Reads a pipe without waiting, and passes on each line without its line break."""
+    """Reads a pipe without waiting, and passes on its lines without their line breaks."""
 
-    def __init__(self, source: int, listener: Listener) -> None:
+    def __init__(self, source: int, emit: Emit) -> None:
         os.set_blocking(source, False)
-        self._truncated = False
+        self.source, self._emit = source, emit
         self.tail: list[str] = []
-        self.source = source
-        self._left = listener.max_bytes
-        self._emit = listener.emit
-        self._tell_truncated = listener.truncated
         self._pending = b""
-        self._nowhere = -1
+        self._nowhere = -1  # where output goes that nobody wants any more
         self._enlarged = False
-        self._listener_seconds = 0.0
+        self._seconds_waited = 0.0
 
     def read(self) -> bool:
         """Read some of what is there; return whether more can come."""
         try:
-            if not self._truncated:
-                return self._keep(os.read(self.source, _CHUNK))
-            return all(_discard_some(self.source, self._nowhere) for _ in range(_DISCARDS))
+            if self._nowhere >= 0:
+                return all(_discard_some(self.source, self._nowhere) for _ in range(_DISCARDS))
+            chunk = os.read(self.source, _CHUNK)
         except BlockingIOError:
             return True
+        self._take(chunk)
+        if len(chunk) == _CHUNK and not self._enlarged:
+            self._enlarged = True
+            _enlarge(self.source)
+        return bool(chunk)
 
-    def listener_seconds(self) -> float:
-        """Return how many seconds the listener has taken since this was last called."""
-        seconds, self._listener_seconds = self._listener_seconds, 0.0
+    def seconds_waited(self) -> float:
+        """Return how many seconds were waited for whoever takes the lines, since this was last called."""
+        seconds, self._seconds_waited = self._seconds_waited, 0.0
         return seconds
 
     def finish(self) -> None:
@@ -63,7 +58,9 @@ class OutputReader:
         for _ in range(2 * _PIPE // _CHUNK):
             if not self.read():
                 break
-        self._end_line()
+        if self._pending:
+            self._pass_on(self._pending)
+            self._pending = b""
 
     def close(self) -> None:
         """Close the pipe."""
@@ -71,54 +68,30 @@ class OutputReader:
         if self._nowhere >= 0:
             os.close(self._nowhere)
 
-    def _keep(self, chunk: bytes) -> bool:
-        kept = chunk[: self._left]
-        self._left -= len(kept)
-        self._add(kept)
-        if len(kept) < len(chunk):
-            self._truncate()
-        elif len(chunk) == _CHUNK and not self._enlarged:
-            self._enlarged = True
-            _enlarge(self.source)
-        return bool(chunk)
-
-    def _add(self, chunk: bytes) -> None:
+    def _take(self, chunk: bytes) -> None:
         """Pass on the lines that are complete, and keep the rest."""
         end = chunk.rfind(b"\n")
         if end >= 0:
-            self._emit_lines(self._pending + chunk[:end])
+            self._pass_on(self._pending + chunk[:end])
             self._pending = chunk[end + 1 :]
         else:
             self._pending += chunk
         if len(self._pending) > _LONGEST_LINE:
             end = _complete_length(self._pending)
-            self._emit_lines(self._pending[:end])
+            self._pass_on(self._pending[:end])
             self._pending = self._pending[end:]
 
-    def _emit_lines(self, block: bytes) -> None:
+    def _pass_on(self, block: bytes) -> None:
+        """Pass on a block of lines; all that is done to them is done to the whole block, which is quick."""
+        if self._nowhere >= 0:
+            return
         text = block.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\r")
-        lines = text.split("\n")
-        # Nearly always nothing is to be escaped: one check of the whole block is quicker than one a line.
-        safe = text.replace("\n", " ").replace("\t", " ").isprintable()
-        lines = lines if safe else list(map(escape_controls, lines))
+        lines = escape_lines(text).split("\n")
         self.tail = (self.tail + [line[:_TAIL_WIDTH] for line in lines[-_TAIL:]])[-_TAIL:]
-        start = time.monotonic()
-        for line in lines:
-            self._emit(line)
-        self._listener_seconds += time.monotonic() - start
-
-    def _truncate(self) -> None:
-        """Pass on what there is of the last line, without a character that was cut; discard the rest."""
-        self._pending = self._pending[: _complete_length(self._pending)]
-        self._end_line()
-        self._truncated = True
-        self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        self._tell_truncated()
-
-    def _end_line(self) -> None:
-        if self._pending:
-            self._emit_lines(self._pending)
-            self._pending = b""
+        enough, waited = seconds_waited(self._emit, lines)
+        self._seconds_waited += waited
+        if enough:
+            self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def _complete_length(data: bytes) -> int:

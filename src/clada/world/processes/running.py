@@ -1,11 +1,12 @@
 """Runs a program to its end: streams its output in safe lines, limits it, and leaves no process behind.
 
-    result = run(["npm", "test"], Launcher(os.environ), directory=handle, timeout=30.0, max_output=10 << 20,
-                 emit=print, truncated=lambda: print("[output truncated]"), path=search_path(os.environ))
+    result = run(["npm", "test"], Launcher(os.environ), directory=handle, timeout=30.0,
+                 emit=printed.extend, path=search_path(os.environ))
 
-`emit` gets each line without its line break, with control characters escaped; the time that it takes does
-not count. `truncated` is called once, where the output is cut. `stop` is a handle that becomes readable when
-the run must end early. A program that cannot be started raises Trouble("exec_failed").
+`emit` gets lines without their line breaks, with control characters escaped, as many as came at once; what
+it waits for does not count as time of the program. Once it returns true, what follows is discarded. `stop`
+is a handle that becomes readable when the run must end early. A program that cannot be started raises
+Trouble("exec_failed").
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from clada.world.processes.process_tree import GRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from clada.world.processes.children import Child
-    from clada.world.processes.output import Listener, OutputReader
+    from clada.world.processes.output import Emit, OutputReader
     from clada.world.processes.spawn import SpawnSpec
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
@@ -77,49 +78,45 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     *,
     directory: int,
     timeout: float | None,
-    max_output: int,
-    emit: Callable[[str], None],
-    truncated: Callable[[], None] = lambda: None,
+    emit: Emit,
     stop: int | None = None,
     path: Sequence[str] = SYSTEM_PATH,
 ) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    from clada.world.processes.output import Listener
     from clada.world.processes.spawn import SpawnSpec
 
     deadline = None if timeout is None else time.monotonic() + timeout
-    listener = Listener(max_output, emit, truncated)
     try:
         program = find_program(argv[0], path)
         _refuse_directory(argv[0], directory)
         spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
-        result, tail = _run_with_retries(launcher, spec, listener, deadline, stop)
+        result, tail = _run_with_retries(launcher, spec, emit, deadline, stop)
     finally:
         launcher.close()
     return launcher.explain(result, tail)
 
 
 def _run_with_retries(
-    launcher: Launcher, spec: SpawnSpec, listener: Listener, deadline: float | None, stop: int | None
+    launcher: Launcher, spec: SpawnSpec, emit: Emit, deadline: float | None, stop: int | None
 ) -> tuple[ProcessResult, list[str]]:
     from clada.world.processes.children import NotStarted
 
     for _attempt in range(_ATTEMPTS - 1):
         try:
-            return _run_once(launcher, spec, listener, deadline, stop)
+            return _run_once(launcher, spec, emit, deadline, stop)
         except NotStarted:
             continue
-    return _run_once(launcher, spec, listener, deadline, stop)
+    return _run_once(launcher, spec, emit, deadline, stop)
 
 
 def _run_once(
-    launcher: Launcher, spec: SpawnSpec, listener: Listener, deadline: float | None, stop: int | None
+    launcher: Launcher, spec: SpawnSpec, emit: Emit, deadline: float | None, stop: int | None
 ) -> tuple[ProcessResult, list[str]]:
     """Run a program; return how it ended, and its last lines of output."""
     from clada.world.processes.output import OutputReader
 
     source, sink = os.pipe()
-    output = OutputReader(source, launcher.listener_for(listener))
+    output = OutputReader(source, launcher.listen(emit))
     try:
         try:
             child = launcher.start(spec.replace(output=sink))
@@ -145,9 +142,9 @@ class Launcher:
         self.environment = environment
         self._supervised = supervised
 
-    def listener_for(self, listener: Listener) -> Listener:
-        """Return the listener to the program that is started next; it passes on to the given one."""
-        return listener
+    def listen(self, emit: Emit) -> Emit:
+        """Return what takes the lines of the program that is started next, and passes them on to `emit`."""
+        return emit
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the program; raise NotStarted where another attempt may succeed."""
@@ -188,7 +185,7 @@ def _follow(child: Child, output: OutputReader, deadline: float | None, stop: in
         if output.source in ready:
             if not output.read():
                 poll.unregister(output.source)
-            deadline = None if deadline is None else deadline + output.listener_seconds()
+            deadline = None if deadline is None else deadline + output.seconds_waited()
         if (child.handle in ready or child.handle < 0) and child.has_ended():
             return cut
         late = deadline is not None and time.monotonic() >= deadline

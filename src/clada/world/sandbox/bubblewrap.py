@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clada.world.processes.output import Listener
+    from clada.world.processes.output import Emit
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.layers import Confinement
 
@@ -60,7 +60,7 @@ def trouble() -> str | None:
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         launcher = Launcher({}, supervised=False)
-        result = run(argv, launcher, directory=root, timeout=5.0, max_output=1 << 12, emit=lines.append)
+        result = run(argv, launcher, directory=root, timeout=5.0, emit=lines.extend)
     finally:
         os.close(root)
     return None if result.exit_code == 0 else (lines or ["no reason given"])[0].removeprefix("bwrap: ")
@@ -191,36 +191,27 @@ _NOT_EXECUTED = f"{_PREFIX}execvp "
 class BwrapOutput:
     """Passes on what is printed, but keeps back a first line that may be bubblewrap's until that is known."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, emit: Emit) -> None:
         self.reason = ""  # the first line, if it looks like bubblewrap's
-        self._listener = listener
-        self._is_kept = self._is_truncated = False
-        self._has_begun = False
+        self._emit = emit
+        self._is_kept = self._has_begun = False
 
-    def emit(self, line: str) -> None:
-        """Take one line. The limit of output may have left only the beginning of the first one."""
-        if not self._has_begun and line and (line.startswith(_PREFIX) or _PREFIX.startswith(line)):
-            self.reason = line
+    def emit(self, lines: list[str]) -> bool | None:
+        """Take lines; return whether there are enough."""
+        if not self._has_begun and lines[0].startswith(_PREFIX):
+            self.reason, lines = lines[0], lines[1:]
             self._is_kept = True
-        else:
-            self.release()
-            self._listener.emit(line)
         self._has_begun = True
-
-    def truncate(self) -> None:
-        """Note that the rest of the output is left out."""
-        if self._is_kept or not self._has_begun:
-            self._is_truncated = True
-        else:
-            self._listener.truncated()
+        if not lines:
+            return False
+        self.release()
+        return self._emit(lines)
 
     def release(self) -> None:
         """Pass on what was kept back: it was the command's."""
         if self._is_kept:
-            self._listener.emit(self.reason)
-        if self._is_truncated:
-            self._listener.truncated()
-        self._is_kept = self._is_truncated = False
+            self._emit([self.reason])
+        self._is_kept = False
 
 
 class BwrapProcess(DirectChild):

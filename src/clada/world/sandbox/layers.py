@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from clada.world.processes.children import Child
-    from clada.world.processes.output import Listener
+    from clada.world.processes.output import Emit
     from clada.world.processes.running import ProcessResult
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.bubblewrap import BwrapOutput
@@ -164,12 +164,12 @@ class _BubblewrapLauncher(_GuardedLauncher):
         guard = Guard(confinement.workspace, not_mountable(confinement.workspace))
         super().__init__(confinement, _variables(confinement, environment), guard)
 
-    def listener_for(self, listener: Listener) -> Listener:
-        """Return a listener that keeps back what may be bubblewrap's own output."""
+    def listen(self, emit: Emit) -> Emit:
+        """Return what keeps back a line that may be bubblewrap's own."""
         from clada.world.sandbox.bubblewrap import BwrapOutput
 
-        self._output = BwrapOutput(listener)
-        return listener.replace(emit=self._output.emit, truncated=self._output.truncate)
+        self._output = BwrapOutput(emit)
+        return self._output.emit
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command in a sandbox; when it ends, so does everything in the sandbox."""
