@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Self, Unpack
 
-    from clada.model import Event
+    from clada.model import BlockReport, Event
     from clada.settings import Options
     from clada.world.files.tree import Files
     from clada.world.git.recording import Recording
@@ -70,6 +70,7 @@ def execute(
             report = Report(plan.notation, blocks, interrupted=interrupted, dry_run=settings.dry_run)
             report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
             record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
+            record.what = _summary(plan, blocks)
             record.ended = "interrupted" if interrupted else "ok" if report.ok else "failed"
         caller.tell(record.notes)
         commits = {
@@ -137,11 +138,18 @@ def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Not
     return recording
 
 
-def _summary(plan: Plan) -> str:
-    """Return what a plan does, for the history: `2 writes, 1 run`."""
+def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
+    """Return what a plan does, for the history: `2 writes, 1 run`; if not all was tried, `1 of 2 writes`."""
     names = [item.name for block in plan.blocks if block.valid for item in block.operations]
-    counts = [(names.count(name), name) for name in dict.fromkeys(names)]
-    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+    left = [
+        task.operation for block in blocks if block.valid for task in block.tasks if task.status == "skipped"
+    ]
+    parts = []
+    for name in dict.fromkeys(names):
+        count, undone = names.count(name), left.count(name)
+        part = f"{count - undone} of {count}" if undone else f"{count}"
+        parts.append(f"{part} {name}{'' if count == 1 else 's'}")
+    return ", ".join(parts)
 
 
 class _Nothing:
@@ -149,7 +157,7 @@ class _Nothing:
 
     touched: Iterable[str | bytes] | None = None
     commands = False
-    ended = ""
+    what = ended = ""
     commits: tuple[str | None, ...] = ()
     error: Error | None = None
     notes: Sequence[str] = ()

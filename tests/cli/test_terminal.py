@@ -81,6 +81,18 @@ def test_slow_work_shows_progress_which_disappears(shell: Shell, terminal: Termi
     assert all(f"\r{ERASE}".startswith(rest[:5]) for rest in seen.split(" s)")[1:])
 
 
+def test_what_an_interrupt_skips_is_not_done(shell: Shell, terminal: Terminals) -> None:
+    os.mkfifo(shell.workspace / "go")
+    after = "".join(f'<---WRITE file="{number}"--->\n<---END--->\n' for number in range(3000))
+    shell.write("answer.md", WRITE + SLOW + after)
+    screen = terminal("--no-git", "--approve-all", "--color=never", "answer.md")
+    screen.until("1 of 3002 done, running sh")
+    screen.type("\x03")
+    _, seen = screen.end()
+    assert seen.count("] SKIP: WRITE - interrupted") == 3000
+    assert {line.rpartition(ERASE)[2] for line in seen.split(" of 3002 done")[:-1]} <= {"1", "2"}
+
+
 def test_a_long_command_does_not_wrap_the_progress_line(shell: Shell, terminal: Terminals) -> None:
     os.mkfifo(shell.workspace / "go")
     long = "x" * 200

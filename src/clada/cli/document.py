@@ -187,7 +187,7 @@ class Presenter:
             case TaskStarted(target=target):
                 self.console.working(self._ended, len(self._items), target)
             case TaskEnded(task=task):
-                self._ended += 1
+                self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
                 lines = [status_line(task, self.notation), *self._details(task)]
                 self._say(lines, failed=task.status == "error")
                 self.console.working(self._ended, len(self._items), "")

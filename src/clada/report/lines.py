@@ -101,7 +101,8 @@ def _tagged(task: Task, notation: Notation) -> str:
             return f"SKIP: {word} - {escape_controls(outcome.reason)}"
         case Failed(error=error):
             if task.invalid:
-                return f"SKIP: {word} - {escape_controls(error.message)}"
+                named = f"{_target(task)}: " if task.path else ""
+                return f"SKIP: {word} - {named}{escape_controls(error.message)}"
             where = f" ({numbered_lines(error.lines)})" if error.lines else ""
             told = escape_controls(_with_hint(error.message + where, error))
             return f"ERROR: {word} - {_target(task)}: {error.type}: {told}"
