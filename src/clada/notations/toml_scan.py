@@ -20,6 +20,7 @@ import re
 from array import array
 from bisect import bisect_right
 
+from clada.errors import shortened
 from clada.notations.fences import closing
 from clada.notations.strings import CONTINUED, LONG, SHORT, decoded, pieces, unescaped
 from clada.notations.structured import (
@@ -29,7 +30,6 @@ from clada.notations.structured import (
     MAX_VALUES,
     OTHER,
     Malformed,
-    shortened,
     too_deep,
     too_many,
 )
