@@ -39,11 +39,11 @@ def report_lines(report: Report) -> Iterator[Line]:
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
     for block in report.blocks:
         yield from _block_lines(block, notation)
-    yield from failure_lines(report, notation)
     if report.changes or report.modes:
         from clada.report.diff import unified
 
         yield from unified(report.changes, report.modes)
+    yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
 
 
 def _block_lines(block: BlockReport, notation: Notation) -> Iterator[Line]:
