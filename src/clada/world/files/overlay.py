@@ -6,9 +6,9 @@ import errno
 import time
 
 from clada.errors import Trouble
-from clada.text.lines import between
 from clada.text.match import Text
 from clada.values import Value
+from clada.world.files.appending import Addition
 from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
@@ -121,7 +121,9 @@ class Overlay:
         if not self.entry(parts):
             return False
         old = self.load(parts)
-        self.store(parts, old + between(old) + data)
+        addition = Addition(parts, old)
+        addition.add(data)
+        self.store(parts, old + addition.lead(old) + addition.data)
         return True
 
     def flush(self) -> None:
