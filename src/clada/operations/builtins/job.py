@@ -6,6 +6,7 @@ from clada.errors import Trouble
 from clada.model import Change
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.entries import refuse_shared
 from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.files.tree import refuse_workspace, unprotected
 
@@ -226,6 +227,10 @@ class Job:
         """
         found = self.attempt(what, operand, unprotected, self.files, operand.parts)
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
+
+    def refuse_shared(self, operand: Operand, entry: Entry) -> None:
+        """Refuse to change the mode or times of what has other names, which may be outside."""
+        self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
 
     def refuse_taking(self, operand: Operand) -> None:
         """Refuse to take away the workspace, or a directory that it lies in."""

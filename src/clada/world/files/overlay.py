@@ -9,7 +9,7 @@ from clada.errors import Trouble
 from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.appending import Addition
-from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory
+from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
@@ -272,8 +272,7 @@ class Overlay:
 
     def _change_entry(self, parts: Parts, **fields: int) -> None:
         made = self._made(parts)
-        if made.entry.kind == "link":
-            raise Trouble("symlink_not_allowed", "is a symbolic link")
+        refuse_shared(made.entry)
         if made.entry.kind == "file":
             self._set(parts, made.replace(entry=made.entry.replace(**fields)))
 

@@ -18,7 +18,7 @@ from clada.text.match import Text
 from clada.world.files.appending import Addition, extend
 from clada.world.files.atomic import clear, put
 from clada.world.files.directories import Directories
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, trouble
+from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, refuse_shared, trouble
 from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
 from clada.world.files.root import HANDLES, opened
 from clada.world.files.versions import Version, now
@@ -282,8 +282,7 @@ class Workspace:
         by_path = _reaches_handles()
         fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
         try:
-            if entry_of(os.fstat(fd)).kind == "link":
-                raise Trouble("symlink_not_allowed", "is a symbolic link")
+            refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)
         except OSError as error:
             raise trouble(error) from None
