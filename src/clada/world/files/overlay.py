@@ -168,11 +168,11 @@ class Overlay:
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
-        there = self.entry(target)
-        if there and there.kind == "directory" and self.names(target):
+        there, moved = self.entry(target), [((), self._made(source)), *self._made_below(source)]
+        itself = there and there.identity and there.identity == moved[0][1].entry.identity  # respelled
+        if there and not itself and there.kind == "directory" and self.names(target):
             raise errno_trouble(errno.ENOTEMPTY)
         self.make_all(target[:-1])
-        moved = [((), self._made(source)), *self._made_below(source)]
         self._set(source, None)
         self._set(target, None)
         for rest, made in moved:
