@@ -103,7 +103,7 @@ def _tagged(task: Task, notation: Notation) -> str:
             return f"SKIP: {word} - {escape_controls(outcome.reason)}"
         case Failed(error=error):
             if task.invalid:
-                named = f"{_target(task)}: " if task.path else ""
+                named = f"{_target(task)}: " if task.target else ""
                 return f"SKIP: {word} - {named}{escape_controls(error.message)}"
             where = f" ({numbered_lines(error.lines)})" if error.lines else ""
             told = escape_controls(_with_hint(error.message + where, error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from clada.errors import Trouble
 from clada.world.files.entries import errno_trouble
@@ -84,18 +85,65 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
     entry = existing(files, source)
     refuse_workspace(files, source)
     there = files.entry(target)
-    if (there and there.kind == "directory") or (into and entry.kind != "directory"):
+    relation = relation_of(files, (source, entry), (target, there))
+    is_into = (there and there.kind == "directory") or (into and entry.kind != "directory")
+    if is_into and relation != "respelled":
         target = (*target, source[-1])
         there = files.entry(target)
-    if target[: len(source)] == source:
+        relation = relation_of(files, (source, entry), (target, there))
+    if relation == "same" or target[: len(source)] == source:
         raise Trouble("permission_denied", "cannot be moved onto or into itself")
-    _refuse_target(entry, there)
+    if relation != "respelled":
+        _refuse_target(entry, there)
     if entry.kind == "directory":
         unprotected(files, source)
-    files.rename(source, target)
-    if there and files.entry(source) == entry:
-        files.unlink(source)  # of two hard links to one file, the system renames neither
+    rename(files, source, target, relation)
     return target
+
+
+def relation_of(files: Files, source: tuple[Parts, Entry], target: tuple[Parts, Entry | None]) -> str | None:
+    """Return what one place has to do with another, if one file stands at both; else None.
+
+    It is the `same`, by whatever spelling of the directories; `respelled`, where the file system takes both
+    names for one, as those do that ignore letter case; or the two are hard `links`.
+    """
+    (old, entry), (new, there) = source, target
+    if there is not None and old == new:
+        return "same"
+    if there is None or entry.identity is None or entry.identity != there.identity:
+        return None
+    if not (old and new and _is_one_directory(files, old[:-1], new[:-1])):
+        return "links"
+    if old[-1] == new[-1]:
+        return "same"
+    return "links" if new[-1] in files.names(new[:-1]) else "respelled"
+
+
+def _is_one_directory(files: Files, one: Parts, other: Parts) -> bool:
+    identities = [entry.identity if entry else None for entry in (files.entry(one), files.entry(other))]
+    return one == other or (identities[0] is not None and identities[0] == identities[1])
+
+
+def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> None:
+    """Rename, whatever one place has to do with the other."""
+    files.rename(source, target)
+    if relation == "links" and files.entry(source):
+        files.unlink(source)  # of two hard links to one file, the system renames neither
+    if relation == "respelled" and target[-1] not in files.names(target[:-1]):
+        _respell(files, source, target)
+
+
+def _respell(files: Files, source: Parts, target: Parts) -> None:
+    """Rename in two steps, where the system takes the two names for one, and the work for done."""
+    aside = (*source[:-1], f".clada-renamed-{os.urandom(8).hex()}")
+    files.rename(source, aside)
+    try:
+        files.rename(aside, target)
+    except Trouble:
+        files.rename(aside, source)
+        raise
+    finally:
+        files.touched.discard(aside)
 
 
 def _refuse_target(entry: Entry, there: Entry | None) -> None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.text.lines import between
 from clada.text.match import Text
+from clada.world.files.appending import Addition, extend
 from clada.world.files.atomic import clear, put
 from clada.world.files.directories import Directories
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, trouble
+from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, refuse_shared, trouble
 from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
 from clada.world.files.root import HANDLES, opened
 from clada.world.files.versions import Version, now
@@ -44,7 +44,7 @@ class Workspace:
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
-        self._growing: tuple[Parts, bytearray, Version | None] | None = None
+        self._addition: Addition | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -155,13 +155,11 @@ class Workspace:
 
         It is held, too: additions in a row are written once.
         """
-        if not self._growing or self._growing[0] != parts:
+        if not self._addition or self._addition.parts != parts:
             if not self.entry(parts):
                 return False
-            content = bytearray(self.load(parts))
-            self._growing = (parts, content, self._version_read(parts))
-        content = self._growing[1]
-        content += between(content) + data
+            self._addition = Addition(parts, self.load(parts), self._version_read(parts))
+        self._addition.add(data)
         return True
 
     def flush(self) -> None:
@@ -169,9 +167,24 @@ class Workspace:
         if self._held:
             (parts, text, read), self._held = self._held, None
             self._store(parts, text.data, None, read)
-        if self._growing:
-            (parts, content, read), self._growing = self._growing, None
-            self._store(parts, bytes(content), None, read)
+        if self._addition:
+            addition, self._addition = self._addition, None
+            self._extend(addition)
+
+    def _extend(self, addition: Addition) -> None:
+        """Add to a file in place; where that cannot be, replace it."""
+        parts = addition.parts
+        try:
+            done = extend(self._directories.handle(parts[:-1]), parts[-1], addition)
+        except OSError as error:
+            raise trouble(error) from None
+        if not done:
+            content = self.load(parts)
+            whole = content + addition.lead(content) + addition.data
+            self._store(parts, whole, None, self._version_read(parts))
+            return
+        self._directories.confirm(parts[:-1])
+        self.touched.add(parts)
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
@@ -272,8 +285,7 @@ class Workspace:
         by_path = _reaches_handles()
         fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
         try:
-            if entry_of(os.fstat(fd)).kind == "link":
-                raise Trouble("symlink_not_allowed", "is a symbolic link")
+            refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)
         except OSError as error:
             raise trouble(error) from None
