@@ -203,9 +203,9 @@ class Presenter:
         if report.fatal or report.error:
             self._say([*failure_lines(report, self.notation), *self._surroundings()], failed=True)
         if report.changes or report.modes:
-            from clada.report.diff import unified
+            from clada.report.diff import diff_lines
 
-            self._say(unified(report.changes, report.modes))
+            self._say(diff_lines(report.changes, report.modes))
         if self.summary != "none":
             from importlib import import_module
 
