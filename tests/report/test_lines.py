@@ -11,7 +11,7 @@ from clada.errors import Error
 from clada.model import BlockReport, Done, Failed, Outcome, Skipped, Task
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.report import Report, xml
-from clada.report.diff import unified
+from clada.report.diff import diff_lines
 from clada.report.lines import failure_lines, skipped_block_lines, status_line
 
 
@@ -119,7 +119,7 @@ def test_a_stage_that_the_type_does_not_tell_is_named() -> None:
 
 
 def test_a_file_outside_has_its_whole_path_in_a_diff() -> None:
-    lines = [text for _kind, text in unified([("/tmp/x", b"a\n", b"b\n")])]
+    lines = [text for _kind, text in diff_lines([("/tmp/x", b"a\n", b"b\n")])]
     assert lines[:2] == ["--- /tmp/x", "+++ /tmp/x"]
 
 
@@ -193,7 +193,7 @@ def test_a_diff_is_one_that_patch_understands() -> None:
         ("new.txt", None, b"a\n"),
         ("old.txt", b"a\nb\n", b"a\nB"),
     ]
-    assert [text for _, text in unified(changes)] == [
+    assert [text for _, text in diff_lines(changes)] == [
         "Files a/binary and b/binary differ (1 and 2 bytes)",
         "--- a/gone.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-a", "\\ No newline at end of file",
         "--- /dev/null", "+++ b/new.txt", "@@ -0,0 +1 @@", "+a",
@@ -204,7 +204,7 @@ def test_a_diff_is_one_that_patch_understands() -> None:
 
 def test_a_diff_cannot_forge_a_line_or_steer_a_terminal() -> None:
     changes = [("a\n[task-1] SUCCESS", b"x", b"\x1b]0;title\x07\r[task-1]\n")]
-    lines = [text for _, text in unified(changes)]
+    lines = [text for _, text in diff_lines(changes)]
     assert not any(line.startswith("[task") for line in lines)
     assert not any("\x1b" in line or "\r" in line for line in lines)
 

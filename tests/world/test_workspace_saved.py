@@ -116,7 +116,7 @@ def test_edits_that_are_held_are_edits_of_what_was_read_first(
 ) -> None:
     """The second builds on the first, and what is saved between them is seen when both are written."""
     text = workspace.text(("folder", "file"))
-    workspace.hold(("folder", "file"), text.spliced(text.locate(b"old"), b"older"))
+    workspace.hold(("folder", "file"), text.replaced(text.locate(b"old"), b"older"))
     _save(file)
     outcome = attempt(workspace, "edit", path="folder/file", search="line", replace="text")
     assert isinstance(outcome, Failed)

@@ -201,9 +201,9 @@ class Presenter:
         kept, self.mode = self._kept, "stream" if self.mode == "buffer" else self.mode
         self.console.say(kept)
         if report.changes or report.modes:
-            from clada.report.diff import unified
+            from clada.report.diff import diff_lines
 
-            self._say(unified(report.changes, report.modes))
+            self._say(diff_lines(report.changes, report.modes))
         if report.fatal or report.error:
             self._say([*failure_lines(report, self.notation), *self._surroundings()], failed=True)
         if self.summary != "none":

@@ -6,7 +6,7 @@ import errno
 import os
 
 from clada.errors import Trouble
-from clada.text.lines import CR, LF, endings_from, unified
+from clada.text.line_endings import CR, LF, endings_at, to_lf
 from clada.world.files.atomic import AS_OWNER
 from clada.world.files.entries import checked_utf8, identity_of
 from clada.world.files.versions import changed
@@ -33,7 +33,7 @@ class Addition:
     def add(self, data: bytes) -> None:
         """Add a piece."""
         self.data += self.lead(self.data)
-        self.data += unified(data).replace(LF, self._ending) if self._ending else data
+        self.data += to_lf(data).replace(LF, self._ending) if self._ending else data
         self._ending = self._ending or _last_ending(data)
 
     def lead(self, content: bytes | bytearray) -> bytes:
@@ -95,4 +95,4 @@ def _last_ending(content: bytes) -> bytes | None:
     """Return the line ending that was used last; None where there is none yet."""
     if LF not in content and CR not in content:
         return None
-    return endings_from(content, [len(content)])[0]
+    return endings_at(content, [len(content)])[0]

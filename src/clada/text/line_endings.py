@@ -1,4 +1,4 @@
-"""Line endings: LF, CRLF and CR each end a line, and what is compared is compared with LF."""
+"""Line endings: LF, CRLF and CR each end a line; texts are compared with LF only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
 
 
-def unified(text: bytes) -> bytes:
+def to_lf(text: bytes) -> bytes:
     """Return the text with every line ending as LF."""
     return text.replace(CRLF, LF).replace(CR, LF) if CR in text else text
 
 
-def only_ending(data: bytes) -> bytes | None:
-    """Return the one line ending in use, LF where there is none yet; None where they are mixed."""
+def single_ending(data: bytes) -> bytes | None:
+    """Return the line ending that all lines have, LF where there is none yet; None where they are mixed."""
     if CR not in data:
         return LF
     if LF not in data:
@@ -24,10 +24,11 @@ def only_ending(data: bytes) -> bytes | None:
     return CRLF if data.count(CR) == number == data.count(CRLF) else None
 
 
-def breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:
-    """Count the line breaks in [start, end), each where it ends: neighbouring stretches add up.
+def count_breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:
+    """Count the line breaks that end in data[start:end], so that the counts of neighbouring parts add up.
 
-    So a CR counts where no LF follows it, even if that LF is beyond the end.
+    A CR counts only if no LF follows it, even where that LF is beyond the end. `ending` is the single one in
+    use, or None.
     """
     if ending is not None:
         return data.count(ending[-1:], start, end)
@@ -35,20 +36,23 @@ def breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:
     return data.count(LF, start, end) + data.count(CR, start, end) - pairs
 
 
-def endings_from(data: bytes, offsets: Sequence[int]) -> list[bytes]:
-    """Return the line ending in use at each offset, in order: the next one, else the last one of all."""
-    rest = _ending_at(data, max(data.rfind(LF), data.rfind(CR)))
+def endings_at(data: bytes, offsets: Sequence[int]) -> list[bytes]:
+    """Return the line ending in use at each offset: the next one, else the last of all.
+
+    The offsets must be in order.
+    """
+    last = _ending_at(data, max(data.rfind(LF), data.rfind(CR)))
     found = []
     lf = cr = -1
     for offset in offsets:
         lf, cr = _next(data, LF, lf, offset), _next(data, CR, cr, offset)
         nearest = min(lf, cr)
-        found.append(_ending_at(data, nearest) if nearest < len(data) else rest)
+        found.append(_ending_at(data, nearest) if nearest < len(data) else last)
     return found
 
 
 def _next(data: bytes, byte: bytes, known: int, offset: int) -> int:
-    """Return where the byte is next, or the length; all calls together are one scan."""
+    """Return where the byte is next, or the length; `known`, the last answer, saves scanning twice."""
     if known >= offset:
         return known
     found = data.find(byte, offset)
@@ -56,7 +60,7 @@ def _next(data: bytes, byte: bytes, known: int, offset: int) -> int:
 
 
 def _ending_at(data: bytes, position: int) -> bytes:
-    """Return the line ending that starts, or a CRLF that ends, at this position; LF for none."""
+    """Return the line ending at this position, also if it is the LF of a CRLF; LF where there is none."""
     if position < 0:
         return LF
     if data[position : position + 1] == CR:
