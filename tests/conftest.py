@@ -15,16 +15,18 @@ from hypothesis import HealthCheck, settings
 
 from clada.errors import Trouble
 from clada.model import Failed, Outcome
-from clada.operations import World, edit, find, move, remove, write
+from clada.operations import edit, find, move, remove, write
 from clada.settings import Settings
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace
+from clada.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from clada.model import Operation
     from clada.world.files.tree import Files
 
 LOADED = (edit, move, remove, write)  # early, for an ordinary user may not be able to read root's Python
@@ -135,6 +137,13 @@ def ordinary_user() -> Callable[[], AbstractContextManager[None]]:
     return _being_nobody
 
 
+def made(name: str, fields: Mapping[str, Any]) -> Operation:
+    """Return the operation of this name with these fields."""
+    kind = find(name)
+    assert kind
+    return kind.from_fields(1, (0, 0), {}, fields)
+
+
 class Attempt:
     """Applies single operations: a fixture, for test modules do not import each other."""
 
@@ -144,7 +153,7 @@ class Attempt:
             fields["from"] = fields.pop("source")
         world = World(files, Settings(), lambda _event: None)
         try:
-            outcome = find(name)(world, {**DEFAULTS.get(name, {}), **fields})
+            outcome = made(name, {**DEFAULTS.get(name, {}), **fields}).apply(world)
             files.flush()
         except Trouble as trouble:
             return Failed(trouble.error)

@@ -51,7 +51,7 @@ def test_the_page_names_the_goals() -> None:
 
 def _on_the_page() -> dict[str, list[str]]:
     """Return the cells of each row, by the first of them."""
-    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "contributing" / "benchmarks.md").read_text(encoding="utf-8")
     rows = text.split(MARKS[0])[1].split(MARKS[1])[0].strip().splitlines()[2:]
     cells = [row.replace("\\|", "¦").strip("| ").split("|") for row in rows]
     return {first.strip().replace("¦", "|"): [cell.strip() for cell in rest] for first, *rest in cells}

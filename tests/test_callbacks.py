@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clada
-from clada.model import Ended, Event, Output, Started
+from clada.model import Event, Output, TaskEnded, TaskStarted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def git(workspace: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(
     "error", [Mine("x"), OSError(5, "x"), TypeError("x"), KeyError("x"), StopIteration()]
 )
-@pytest.mark.parametrize("kind", [Started, Output, Ended])
+@pytest.mark.parametrize("kind", [TaskStarted, Output, TaskEnded])
 def test_what_on_event_raises_reaches_the_caller(kind: type[Event], error: Exception, tmp_path: Path) -> None:
     """Whatever it is, and at whichever event; nothing more is executed."""
     cause = ValueError("what it came of")
@@ -98,7 +98,7 @@ def test_a_lock_is_given_back(tmp_path: Path) -> None:
     }  # fmt: skip
     plan = clada.parse(DOCUMENT)
     with pytest.raises(Mine):
-        clada.execute(plan, on_event=raising(Started, Mine()), **options)
+        clada.execute(plan, on_event=raising(TaskStarted, Mine()), **options)
     assert clada.execute(plan, **options).ok
 
 

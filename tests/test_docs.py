@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MASKS = (
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"), "HASH"),
@@ -146,10 +146,10 @@ def test_every_error_type_has_an_entry(type_: str) -> None:
 def test_every_flag_has_its_line_in_the_table_of_keys() -> None:
     """The table says of each key whether the workspace's file may have it."""
     text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    for flag in FLAGS:
-        row = re.search(rf"^\|[^|]*`{flag.key}`[^|]*\|.*\| ([^|]+) \|$", text, re.MULTILINE)
-        assert row, flag.key
-        assert row[1] == ("yes" if flag.shared else "only `require`" if flag.key == "sandbox" else "no")
+    for flag in FLAGS.values():
+        row = re.search(rf"^\|[^|]*`{flag.name}`[^|]*\|.*\| ([^|]+) \|$", text, re.MULTILINE)
+        assert row, flag.name
+        assert row[1] == ("yes" if flag.shared else "only `require`" if flag.name == "sandbox" else "no")
 
 
 def test_no_link_leads_nowhere() -> None:

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 import clada
-from clada import operations
 from clada.engine import Engine
-from clada.model import BlockReport, Ended, Started
-from clada.operations import World, find
+from clada.model import BlockReport, TaskEnded, TaskStarted
+from clada.operations.move import Move
 from clada.settings import Settings
 from clada.world.files.workspace import Workspace
+from clada.world.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from tests.conftest import Place
 
-    from clada.model import Event, Report
+    from clada.model import Event
+    from clada.report import Report
 
     OrdinaryUser = Callable[[], AbstractContextManager[None]]
 
@@ -104,11 +105,10 @@ def test_the_blocks_of_a_report_have_their_own_tasks(place: Place) -> None:
 def test_a_bug_in_one_operation_loses_nothing_else(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """It becomes that operation's error; what came before is kept, what comes after is done."""
 
-    def buggy(_world: World, _fields: Mapping[str, Any]) -> NoReturn:
+    def buggy(_move: Move, _world: World) -> NoReturn:
         raise ZeroDivisionError("oh dear")
 
-    find("move")
-    monkeypatch.setitem(operations._loaded, "move", buggy)
+    monkeypatch.setattr(Move, "apply", buggy)
     place.write("a", "1")
     document = (
         '[[task]]\naction = "edit"\npath = "a"\nsearch = "1"\nreplace = "2"\n'
@@ -213,22 +213,22 @@ def test_an_edit_is_reported_when_it_is_on_disk(place: Place) -> None:
     seen = []
 
     def watch(event: Event) -> None:
-        if isinstance(event, Started | Ended):
-            label = event.label if isinstance(event, Started) else event.task.label
+        if isinstance(event, TaskStarted | TaskEnded):
+            label = event.label if isinstance(event, TaskStarted) else event.task.label
             disk = [(place.inside / name).read_text() for name in "ab"]
             seen.append((type(event).__name__, label, "".join(disk)))
 
     execute(
         place, edit("a", "1", "2") + edit("a", "2", "3") + edit("b", "1", "2") + write("c"), on_event=watch
     )
-    assert [(kind, label, disk) for kind, label, disk in seen if kind == "Ended"] == [
-        ("Ended", "1", "31"),
-        ("Ended", "2", "31"),
-        ("Ended", "3", "32"),
-        ("Ended", "4", "32"),
+    assert [(kind, label, disk) for kind, label, disk in seen if kind == "TaskEnded"] == [
+        ("TaskEnded", "1", "31"),
+        ("TaskEnded", "2", "31"),
+        ("TaskEnded", "3", "32"),
+        ("TaskEnded", "4", "32"),
     ]
-    assert seen.index(("Ended", "2", "31")) < seen.index(("Started", "3", "31"))
-    assert seen.index(("Ended", "3", "32")) < seen.index(("Started", "4", "32"))
+    assert seen.index(("TaskEnded", "2", "31")) < seen.index(("TaskStarted", "3", "31"))
+    assert seen.index(("TaskEnded", "3", "32")) < seen.index(("TaskStarted", "4", "32"))
 
 
 @pytest.mark.parametrize("path", ["./a", "sub/../a", "a"])

@@ -266,7 +266,7 @@ def test_the_json_summary_cannot_be_forged(plan_and_document: tuple[Plan, str], 
     assert [task["index"] for task in tasks] == list(range(len(tasks)))
     written = [task for block in plan.blocks for task in block.operations if task.name == "write"]
     assert [task["target"] for task in tasks if task["operation"] == "write"] == [
-        operation.fields.get("path", "") for operation in written
+        operation.values().get("path", "") for operation in written
     ]
 
 

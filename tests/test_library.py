@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,9 @@ import pytest
 
 import clada
 from clada import settings
-from clada.model import BlockSkipped, Ended, Event, Note, Output, Started
+from clada.model import BlockSkipped, Event, Note, Output, TaskEnded, TaskStarted
 from clada.report.json import to_dict
-from clada.settings import CHOICES
+from clada.settings import BY_NAME, Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,8 @@ missing
 <---END--->
 """
 APPROVED = ["sh -c 'echo approved; umask 077; cd /'"]
+
+CHOICES = [name for name in Settings.__match_args__ if name in BY_NAME and BY_NAME[name].choices]
 
 
 def host() -> dict[str, Any]:
@@ -95,11 +98,14 @@ def test_events_tell_everything_in_order(tmp_path: Path) -> None:
     clada.execute(plan, workspace=str(tmp_path), git=False, approve=APPROVED, on_event=events.append)
     told = [event for event in events if not isinstance(event, Note)]
     kinds = [type(event) for event in told]
-    assert kinds.count(Started) == 4
-    assert kinds.count(Ended) == 5
-    assert kinds.index(BlockSkipped) < kinds.index(Ended, kinds.index(BlockSkipped))
-    assert [event.line for event in told if isinstance(event, Output)] == ["two", "approved"]
-    assert [event.task.label for event in told if isinstance(event, Ended)] == ["1", "2", "3", "4", "5.1"]
+    assert kinds.count(TaskStarted) == 4
+    assert kinds.count(TaskEnded) == 5
+    assert kinds.index(BlockSkipped) < kinds.index(TaskEnded, kinds.index(BlockSkipped))
+    assert [line for event in told if isinstance(event, Output) for line in event.lines] == [
+        "two",
+        "approved",
+    ]
+    assert [event.task.label for event in told if isinstance(event, TaskEnded)] == ["1", "2", "3", "4", "5.1"]
 
 
 def test_threads_on_different_workspaces_do_not_disturb_each_other(tmp_path: Path) -> None:
@@ -116,7 +122,7 @@ def test_threads_on_different_workspaces_do_not_disturb_each_other(tmp_path: Pat
             clada.parse(document),
             workspace=str(folder),
             approve_all=True,
-            on_event=lambda event: lines.append(event.line) if isinstance(event, Output) else None,
+            on_event=lambda event: lines.extend(event.lines) if isinstance(event, Output) else None,
         )
         return report.ok, (folder / "b.txt").read_text(encoding="utf-8"), lines
 
@@ -144,7 +150,7 @@ def test_every_public_name_is_there_and_documented() -> None:
 
 
 def test_the_public_names_are_shown_before_they_are_loaded() -> None:
-    script = "import clada, sys; print(*dir(clada)); assert 'clada.pipeline' not in sys.modules"
+    script = "import clada, sys; print(*dir(clada)); assert 'clada.run' not in sys.modules"
     shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert shown.stdout.split() == sorted(clada.__all__)
 
@@ -246,7 +252,7 @@ MISTAKES: list[tuple[str, object, type[Exception], str]] = [
     ("colour", "red", TypeError, "execute() has no option 'colour'"),
     ("on_event", None, TypeError, "on_event must be a function, not None"),
     ("ask", "yes", TypeError, "ask must be a function, not 'yes'"),
-    ("stop", 1, TypeError, "stop must have a signal and a handle, and 1 has not"),
+    ("stop", 1, TypeError, "stop must be a Stop, not 1"),
 ]
 
 
@@ -275,10 +281,16 @@ def test_what_is_no_text_cannot_be_parsed(document: Any, options: Any, said: str
     assert str(raised.value) == said
 
 
-def test_a_text_is_no_plan() -> None:
-    text: Any = "<---RUN--->\nls\n<---END--->\n"
-    with pytest.raises(TypeError, match=r"execute\(\) takes a plan, as parse\(\) returns it, not str"):
-        clada.execute(text)
+def test_a_text_is_read_by_the_options_and_executed(tmp_path: Path) -> None:
+    text = '@WRITE file="a"%\none\n@END%\n'
+    report = clada.execute(text, workspace=tmp_path, git=False, start_delimiter="@", end_delimiter="%")
+    assert (report.ok, (tmp_path / "a").read_text(encoding="utf-8")) == (True, "one")
+    fatal = clada.execute(text, workspace=tmp_path, git=False, format="cml").fatal
+    assert fatal is None  # a marker of other delimiters is prose
+    number: Any = 42
+    expected = "execute() takes a text, or a plan as parse() returns it, not int"
+    with pytest.raises(TypeError, match=re.escape(expected)):
+        clada.execute(number)
 
 
 def test_paths_may_be_path_objects_and_lists_of_any_kind(tmp_path: Path) -> None:

@@ -1,17 +1,36 @@
-"""The quick part of the proof: every part of tools/prove on a smaller scale, each row a statement."""
+"""The quick part of the proof: every part of tools/prove on a smaller scale; and the page of the long one."""
 
 from __future__ import annotations
 
 import pytest
+from tools.prove import page
 from tools.prove.__main__ import PARTS
-from tools.prove.rows import failures
+from tools.prove.rows import Row, failures
 
+LIMIT = 600  # seconds: each part is hundreds of runs, some minutes of them on a busy machine
 SMALLEST = {"Adversarial: Commands": 700, "Adversarial: Links": 150, "Adversarial: Forging": 50}
 
 
+@pytest.mark.timeout(LIMIT)
 @pytest.mark.parametrize("part", PARTS)
 def test_what_is_required_is_observed(part: str) -> None:
     """No row of the part disproves anything, and there are rows."""
     rows = PARTS[part](True)
     assert len(rows) >= SMALLEST.get(part, 1)
     assert not failures(rows), "\n".join(map(str, failures(rows)))
+
+
+def test_the_page_is_made_from_its_data() -> None:
+    """All parts stand there, and nothing is changed by hand: `python -m tools.prove PART` writes both."""
+    proof = page.load()
+    assert list(proof.parts) == list(PARTS)
+    assert page.DATA.read_text(encoding="utf-8").splitlines() == "\n".join(page.data(proof)).splitlines()
+    assert page.PAGE.read_text(encoding="utf-8").splitlines() == list(page.page(proof))
+
+
+def test_the_page_shows_every_case_that_fails() -> None:
+    """Also where cases are only counted."""
+    rows = [Row(f"case {number}", "nothing", "nothing", number != 70) for number in range(100)]
+    shown = list(page.page(page.Proof("a machine", {"Load": page.Part(rows, 1, "2026-11-16")})))
+    assert "| nothing | 99 of 100 hold | case 0 |" in shown
+    assert [line for line in shown if "case 70" in line] == ["| case 70 | nothing | nothing | **✗** |"]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 import clada
-from clada import operations
 from clada.errors import system_words
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def test_an_operation_that_the_system_refuses_is_no_bug(
     def refuse(*_: object) -> NoReturn:
         raise refusal
 
-    monkeypatch.setitem(operations._loaded, "remove", refuse)
+    monkeypatch.setattr(clada.Remove, "apply", refuse)
     plan = clada.parse('{"tasks": [{"action": "remove", "path": "x"}]}')
     (task,) = clada.execute(plan, workspace=str(tmp_path), git=False).tasks
     assert task.error is not None
@@ -52,10 +51,10 @@ def test_an_interrupt_is_no_traceback_however_early_it_comes(tmp_path: Path) -> 
     early = (
         "import sys, builtins, os, signal\n"
         "real = builtins.__import__\n"
-        "def load(name, *rest):\n"
+        "def load(name, *rest, **named):\n"
         "    if name.startswith('clada.cli.flags'):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "    return real(name, *rest)\n"
+        "    return real(name, *rest, **named)\n"
         "from clada.cli import main\n"
         "builtins.__import__ = load\n"
         "sys.exit(main(['--help']))\n"

@@ -6,35 +6,29 @@ import time
 
 from clada.errors import Error, Trouble, system_words
 from clada.model import (
-    Block,
     BlockReport,
     BlockSkipped,
     Done,
-    Ended,
     Failed,
+    Invalid,
     Operation,
-    Outcome,
-    Plan,
     Skipped,
-    Started,
     Task,
+    TaskEnded,
+    TaskStarted,
 )
-from clada.operations import find, target
+from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from clada.errors import Problem
-    from clada.operations import World
+    from clada.model import Block, Outcome, Plan
+    from clada.notations.registry import Notation
+    from clada.world.world import World
 
-HELD = ("edited", "appended")  # what is done to files in memory first
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
-# Blocks of these versions, of CML and of JSON and TOML after it, call an edit that found nothing by its older
-# name; CSL has numbers of its own.
-SEARCH_NOT_FOUND = ("1.0", "1.0.0")
 
 
 class Engine:
@@ -47,6 +41,7 @@ class Engine:
 
     def __init__(self, plan: Plan, world: World) -> None:
         self.plan, self.world, self.emit = plan, world, world.emit
+        self.notation: Notation = NOTATIONS.get(plan.notation or "", UNKNOWN)
         self._index = 0  # of the next task, through the document
         self._waiting: list[tuple[int, Task]] = []
         self._ended: list[list[Task]] = [[] for _ in plan.blocks]
@@ -55,85 +50,74 @@ class Engine:
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
         for number, block in enumerate(self.plan.blocks):
-            if block.valid:
-                self._execute(number, block)
-            else:
-                self._refuse(number, block)
+            valid = block.valid
+            if not valid and not block.implicit:
+                self._settle()
+                self.emit(BlockSkipped(str(number + 1)))
+            for position, item in enumerate(block.operations):
+                label = self._label(number, block, position)
+                match item:
+                    case Invalid():
+                        outcome = Failed(_error_of(item, with_lines=self.notation.problems_name_lines))
+                        self._end(number, self._task(label, item, outcome, invalid=True))
+                    case Operation() if valid:
+                        self._take(number, label, item, block.version)
+                    case Operation():
+                        self._end(number, self._task(label, item, Skipped(SIBLING)))
         self._settle()
         return tuple(
             BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks))
             for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
         )
 
-    def _execute(self, number: int, block: Block) -> None:
-        for position, operation in enumerate(block.operations):
-            label = self._label(number, block, position)
-            if not self._joins(operation):
-                self._settle()
-            reason = EARLIER if number in self._failed else self.world.halted()
-            if reason:
-                self._end(number, self._task(label, operation, Skipped(reason)))
-            else:
-                self._end(number, self._attempt(label, operation, block.version))
-
-    def _refuse(self, number: int, block: Block) -> None:
-        self._settle()
-        if not block.implicit:
-            self.emit(BlockSkipped(str(number + 1)))
-        for position, operation in enumerate(block.operations):
-            label, invalid = self._label(number, block, position), bool(operation.problems)
-            outcome = _invalid(operation, self.plan.notation)
-            self._end(number, self._task(label, operation, outcome, invalid=invalid))
-
     def _label(self, number: int, block: Block, position: int) -> str:
-        """Return the label of the next task: in CML numbered through the document."""
-        if self.plan.notation == "cml":
+        """Return the label of the next task, as its notation numbers tasks."""
+        if self.notation.numbers_through:
             return str(self._index + 1)
         return str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
 
-    def _task(self, label: str, operation: Operation, outcome: Outcome, **rest: Any) -> Task:
-        """Return the next task, now that its outcome is known."""
-        index = self._index
-        self._index += 1
-        named = target(operation.name, operation.fields)
-        return Task(label, index, operation.name, operation.line, named, outcome, **rest)
-
-    def _joins(self, operation: Operation) -> bool:
-        """Whether the operation is one more of its kind for the file whose tasks wait."""
-        if not self._waiting:
-            return False
-        last = self._waiting[-1][1]
-        fields, kind = operation.fields, (last.operation, last.target)
-        return (operation.name, fields.get("path")) == kind and fields.get("append") is not False
-
-    def _attempt(self, label: str, operation: Operation, version: str | None) -> Task:
-        self.emit(Started(label, operation.name, target(operation.name, operation.fields)))
+    def _take(self, number: int, label: str, operation: Operation, version: str | None) -> None:
+        """Carry out an operation, unless something speaks against it."""
+        if self._waiting:
+            last = self._waiting[-1][1]
+            if (last.operation, last.target) != (operation.name, operation.holds):
+                self._settle()
+        reason = EARLIER if number in self._failed else self.world.halted()
+        if reason:
+            self._end(number, self._task(label, operation, Skipped(reason)))
+            return
+        self.emit(TaskStarted(label, operation.name, operation.target))
         self.world.begin(label)
         start = time.perf_counter()
         outcome = self._apply(operation)
-        if version in SEARCH_NOT_FOUND and self.plan.notation != "csl":
+        if version in self.notation.search_not_found_versions:
             outcome = _by_older_name(outcome, operation)
-        return self._task(
-            label,
-            operation,
-            outcome,
-            duration=time.perf_counter() - start,
-            confinement=self.world.confinement,
-            truncated=self.world.truncated,
-        )
+        self._end(number, self._task(label, operation, outcome, duration=time.perf_counter() - start))
 
     def _apply(self, operation: Operation) -> Outcome:
         """Apply an operation; a bug in it becomes its error, and loses nothing else."""
         try:
-            return find(operation.name)(self.world, operation.fields)
+            return operation.apply(self.world)
         except Trouble as trouble:
             return Failed(trouble.error)
         except Exception as bug:  # noqa: BLE001 (the one place where a bug ends)
             return Failed(_internal(bug))
 
+    def _task(self, label: str, item: Operation | Invalid, outcome: Outcome, **rest: Any) -> Task:
+        """Return the next task, now that its outcome is known."""
+        index, self._index, world = self._index, self._index + 1, self.world
+        if "duration" in rest:  # it was tried
+            rest |= {
+                "confinement": world.confinement,
+                "output": tuple(world.output),
+                "truncated": world.truncated,
+            }
+        path: str | None = getattr(item, "path", None)
+        return Task(label, index, item.name, item.line, item.target, path, outcome, **rest)
+
     def _end(self, number: int, task: Task) -> None:
         """Report a task, after those that wait; one whose file is not written yet waits itself."""
-        if isinstance(task.outcome, Done) and task.outcome.how in HELD:
+        if isinstance(task.outcome, Done) and task.outcome.held:
             self._waiting.append((number, task))
             return
         self._settle()
@@ -144,50 +128,39 @@ class Engine:
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
-        failed = self._flush()
-        for number, task in waiting:
-            self._report(number, task.replace(outcome=Failed(failed)) if failed else task)
-
-    def _flush(self) -> Error | None:
+        failed = None
         try:
             self.world.files.flush()
         except Trouble as trouble:
-            return trouble.error
+            failed = trouble.error
         except Exception as bug:  # noqa: BLE001 (as above)
-            return _internal(bug)
-        return None
+            failed = _internal(bug)
+        for number, task in waiting:
+            self._report(number, task.replace(outcome=Failed(failed)) if failed else task)
 
     def _report(self, number: int, task: Task) -> None:
-        if task.status == "error":
+        if isinstance(task.outcome, Failed):
             self._failed.add(number)
         self._ended[number].append(task)
-        self.emit(Ended(task))
+        self.emit(TaskEnded(task))
 
 
-def _invalid(operation: Operation, notation: str | None) -> Outcome:
-    if not operation.problems:
-        return Skipped(SIBLING)
-    with_lines = notation in ("json", "toml")  # the words of CSL and CML are specified without
-    messages = "; ".join(_messages(operation.problems, with_lines=with_lines))
-    return Failed(Error(operation.problems[0].type, messages))
-
-
-def _messages(problems: Sequence[Problem], *, with_lines: bool) -> Iterator[str]:
-    line = None
-    for problem in problems:
+def _error_of(item: Invalid, *, with_lines: bool) -> Error:
+    """Return the problems of an operation as one error; a line is named once, where lines are named."""
+    messages, line = [], None
+    for problem in item.problems:
         is_named = with_lines and problem.line != line
         line = problem.line
-        yield f"Line {line}: {problem.message}" if is_named else problem.message
+        messages.append(f"Line {line}: {problem.message}" if is_named else problem.message)
+    return Error(item.problems[0].type, "; ".join(messages))
 
 
 def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:
-    if not (isinstance(outcome, Failed) and outcome.error.type == "match_count_mismatch"):
+    """Return the outcome in the words of older versions, which call an edit that found nothing otherwise."""
+    if not isinstance(outcome, Failed) or outcome.error.searched is None or outcome.error.found:
         return outcome
-    if outcome.error.found:
-        return outcome
-    fields = operation.fields
-    first = fields.get("search", fields.get("search_start", "")).partition("\n")[0]
-    message = f'No match for "{first}" in {fields["path"]}'
+    first = outcome.error.searched.partition("\n")[0]
+    message = f'No match for "{first}" in {operation.target}'
     return outcome.replace(error=outcome.error.replace(type="search_not_found", message=message))
 
 
@@ -195,8 +168,8 @@ def _internal(bug: Exception) -> Error:
     """Return the error of what nobody foresaw: what the system refused, or else a bug."""
     import traceback
 
+    trace = "".join(traceback.format_exception(bug))
     if isinstance(bug, OSError | MemoryError):
-        trace = "".join(traceback.format_exception(bug))
         return Error("io_error", system_words(bug), traceback=trace)
     if isinstance(bug, UnicodeEncodeError) and bug.encoding != "utf-8":
         return Error(
@@ -204,4 +177,4 @@ def _internal(bug: Exception) -> Error:
         )
     message = f"internal error: {type(bug).__name__}: {bug}"
     hint = "this is a bug in clada: --error-detail=debug shows where"
-    return Error("io_error", message, hint, traceback="".join(traceback.format_exception(bug)))
+    return Error("io_error", message, hint, traceback=trace)

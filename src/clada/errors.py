@@ -37,9 +37,15 @@ class Error(Value):
     expected: int | str | None = None
     lines: tuple[int, ...] = ()
     nearest: Nearest | None = None
+    searched: str | None = None  # the text that an edit did not find as often as expected
     details: str | None = None  # several lines, for --error-detail=full
     traceback: str | None = None  # of a bug, for --error-detail=debug
-    stage: str | None = None  # of a run that could not begin, where the type does not tell: LOCK
+    stage: str | None = None  # of a run that could not begin, where the type does not tell: LOCK, WORKSPACE
+
+    @property
+    def sentence(self) -> str:
+        """The message, with its hint behind it."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
 class Nearest(Value):
@@ -73,6 +79,10 @@ class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what
         trouble = cls(error.type, error.message)
         trouble.error = error
         return trouble
+
+
+class UsageError(ValueError):
+    """A command line, a configuration file or a call that cannot be understood: nothing was tried."""
 
 
 def system_words(error: OSError | MemoryError) -> str:

@@ -1,10 +1,11 @@
-"""The operations and their fields: what is common to all notations, their checks and their prompts."""
+"""What the fields of operations can hold: common to all notations, their checks and their prompts."""
 
 from __future__ import annotations
 
 from clada.values import Value
 
 MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
+DELIMITERS = START_DELIMITER, END_DELIMITER = "<---", "--->"  # of CSL markers
 CSL_VERSIONS = ("1.0", "1.1", "2.0")
 BLOCK_VERSIONS = ("0.0.1", "1.0", "1.0.0", "1.1")  # of CML, and of JSON and TOML blocks
 
@@ -15,25 +16,13 @@ class Field(Value):
     name: str
     kind: str  # path, text, count or flag
     required: bool = True
+    default: bool | int | None = None
 
 
-# In the order in which missing and wrong fields are reported.
-OPERATIONS: dict[str, tuple[Field, ...]] = {
-    "write": (Field("path", "path"), Field("content", "text"), Field("append", "flag", required=False)),
-    "edit": (
-        Field("path", "path"),
-        Field("count", "count", required=False),
-        Field("search", "text"),  # or search_start and search_end
-        Field("search_start", "text", required=False),
-        Field("search_end", "text", required=False),
-        Field("replace", "text"),
-    ),
-    "move": (Field("from", "path"), Field("to", "path")),
-    "remove": (Field("path", "path"),),
-    "run": (Field("command", "text"), Field("dir", "path", required=False)),
-}
-
-DEFAULTS: dict[str, dict[str, bool | int]] = {"write": {"append": False}, "edit": {"count": 1}}
+AUTHOR = "Name or Name <mail>"
+LEFT_OUT = ".,:;\"\\' "  # signs that git drops around a name, which must be more than that
+MAX_PATH, MAX_NAME = 4096, 255  # bytes: what file systems take of a path, and of a name in it
+SHORT = MAX_NAME // 4  # characters that can exceed neither, for each has at most four bytes
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
@@ -69,4 +58,45 @@ def path_complaint(path: str) -> str | None:
         return "must not contain a NUL character"
     if "\n" in path or "\r" in path:
         return "must not contain a line break"
+    return long_path_complaint(path)
+
+
+def long_path_complaint(path: str) -> str | None:
+    """Return which limit of file systems a path exceeds, or None; lengths are in bytes, as theirs are."""
+    if len(path) <= SHORT:
+        return None
+    size = byte_length(path)
+    if size > MAX_PATH:
+        return long_path(size)
+    for name in path.replace("\\", "/").split("/"):
+        if len(name) > SHORT and byte_length(name) > MAX_NAME:
+            return f"a name in it has {byte_length(name):,} bytes, and at most {MAX_NAME} are allowed"
     return None
+
+
+def long_path(size: int) -> str:
+    """Return what is wrong with a path of so many bytes."""
+    return f"the path has {size:,} bytes, and at most {MAX_PATH:,} are allowed"
+
+
+def byte_length(text: str) -> int:
+    """Return how many bytes a text has, whatever is in it."""
+    return len(text.encode(errors="surrogatepass"))
+
+
+def read_author(text: str) -> tuple[str, str] | None:
+    """Return the name and mail that `Name` or `Name <mail>` stands for; None if it is neither."""
+    name, bracket, mail = text.strip().partition("<")
+    name, mail = name.strip(), mail.removesuffix(">").strip() if bracket else "clada@localhost"
+    closed = not bracket or text.rstrip().endswith(">")
+    plain = (name + mail).isprintable() and not any(char in "<>" for char in name + mail)
+    return (name, mail) if name.strip(LEFT_OUT) and mail and closed and plain else None
+
+
+def check_delimiters(start: object, end: object) -> None:
+    """Raise TypeError or ValueError where no line could ever be a marker."""
+    for name, delimiter in (("start", start), ("end", end)):
+        if not isinstance(delimiter, str):
+            raise TypeError(f"delimiters must be texts, not {start!r} and {end!r}")
+        if not delimiter or "\n" in delimiter or "\r" in delimiter:
+            raise ValueError(f"the {name} delimiter must not be empty or contain a line break")

@@ -7,28 +7,94 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from abc import abstractmethod
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, ClassVar, Self
+
+    from clada.grammar import Field
+    from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
 
 
-class Operation(Value):
-    """One operation of a document: its fields under the names of `grammar`, and what is wrong with it."""
+class Item(Value):
+    """What a block consists of: where it stands in the document, and attributes that nobody knows."""
+
+    line: int
+    span: tuple[int, int]  # in Plan.source
+    attributes: Mapping[str, str]
+
+
+class Operation(Item):
+    """Something to do. Each kind of operation is a subclass, in a module of its own (see `operations`)."""
+
+    name: ClassVar[str]  # in plans and reports
+    fields: ClassVar[tuple[Field, ...]]  # in the order in which missing and wrong ones are reported
+    # What a status line says for each way in which it can be done: in the tagged family, and in sentences.
+    phrases: ClassVar[Mapping[str, tuple[str, str]]]
+    details_title: ClassVar[str] = "what the file has:"
+    is_command: ClassVar[bool] = False  # its target is a command, which a plan shows whole
+    problems: ClassVar[tuple[Problem, ...]] = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        @abstractmethod
+        def target(self) -> str:
+            """Return what a failure names: its path, or its command."""
+
+        @abstractmethod
+        def apply(self, world: World) -> Outcome:
+            """Carry it out; raise Trouble where that cannot be done."""
+
+    @classmethod
+    def from_fields(
+        cls, line: int, span: tuple[int, int], attributes: Mapping[str, str], values: Mapping[str, Any]
+    ) -> Self:
+        """Make the operation from the values of its fields, by their names in plans."""
+        return cls(line, span, attributes, **values)
+
+    @property
+    def holds(self) -> str | None:
+        """The path of the file whose new content is held in memory until something else needs it."""
+        return None
+
+    def values(self) -> dict[str, Any]:
+        """Return its fields by their names in plans."""
+        values = ((field.name, getattr(self, field.name)) for field in self.fields)
+        return {name: value for name, value in values if value is not None}
+
+
+class Invalid(Item):
+    """An operation that cannot be carried out: the fields that could be read, and what is wrong with it."""
 
     name: str
-    line: int
     fields: Mapping[str, Any]
-    attributes: Mapping[str, str]
-    problems: tuple[Problem, ...] = ()
-    span: tuple[int, int] = (0, 0)  # where it stands in Plan.source
+    problems: tuple[Problem, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the operation as `clada parse` prints it."""
-        shown: dict[str, Any] = {"operation": self.name, "line": self.line, **self.fields}
-        if self.attributes:
-            shown["attributes"] = dict(self.attributes)
-        return shown
+    @property
+    def target(self) -> str:
+        """The path, or the command, that it has; empty where it has neither."""
+        if "from" in self.fields or "to" in self.fields:
+            return f"{self.fields.get('from', '')} -> {self.fields.get('to', '')}"
+        return str(self.fields.get("path", self.fields.get("command", "")))
+
+    @property
+    def path(self) -> str | None:
+        """The path that it has."""
+        return self.fields.get("path")
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields that could be read."""
+        return dict(self.fields)
+
+
+def item_to_dict(item: Operation | Invalid) -> dict[str, Any]:
+    """Return an operation as `clada parse` prints it."""
+    shown: dict[str, Any] = {"operation": item.name, "line": item.line, **item.values()}
+    if item.attributes:
+        shown["attributes"] = dict(item.attributes)
+    return shown
 
 
 class Block(Value):
@@ -37,12 +103,12 @@ class Block(Value):
     line: int
     version: str | None
     implicit: bool
-    operations: tuple[Operation, ...]
+    operations: tuple[Operation | Invalid, ...]
 
     @property
     def valid(self) -> bool:
         """Whether every operation in it can be executed: else none is."""
-        return not any(operation.problems for operation in self.operations)
+        return not any(item.problems for item in self.operations)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as `clada parse` prints it."""
@@ -50,7 +116,7 @@ class Block(Value):
             "line": self.line,
             "version": self.version,
             "implicit": self.implicit,
-            "operations": [operation.to_dict() for operation in self.operations],
+            "operations": [item_to_dict(item) for item in self.operations],
         }
 
 
@@ -67,10 +133,7 @@ class Plan(Value):
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with single operations, in the order of the document."""
         return tuple(
-            problem
-            for block in self.blocks
-            for operation in block.operations
-            for problem in operation.problems
+            problem for block in self.blocks for item in block.operations for problem in item.problems
         )
 
     @property
@@ -113,6 +176,7 @@ class Done(Value):
     lines: tuple[int, ...] = ()
     exit_code: int | None = None
     changes: tuple[Change, ...] = ()
+    held: bool = False  # the new content is in memory, and not on disk yet
 
 
 class Failed(Value):
@@ -141,10 +205,12 @@ class Task(Value):
     operation: str  # its name in plans
     line: int
     target: str  # the path, or the command, that a failure names
+    path: str | None  # of an operation on one path
     outcome: Outcome
     duration: float = 0.0
     invalid: bool = False  # it was not tried, for it is not a valid operation
     confinement: str | None = None
+    output: tuple[str | None, ...] = ()  # what its commands printed; None where it was cut off
     truncated: bool = False
 
     @property
@@ -178,38 +244,7 @@ class BlockReport(Value):
         return "success" if all(task.fine for task in self.tasks) else "failed"
 
 
-class Report(Value):
-    """What came of a document."""
-
-    notation: str | None
-    blocks: tuple[BlockReport, ...] = ()
-    fatal: Error | None = None
-    error: Error | None = None  # of the run as a whole, after its tasks: the post-commit
-    commits: Mapping[str, str] = {}
-    interrupted: int | None = None  # the signal
-    notes: tuple[str, ...] = ()
-    dry_run: bool = False
-    changes: tuple[tuple[str, bytes | None, bytes | None], ...] = ()  # of a dry run: path, before, after
-    # The same for what stands there, as git writes it: 100644, 100755 for a program, 040755 for a directory.
-    modes: tuple[tuple[str, str | None, str | None], ...] = ()
-
-    @property
-    def tasks(self) -> tuple[Task, ...]:
-        """Return all tasks, in the order of the document."""
-        return tuple(task for block in self.blocks for task in block.tasks)
-
-    @property
-    def ok(self) -> bool:
-        """Whether everything succeeded."""
-        failed = self.fatal or self.error or self.interrupted
-        return not failed and all(task.fine for task in self.tasks)
-
-    def count(self, status: str) -> int:
-        """Return how many tasks have this status."""
-        return sum(task.status == status for task in self.tasks)
-
-
-class Started(Value):
+class TaskStarted(Value):
     """Event: a task begins."""
 
     label: str
@@ -218,19 +253,24 @@ class Started(Value):
 
 
 class Output(Value):
-    """Event: a command printed a line, which is safe to show."""
+    """Event: a command printed lines, as many as came at once; they are safe to show."""
 
     label: str
-    line: str
+    lines: tuple[str, ...]
 
 
-class Truncated(Value):
+def output_prefix(label: str) -> str:
+    """Return what stands before each line that a command printed."""
+    return f"[task-{label}:exec] "
+
+
+class OutputTruncated(Value):
     """Event: a command printed more than is kept."""
 
     label: str
 
 
-class Ended(Value):
+class TaskEnded(Value):
     """Event: a task has its outcome."""
 
     task: Task
@@ -248,4 +288,4 @@ class Note(Value):
     text: str
 
 
-Event = Started | Output | Truncated | Ended | BlockSkipped | Note
+Event = TaskStarted | Output | OutputTruncated | TaskEnded | BlockSkipped | Note

@@ -27,15 +27,26 @@ def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
 
 @dataclass_transform(frozen_default=True)
 class Kind(type):
-    """Makes a class of values from its annotations: slots for the fields, and a constructor."""
+    """Makes a class of values from its annotations: slots for the fields, and a constructor.
+
+    A subclass has the fields of its base first. What is annotated as ClassVar is no field.
+    """
 
     __match_args__: tuple[str, ...]  # as dataclasses have it; a plain name could be that of a field
+    field_defaults: dict[str, Any]
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Kind:
         """Take the annotated names out of the class body, with their defaults."""
-        names = tuple(body.get("__annotations__", ()))
-        defaults = {field: body.pop(field) for field in names if field in body}
-        made = super().__new__(cls, name, bases, {**body, "__slots__": names, "__match_args__": names})
+        annotations = body.get("__annotations__", {})
+        own = tuple(field for field, kind in annotations.items() if not kind.startswith("ClassVar"))
+        defaults = {field: body.pop(field) for field in own if field in body}
+        inherited: tuple[str, ...] = ()
+        for base in bases:
+            if isinstance(base, Kind):
+                inherited, defaults = base.__match_args__, {**base.field_defaults, **defaults}
+        names = (*inherited, *own)
+        made = super().__new__(cls, name, bases, {**body, "__slots__": own, "__match_args__": names})
+        made.field_defaults = defaults
         made.__init__ = _constructor(names, defaults)  # type: ignore[misc]
         return made
 

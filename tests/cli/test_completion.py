@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.manual import PAGE, page
 
 from clada.cli.completion import SCRIPTS
-from clada.cli.manual import page
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
 LONG = 90.0  # seconds; zsh loads a lot before its first completion
 PROMPT = "ready>"
-PAGE = Path(__file__).parents[2] / "docs" / "clada.1"
 
 # What is typed, and words that must be offered, with some that must not.
 CASES = {
@@ -147,7 +146,7 @@ def test_the_script_is_one_that_the_shell_can_read(shell: Shell, name: str) -> N
 
 
 def test_the_manual_page_is_up_to_date() -> None:
-    """If this fails: tools/manual."""
+    """If this fails: python -m tools.manual."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

@@ -14,6 +14,7 @@ from clada.cli.flags import COMMANDS
 from clada.cli.prompt import prompt
 from clada.commands.programs import ALLOWED, BUILT_IN
 from clada.notations import csl
+from clada.operations import OPERATIONS, find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,13 +39,13 @@ def test_every_example_is_carried_out(notation: str, tmp_path: Path) -> None:
 def test_there_is_an_example_of_each_operation(notation: str) -> None:
     plan = clada.parse(prompt(notation))
     shown = {operation.name for block in plan.blocks for operation in block.operations}
-    known = {"write", "edit", "run"} if notation == "csl" else set(grammar.OPERATIONS)
+    known = {"write", "edit", "run"} if notation == "csl" else set(OPERATIONS)
     assert shown == known
     ranges = [
         operation
         for block in plan.blocks
         for operation in block.operations
-        if "search_start" in operation.fields
+        if "search_start" in operation.values()
     ]
     assert len(ranges) == 1
 
@@ -84,7 +85,7 @@ def test_it_names_the_markers_and_versions_that_the_parser_knows() -> None:
 @pytest.mark.parametrize("notation", ["json", "toml"])
 def test_it_names_the_fields_that_the_parser_knows(notation: str) -> None:
     text = prompt(notation)
-    fields = {field.name for fields in grammar.OPERATIONS.values() for field in fields}
+    fields = {field.name for kind in map(find, OPERATIONS) if kind for field in kind.fields}
     assert [name for name in fields if not re.search(rf"\b{name}\b", text)] == []
 
 
@@ -97,7 +98,7 @@ def test_it_speaks_of_the_delimiters_that_are_configured(shell: Shell, tmp_path:
     shell.write(".clada/config.toml", 'start_delimiter = "@@@"\nend_delimiter = "%%%"\n')
     text = shell("prompt").stdout
     assert '@@@WRITE file="src/greet.py"%%%' in text
-    assert csl.START not in text
+    assert grammar.START_DELIMITER not in text
     plan = clada.parse(text, start_delimiter="@@@", end_delimiter="%%%")
     (tmp_path / "new").mkdir()
     assert clada.execute(plan, workspace=str(tmp_path / "new"), git=False).ok

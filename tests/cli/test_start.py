@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HEAVY = set(
     """
     argparse ast asyncio base64 collections contextlib copy csv ctypes dataclasses datetime decimal difflib
-    email enum fcntl filelock fnmatch functools getopt glob hashlib html inspect itertools json logging math
+    email enum fcntl fnmatch functools getopt glob hashlib html inspect itertools json logging math
     multiprocessing operator pathlib pickle platform pyexpat random re rich select shlex shutil signal socket
     string struct subprocess tempfile textwrap threading tomllib traceback types typing unicodedata urllib
     uuid xml

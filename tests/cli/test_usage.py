@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.cli.flags import COMMANDS, FLAGS, UsageError, read, read_duration, read_size
+from clada.cli.flags import COMMANDS, FLAGS, read
 from clada.cli.help import command_help
+from clada.errors import UsageError
+from clada.settings import read_duration, read_size
 from clada.version import VERSION
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def test_help_fits_into_80_columns(command: str | None) -> None:
 
 def test_help_names_every_flag_and_every_command() -> None:
     text = command_help(None)
-    assert [flag.name for flag in FLAGS if f"--{flag.name}" not in text] == []
+    assert [flag.name for flag in FLAGS.values() if f"--{flag.dashed}" not in text] == []
     assert [name for name in COMMANDS if f"\n  {name}" not in text] == []
 
 
@@ -123,12 +125,12 @@ SIZES = {"7": 7, "512B": 512, "64KB": 65536, "10MB": 10485760, "1GB": 1073741824
 
 @pytest.mark.parametrize("text", DURATIONS)
 def test_durations(text: str) -> None:
-    assert read_duration(text, "x") == DURATIONS[text]
+    assert read_duration(text) == DURATIONS[text]
 
 
 @pytest.mark.parametrize("text", SIZES)
 def test_sizes(text: str) -> None:
-    assert read_size(text, "x") == SIZES[text]
+    assert read_size(text) == SIZES[text]
 
 
 @pytest.mark.parametrize(
@@ -136,17 +138,17 @@ def test_sizes(text: str) -> None:
 )
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(UsageError):
-        read_duration(text, "x")
+        read_duration(text)
 
 
 @pytest.mark.parametrize("text", ["", "KB", "1kb", "1K", "1TB", "-1B", "1,000", "1 MB"])
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(UsageError):
-        read_size(text, "x")
+        read_size(text)
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:
-    defaults = {flag.name: flag.default for flag in FLAGS}
+    defaults = {flag.dashed: flag.default for flag in FLAGS.values()}
     assert defaults == {
         "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
         "no-git": False, "git-author": "clada", "allow-escape": False, "lock-file": None,
@@ -255,7 +257,7 @@ def test_python_m_clada_and_the_installed_command_are_the_same(shell: Shell) -> 
 BUG = """\
 import sys
 from clada.cli import document
-from clada.cli.dispatch import dispatch
+from clada.cli import dispatch
 def bug(*_): raise ZeroDivisionError("oh dear")
 document.parsed = bug
 sys.exit(dispatch(sys.argv[1:]))

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.commands.examples import EXAMPLES
 
 import clada
 from clada.commands.policy import Allowed, BuiltIn, NeedsApproval, Refused, judge
@@ -32,8 +33,8 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-PASSES = [(name, line) for name, row in ROWS.items() for line in lines(row.passes)]
-REFUSES = [(name, line) for name, row in ROWS.items() for line in lines(row.refuses)]
+PASSES = [(name, line) for name, row in EXAMPLES.items() for line in lines(row.passes)]
+REFUSES = [(name, line) for name, row in EXAMPLES.items() for line in lines(row.refuses)]
 
 
 def test_the_table_has_all_commands_of_the_specification_with_examples() -> None:
@@ -45,6 +46,7 @@ def test_the_table_has_all_commands_of_the_specification_with_examples() -> None
     )
     subcommands = {name.split()[1] for name in ALLOWED if " " in name}
     assert subcommands == set("status diff log show branch stash ls-files".split())
+    assert list(EXAMPLES) == list(ROWS)
     assert len(PASSES) > 150
     assert len(REFUSES) > 400
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clada.model import Operation, Plan
+from clada.model import Invalid, Operation, Plan
 from clada.notations import json, parse
 from clada.notations.structured import MAX_DEPTH, MAX_TASKS, MAX_VALUES, OTHER, Malformed
 
@@ -27,7 +27,7 @@ def document(*tasks: Any, **more: Any) -> bytes:
     return standard.dumps({"tasks": tasks, **more}).encode()
 
 
-def only(plan: Plan) -> Operation:
+def only(plan: Plan) -> Operation | Invalid:
     """Return the one operation of a plan."""
     (block,) = plan.blocks
     (operation,) = block.operations
@@ -59,7 +59,7 @@ def test_the_specifications_example_is_one_block_of_two_operations() -> None:
     (block,) = plan.blocks
     assert plan.ok
     assert not block.implicit
-    assert [operation.fields for operation in block.operations] == [
+    assert [operation.values() for operation in block.operations] == [
         {"path": "app.js", "search": "old", "replace": "new", "count": 1},
         {"command": "npm test"},
     ]
@@ -101,7 +101,7 @@ def test_each_operation_has_its_fields_under_their_names_with_defaults(name: str
     given_fields, expected = VALID[name]
     operation = only(json.read(document({"action": name.split(",", maxsplit=1)[0], **given_fields})))
     assert operation.problems == ()
-    assert operation.fields == expected
+    assert operation.values() == expected
 
 
 def test_unknown_fields_are_attributes_if_they_are_texts_and_otherwise_ignored() -> None:
@@ -109,7 +109,7 @@ def test_unknown_fields_are_attributes_if_they_are_texts_and_otherwise_ignored()
     task = {"action": "remove", "path": "a", "why": "old", "n": 1, "list": [1, {"a": []}], "content": "x"}
     operation = only(json.read(document(task)))
     assert operation.attributes == {"why": "old", "content": "x"}
-    assert operation.fields == {"path": "a"}
+    assert operation.values() == {"path": "a"}
     assert operation.problems == ()
 
 
@@ -336,14 +336,14 @@ def test_a_count_is_a_positive_integer_or_all(count: Any) -> None:
     task = {"action": "edit", "path": "a", "search": "x", "replace": "y", "count": count}
     plan = json.read(document(task).replace(b"Infinity", b"1e400"))
     assert complaints(plan) == ["Invalid value for 'count': must be positive integer or 'all'"]
-    assert only(plan).fields == {"path": "a", "search": "x", "replace": "y"}
+    assert only(plan).values() == {"path": "a", "search": "x", "replace": "y"}
 
 
 def test_an_operation_of_an_unknown_action_is_listed_with_its_name_and_fields() -> None:
     """An operation of an unknown action is listed with its name and fields."""
     operation = only(json.read(document({"action": "delete", "path": "a", "cmd": 1, "why": "x"})))
     assert operation.name == "delete"
-    assert operation.fields == {"path": "a"}
+    assert operation.values() == {"path": "a"}
     assert operation.attributes == {"why": "x"}
 
 
@@ -470,8 +470,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b'{"tasks": []' + b', "b": {"a": 1' * 100_000,
         "Nested more than 32 deep",
     ),
-    "48 MB of lists as blocks": (
-        lambda: b'[[],"tasks":' + b"[]," * (16 * MB),
+    "3 MB of lists as blocks": (
+        lambda: b'[[],"tasks":' + b"[]," * MB,
         "Expected an object with a 'tasks' list",
     ),
     "100,001 tasks": (lambda: b'{"tasks": [' + b"0," * 100_000 + b"0]}", "More than 100,000 tasks"),
@@ -536,7 +536,7 @@ def test_a_huge_text_is_read_exactly(name: str) -> None:
     """A huge text is read exactly."""
     raw, expected = HUGE[name]
     operation = only(json.read(TASK + raw + b'"}]}'))
-    assert operation.fields["content"] == expected
+    assert operation.values()["content"] == expected
 
 
 def test_a_number_of_a_megabyte_costs_no_time() -> None:
@@ -682,7 +682,7 @@ def test_what_is_written_as_json_is_read_back(
     assert plan.ok
     assert [
         {
-            "tasks": [{"action": operation.name, **operation.fields} for operation in block.operations],
+            "tasks": [{"action": operation.name, **operation.values()} for operation in block.operations],
             **({"version": block.version} if block.version else {}),
         }
         for block in plan.blocks

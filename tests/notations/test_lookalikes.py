@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import clada
-from clada.notations.lookalikes import overlooked
 
 FAILURES = {
     'First:\n  <---WRITE file="a"--->\n  x\n  <---END--->\n': (2, "malformed_csl", "first column"),
@@ -79,15 +78,14 @@ NOTES = {
 @pytest.mark.parametrize("document", NOTES)
 def test_what_was_probably_meant_beside_operations_gets_a_note_with_its_line(document: str) -> None:
     """Content of operations does not count, however much it looks like one."""
-    note = overlooked(clada.parse(document), "<---")
-    assert note is not None
+    note, *_others = clada.parse(document).notes
     assert note.startswith(f"Line {NOTES[document]} ")
 
 
 @pytest.mark.parametrize("document", [GOOD_CSL, GOOD_CML, GOOD_JSON, "Prose < prose.\n" + GOOD_CSL])
 def test_a_plain_document_gets_no_note(document: str) -> None:
     """What stands in operations is theirs."""
-    assert overlooked(clada.parse(document), "<---") is None
+    assert clada.parse(document).notes == ()
 
 
 BLOCK_OF_NOTHING = {

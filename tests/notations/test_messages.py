@@ -68,6 +68,10 @@ def test_what_cannot_be_read_is_said_with_its_place_and_a_remedy(document: str, 
         ('<write path="a"><!-- c -->x</write>', f"There is a comment in the content of <write>: {USE_CDATA}"),
         ('<write path="a" append="yes">x</write>', "Invalid value for 'append': must be 'true' or 'false'"),
         ('<write path="a&#10;b">x</write>', "Invalid value for 'path': must not contain a line break"),
+        (
+            f'<write path="{"n" * 256}">x</write>',
+            "Invalid value for 'path': a name in it has 256 bytes, and at most 255 are allowed",
+        ),
         (EDIT.format("", "<search>x</search>"), f"Empty or missing <replace>: {DELETING}"),
         (EDIT.format("", "<replace>x</replace>"), f"Empty or missing <search>: {DELETING}"),
         (
@@ -118,7 +122,7 @@ def test_a_count_with_too_many_digits_is_told_so(notation: str) -> None:
 def test_zeros_in_front_of_a_count_do_not_count(notation: str) -> None:
     """However many they are."""
     plan = clada.parse(LARGE[notation].format("0" * 9999 + "12"), notation)
-    assert plan.blocks[0].operations[0].fields["count"] == 12
+    assert plan.blocks[0].operations[0].values()["count"] == 12
     plan = clada.parse(LARGE[notation].format("0" * 9999), notation)
     assert [problem.field for problem in plan.problems] == ["count"]
 

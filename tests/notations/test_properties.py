@@ -90,7 +90,7 @@ def test_an_operation_is_yielded_as_soon_as_its_end_marker_is_complete() -> None
     assert reader.feed('<---WRITE file="a"--->\nx\n<---EN') == []
     assert reader.feed("D--->") == []
     (operation,) = reader.feed("\n")
-    assert operation.fields == {"path": "a", "content": "x", "append": False}
+    assert operation.values() == {"path": "a", "content": "x", "append": False}
 
 
 @pytest.mark.parametrize("path", sorted((CORPUS / "cml").glob("*.in")), ids=lambda path: path.stem)
@@ -254,7 +254,7 @@ def _check(document: str, blocks: list[render.Block]) -> None:
 
 def _shape(plan: clada.Plan) -> list[list[dict[str, Any]]]:
     return [
-        [{"action": operation.name, **operation.fields} for operation in block.operations]
+        [{"action": operation.name, **operation.values()} for operation in block.operations]
         for block in plan.blocks
     ]
 
@@ -298,7 +298,7 @@ def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> Non
         return
     (block,) = clada.parse(text, "toml").blocks
     (operation,) = block.operations
-    read = {**operation.fields, **operation.attributes}
+    read = {**operation.values(), **operation.attributes}
     assert read["content"] == expected["content"]
 
 
@@ -315,7 +315,7 @@ def test_a_string_in_json_is_what_json_reads(inside: str) -> None:
     except ValueError:
         assert plan.fatal
         return
-    assert plan.blocks[0].operations[0].fields["content"] == expected
+    assert plan.blocks[0].operations[0].values()["content"] == expected
 
 
 VALUES = st.recursive(
@@ -340,7 +340,7 @@ def test_values_in_json_are_what_json_reads(
     )
     (block,) = clada.parse(text, "json").blocks
     for task, operation in zip(tasks, block.operations, strict=True):
-        read = {**operation.fields, **operation.attributes}
+        read = {**operation.values(), **operation.attributes}
         assert read == {name: value for name, value in task.items() if isinstance(value, str)}
 
 
@@ -371,13 +371,13 @@ def test_huge_and_hostile_documents_are_read(name: str) -> None:
 def test_csl_in_tiny_pieces_is_linear() -> None:
     """A long marker line that arrives bit by bit is not looked at again for every bit."""
     reader = clada.Reader()
-    reader.feed('<---WRITE file="')
+    reader.feed('<---WRITE file="a" note="')
     for _ in range(100_000):
         reader.feed("\\\\")
     reader.feed('"--->\nx\n<---END--->\n')
     plan = reader.close()
     assert plan.ok
-    assert len(plan.blocks[0].operations[0].fields["path"]) == 100_000
+    assert len(plan.blocks[0].operations[0].attributes["note"]) == 100_000
 
 
 def test_more_than_50_mb_is_refused() -> None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from tests.notations.conftest import Steps
 
-    from clada.model import Operation, Plan
+    from clada.model import Invalid, Operation, Plan
 
 MB = 1 << 20
 
 
-def operations(plan: Plan) -> list[Operation]:
+def operations(plan: Plan) -> list[Operation | Invalid]:
     """Return all operations of a plan."""
     return [operation for block in plan.blocks for operation in block.operations]
 
@@ -50,7 +50,7 @@ def test_the_specifications_example_is_a_standalone_operation() -> None:
     assert plan.ok
     assert plan.notation == "toml"
     assert block.implicit
-    assert block.operations[0].fields == {"path": "app.js", "search": "old", "replace": "new", "count": 1}
+    assert block.operations[0].values() == {"path": "app.js", "search": "old", "replace": "new", "count": 1}
 
 
 BLOCKS = {
@@ -98,7 +98,7 @@ def test_blocks_are_written_with_headers_or_inline(name: str) -> None:
     plan = parse(BLOCKS[name])
     assert plan.ok
     assert [
-        (block.version, block.implicit, [operation.fields for operation in block.operations])
+        (block.version, block.implicit, [operation.values() for operation in block.operations])
         for block in plan.blocks
     ] == [
         ("1.0", False, [{"path": "a"}, {"command": "make"}]),
@@ -165,7 +165,7 @@ def test_strings_of_all_kinds_are_read_as_tomllib_reads_them(quoted: str) -> Non
     text = f'[[task]]\naction = "write"\npath = "a"\ncontent = {quoted} # a comment\nappend = true\n'
     plan = parse(text)
     assert plan.ok
-    assert operations(plan)[0].fields["content"] == STRINGS[quoted]
+    assert operations(plan)[0].values()["content"] == STRINGS[quoted]
     assert tomllib.loads(text)["task"][0]["content"] == STRINGS[quoted]
 
 
@@ -202,7 +202,7 @@ def test_operations_are_found_in_the_text_or_in_fences(name: str) -> None:
     plan = parse(text)
     assert plan.notation == "toml"
     assert plan.fatal is None
-    assert [operation.fields for operation in operations(plan)] == [{"path": "a"}] * expected
+    assert [operation.values() for operation in operations(plan)] == [{"path": "a"}] * expected
 
 
 @pytest.mark.parametrize(
@@ -218,16 +218,16 @@ def test_a_fence_ends_outside_of_strings() -> None:
     text = "```toml\n[[task]]\naction='write'\npath='a'\ncontent='''\n```toml\n[[task]]\n```\n'''\n```\n[[x\n"
     plan = parse(text)
     assert plan.ok
-    assert operations(plan)[0].fields["content"] == "```toml\n[[task]]\n```\n"
+    assert operations(plan)[0].values()["content"] == "```toml\n[[task]]\n```\n"
 
 
 def test_the_indentation_of_a_fence_is_not_content() -> None:
     """The indentation of a fence is not content."""
     head = "1. ```toml\n   [[task]]\n   action='write'\n   path='a'\n"
     text = head + "   content='''\n   a\n     b\n\n   '''\n   ```\n"
-    assert operations(parse(text))[0].fields["content"] == "a\n  b\n\n"
+    assert operations(parse(text))[0].values()["content"] == "a\n  b\n\n"
     text = '\t~~~toml\n\t[[task]]\n\taction=\'write\'\n\tpath=\'a\'\n\tcontent="""\\\n\ta\n\tb\\t"""\n\t~~~\n'
-    assert operations(parse(text))[0].fields["content"] == "a\nb\t"
+    assert operations(parse(text))[0].values()["content"] == "a\nb\t"
 
 
 # What is wrong with one operation
@@ -433,7 +433,7 @@ def test_a_huge_text_is_read_exactly(name: str) -> None:
     """A huge text is read exactly."""
     make, expected = HUGE[name]
     (operation,) = operations(toml.read(CONTENT + make()))
-    assert operation.fields["content"] == expected()
+    assert operation.values()["content"] == expected()
 
 
 @pytest.mark.parametrize("filler", [b"\n", b" ", b"#\n", b"# x", b"\t\n"])
@@ -632,10 +632,10 @@ def test_the_same_tasks_in_toml_and_json_are_the_same_operations(
     ]
 
 
-def without_places(operation: Operation) -> tuple[object, ...]:
+def without_places(operation: Operation | Invalid) -> tuple[object, ...]:
     """Return what an operation asks for and what is wrong with it, wherever it stands."""
     problems = [(problem.message, problem.field, problem.operation) for problem in operation.problems]
-    return operation.name, operation.fields, operation.attributes, problems
+    return operation.name, operation.values(), operation.attributes, problems
 
 
 @given(st.lists(tasks, min_size=1, max_size=3), st.data())

@@ -13,14 +13,15 @@ import pytest
 from tests.waiting import PATIENCE, read_until
 
 import clada
-from clada.model import Event, Note, Output, Truncated
+from clada.model import Event, Note, Output, OutputTruncated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from clada.errors import Error
-    from clada.model import Report, Task
+    from clada.model import Task
+    from clada.report import Report
 
 CUT = "[output truncated]"
 APPROVALS = ".clada/allowed-commands.json"
@@ -66,8 +67,8 @@ class Run:
     @property
     def output(self) -> list[str]:
         """What the commands printed."""
-        shown = [event for event in self.events if isinstance(event, Output | Truncated)]
-        return [event.line if isinstance(event, Output) else CUT for event in shown]
+        shown = [event for event in self.events if isinstance(event, Output | OutputTruncated)]
+        return [line for event in shown for line in (event.lines if isinstance(event, Output) else [CUT])]
 
     @property
     def notes(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clada.operations.run import launch
 from clada.world.sandbox import layers as confinement
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tests.operations.conftest import Runner, Shell
 
 CUT = "[output truncated]"
+AROUND = len("[task-1.1:exec] \n")  # what is printed with each line, and counts
 
 
 def python(script: str) -> str:
@@ -268,7 +270,7 @@ def test_all_that_is_printed_comes_in_order(shell: Shell) -> None:
 def test_output_past_the_limit_is_cut_once(shell: Shell) -> None:
     """The sign stands on a line of its own, without a prefix; the command still runs to its end."""
     body = python('print("x" * 9 + "\\n" + "y" * 9 + "\\n" + "z" * 9); open("end", "w")')
-    done = shell.run(body, arguments=("--approve", body, "--max-output", "15"))
+    done = shell.run(body, arguments=("--approve", body, "--max-output", str(2 * AROUND + 14)))
     assert done.stdout.splitlines()[:3] == ["[task-1.1:exec] xxxxxxxxx", "[task-1.1:exec] yyyyy", CUT]
     assert done.stdout.count(CUT) == 1
     assert (shell.workspace / "end").exists()
@@ -278,26 +280,41 @@ def test_output_past_the_limit_is_cut_once(shell: Shell) -> None:
     ("sizes", "limit", "output"),
     [
         ((4, 4), 100, ["xxxx", "xxxx"]),
-        ((4, 4), 10, ["xxxx", "xxxx"]),
-        ((4, 4), 9, ["xxxx", "xxxx", CUT]),
-        ((4, 4), 7, ["xxxx", "xx", CUT]),
-        ((9, 4, 4), 5, ["xxxxx", CUT]),
-        ((4, 4, 4), 5, ["xxxx", CUT]),
+        ((4, 4), 2 * (AROUND + 4), ["xxxx", "xxxx"]),
+        ((4, 4), 2 * (AROUND + 4) - 1, ["xxxx", "xxx", CUT]),
+        ((4, 4), AROUND + 4 + AROUND, ["xxxx", CUT]),
+        ((9, 4, 4), AROUND + 5, ["xxxxx", CUT]),
+        ((4, 4, 4), AROUND + 5, ["xxxx", CUT]),
+        ((4,), AROUND, [CUT]),
         ((4,), 0, [CUT]),
     ],
 )
 def test_the_commands_of_a_task_share_its_limit(
     sizes: tuple[int, ...], limit: int, output: list[str], runs: Runner
 ) -> None:
-    """`--max-output` is what is kept of a task, however many approved commands it has."""
+    """`--max-output` is what is printed of a task, however many approved commands it has."""
     body = "\n".join(python(f'print("x" * {size})') for size in sizes)
     done = runs(body, approve=[body], max_output=limit)
     assert (done.task.error, done.output) == (None, output)
     assert done.task.truncated is (CUT in output)
 
 
-def test_the_limit_of_readers_is_fixed(runs: Runner) -> None:
+def test_built_in_commands_count_too(runs: Runner) -> None:
+    """They print into the same task."""
+    done = runs("echo xxxx && echo yyyy && echo zzzz && touch end", max_output=2 * AROUND + 6)
+    assert (done.task.error, done.output) == (None, ["xxxx", "yy", CUT])
+    assert (runs.workspace / "end").exists()
+
+
+def test_the_limit_cuts_no_character_in_two(runs: Runner) -> None:
+    """A character that would only fit in part is left out."""
+    body = python('print("aé")')
+    assert runs(body, approve=[body], max_output=AROUND + 2).output == ["a", CUT]
+
+
+def test_the_limit_of_readers_is_fixed(runs: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """An allowed program has 10 MB of its own, whatever `--max-output` says."""
+    monkeypatch.setattr(launch, "READER_SECONDS", 90.0)  # so much takes its time on a busy machine
     with open(runs.workspace / "large", "wb") as file:
         file.write(b"x" * 99 + b"\n")
         file.truncate((10 << 20) + 1)

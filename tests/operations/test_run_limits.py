@@ -153,6 +153,44 @@ def test_the_limit_of_readers_is_five_seconds(shell: Shell) -> None:
     assert done.returncode == 1
 
 
+FLOODS = {
+    "yes": "yes",
+    "empty lines": "yes ''",
+    "escapes": "yes \x1b",
+    "line by line": "python3 -u -c 'while True: print(1)'",
+}
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_of_short_lines_is_ended_in_time_and_cut(flood: str, color: str, shell: Shell) -> None:
+    """Passing them on is our work, and takes hardly any; prefixes count in what is printed."""
+    body = FLOODS[flood]
+    arguments = ("--approve", body, "--timeout=1s", "--max-output=1MB", "--sandbox=off", f"--color={color}")
+    before = os.times()
+    done = shell.run(body, arguments=arguments)
+    after = os.times()
+    assert "exec_timeout: took longer than 1s\n" in done.stdout
+    printed = [line for line in done.stdout.splitlines(keepends=True) if ":exec] " in line]
+    colours = len("\x1b[2m\x1b[0m") if color == "always" else 0
+    assert sum(len(line) - colours for line in printed) <= 1 << 20
+    assert CUT in done.stdout or flood == "line by line"
+    spent = (after.children_user - before.children_user) + (after.children_system - before.children_system)
+    assert spent < 5  # seconds of the processors, the flood's own included
+
+
+@pytest.mark.parametrize("line", ["x\n", "\n", "\x07\n", "\xe9\n"])
+def test_a_reader_of_many_short_lines_has_time_to_spare(line: str, shell: Shell) -> None:
+    """50 MB of them, of which 10 MB are printed, are read to their end within its 5 seconds."""
+    data = line.encode()
+    (shell.workspace / "short").write_bytes(data * ((50 << 20) // len(data)))
+    done = shell.run("cat short")
+    *printed, cut, last = done.stdout.splitlines(keepends=True)
+    assert (cut, last) == (f"{CUT}\n", "[task-1.1] SUCCESS: RUN - cat short (exit 0)\n")
+    size = len("".join(printed).encode())
+    assert (10 << 20) - 100 < size <= 10 << 20
+
+
 # The limit of the whole.
 
 
@@ -254,23 +292,16 @@ def test_a_second_interrupt_stops_at_once(shell: Shell, mark: Marker) -> None:
     assert eventually(lambda: not mark.alive())
 
 
-class Stop:
-    """An interrupt that comes when something is printed."""
-
-    signal: int | None = None
-    handle = -1
-
-    def take(self, event: object) -> None:
-        """Take an event of the run."""
-        if isinstance(event, Output):
-            self.signal = signal.SIGINT
-
-
 def test_an_interrupt_between_the_commands_of_a_body(runs: Runner) -> None:
     """What comes after it is not begun, though clada would do it itself."""
-    stop = Stop()
     plan = clada.parse('{"tasks": [{"action": "run", "command": "echo 1\\ntouch a"}]}')
-    report = clada.execute(plan, workspace=str(runs.workspace), git=False, stop=stop, on_event=stop.take)
+    with clada.Stop() as stop:
+
+        def take(event: clada.Event) -> None:
+            if isinstance(event, Output):
+                stop.set()
+
+        report = clada.execute(plan, workspace=str(runs.workspace), git=False, stop=stop, on_event=take)
     assert report.tasks[0].error == Error("exec_failed", "interrupted", details="1")
     assert report.interrupted == signal.SIGINT
     assert os.listdir(runs.workspace) == []

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.model import Change, Done
-from clada.operations import World, find
+from clada.operations.edit import Edit, Hunk
+from clada.operations.write import Write
 from clada.settings import Settings
+from clada.world.world import World
 
 if TYPE_CHECKING:
     from tests.conftest import Attempt, Place
@@ -52,7 +54,7 @@ def test_it_says_how_and_what_it_changed(
 def test_a_final_newline_can_be_asked_for(files: Files, content: str, written: bytes) -> None:
     """It is added where there is none; an empty file stays empty."""
     world = World(files, Settings(final_newline=True), lambda _event: None)
-    find("write")(world, {"path": "file", "content": content, "append": False})
+    Write(1, (0, 0), {}, "file", content).apply(world)
     assert files.load(("file",)) == written
 
 
@@ -60,6 +62,6 @@ def test_a_write_over_an_edit_that_waits_comes_after_it(files: Files, place: Pla
     """What is held in memory is in the file before anything is added to it."""
     place.write("file", "one")
     world = World(files, Settings(), lambda _event: None)
-    find("edit")(world, {"path": "file", "search": "one", "replace": "1", "count": 1})
+    Edit(1, (0, 0), {}, "file", (Hunk("one", "1"),)).apply(world)
     attempt(files, "write", path="file", content="two", append=True)
     assert files.load(("file",)) == b"1\ntwo"

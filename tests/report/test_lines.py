@@ -8,15 +8,22 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from clada.errors import Error
-from clada.model import BlockReport, Done, Failed, Outcome, Report, Skipped, Task
-from clada.report import xml
+from clada.model import BlockReport, Done, Failed, Outcome, Skipped, Task
+from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.report import Report, xml
 from clada.report.diff import unified
-from clada.report.lines import block_line, fatal_line, status_line
+from clada.report.lines import failure_lines, skipped_block_lines, status_line
 
 
 def task(operation: str, outcome: Outcome, target: str = "app.js", label: str = "1", index: int = 0) -> Task:
     """Return a task with this outcome."""
-    return Task(label, index, operation, 1, target, outcome)
+    return Task(label, index, operation, 1, target, None, outcome)
+
+
+def fatal_line(error: Error, notation: str | None) -> str:
+    """Return the line of a run that could not begin."""
+    ((_kind, line),) = failure_lines(Report(notation, fatal=error), NOTATIONS.get(notation or "", UNKNOWN))
+    return line
 
 
 TWO = Error("match_count_mismatch", "found 2 matches, expected 1", found=2, expected=1, lines=(4, 9))
@@ -72,17 +79,19 @@ TEXTS: list[tuple[str, Outcome, str, str, str]] = [
 
 @pytest.mark.parametrize(("operation", "outcome", "target", "csl", "cml"), TEXTS)
 def test_the_line_of_a_task(operation: str, outcome: Outcome, target: str, csl: str, cml: str) -> None:
-    assert status_line(task(operation, outcome, target), "csl") == f"[task-1] {csl}"
-    assert status_line(task(operation, outcome, target), "cml") == f"[task-1] {cml}"
+    assert status_line(task(operation, outcome, target), NOTATIONS["csl"])[1] == f"[task-1] {csl}"
+    assert status_line(task(operation, outcome, target), NOTATIONS["cml"])[1] == f"[task-1] {cml}"
     edit = csl.replace("SEARCH", "EDIT")
-    assert status_line(task(operation, outcome, target), "json") == f"[task-1] {edit}"
+    assert status_line(task(operation, outcome, target), NOTATIONS["json"])[1] == f"[task-1] {edit}"
 
 
 def test_an_invalid_task_is_skipped_with_its_message() -> None:
     invalid = Failed(Error("invalid_operation", "Missing required attribute 'file'"))
-    line = status_line(task("write", invalid, "", "5.1").replace(invalid=True), "csl")
+    _kind, line = status_line(task("write", invalid, "", "5.1").replace(invalid=True), NOTATIONS["csl"])
     assert line == "[task-5.1] SKIP: WRITE - Missing required attribute 'file'"
-    assert block_line("5") == "[task-5] SKIP: TASKS - validation errors within block"
+    (block,) = skipped_block_lines("5", NOTATIONS["csl"])
+    assert block[1] == "[task-5] SKIP: TASKS - validation errors within block"
+    assert not list(skipped_block_lines("5", NOTATIONS["cml"]))
 
 
 FATAL = {

@@ -27,6 +27,11 @@ def schema(name: str) -> Any:
     return json.loads((files("clada") / "report" / "schema" / f"{name}.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("name", ["plan", "report"])
+def test_the_shipped_schema_names_the_notations_that_there_are(name: str) -> None:
+    assert clada.schema(name) == schema(name)
+
+
 def check(name: str, value: Any) -> None:
     """Hold a value to a schema."""
     errors = [error.message for error in Draft202012Validator(schema(name)).iter_errors(value)]

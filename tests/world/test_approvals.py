@@ -14,7 +14,7 @@ import pytest
 
 from clada.errors import Trouble
 from clada.world import approvals as module
-from clada.world.approvals import Approvals
+from clada.world.approvals import Approvals, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -334,7 +334,7 @@ def test_processes_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait has an end."""
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    monkeypatch.setattr(module, "LOCK_TIMEOUT", 0.1)
     file = put(tmp_path, EXAMPLE)
     handle = os.open(file.parent, os.O_RDONLY)
     try:
@@ -372,3 +372,39 @@ def test_no_handles_are_left_open(tmp_path: Path) -> None:
             except Trouble:
                 continue
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm",
+        "npm test",
+        "echo 'a b' \"c\" \\d",
+        "it's",
+        "a\nb",
+        "a\tb\r\x1b[2J\x7f",
+        "-x",
+        "--network x",
+        "$HOME `x` !y *",
+        "é \u00a0 \u202e \u200b'",
+        "a\\nb\nc",
+        "7\x017",
+    ],
+)
+def test_the_remedy_is_one_line_that_a_shell_reads_as_the_exact_command(command: str) -> None:
+    """To be pasted as it is."""
+    line = remedy(command)
+    assert line.isprintable()
+    done = subprocess.run(
+        ["bash", "-c", f"clada() {{ printf '%s\\0' \"$@\"; }}; {line}"],
+        capture_output=True,
+        check=True,
+        env={"LC_ALL": "C.UTF-8"},
+    )
+    dashes = ["--"] if command.startswith("-") else []
+    assert done.stdout.decode().split("\0")[:-1] == ["approvals", "add", *dashes, command]
+
+
+def test_the_remedy_can_grant_the_network() -> None:
+    """As `clada approvals add --network` does."""
+    assert remedy("npm install", network=True) == "clada approvals add --network 'npm install'"

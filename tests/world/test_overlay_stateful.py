@@ -13,11 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from clada.errors import Trouble
 from clada.model import Done
-from clada.operations import World, find
+from clada.operations import find
 from clada.settings import Settings
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk
 from clada.world.files.workspace import Workspace
+from clada.world.world import World
 
 if TYPE_CHECKING:
     from clada.world.files.tree import Files
@@ -242,7 +243,10 @@ class Operations(RuleBasedStateMachine):
 
 def _outcome(files: Files, name: str, fields: dict[str, Any]) -> str:
     try:
-        outcome = find(name)(World(files, Settings(), lambda _event: None), fields)
+        kind = find(name)
+        assert kind
+        world = World(files, Settings(), lambda _event: None)
+        outcome = kind.from_fields(1, (0, 0), {}, fields).apply(world)
     except Trouble as trouble:
         return trouble.error.type
     assert isinstance(outcome, Done)

@@ -16,7 +16,7 @@ import pytest
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
-from clada.world.processes.running import SYSTEM_PATH, Ended, Frame, find_program, run, search_path
+from clada.world.processes.running import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -48,30 +48,28 @@ def go(
     environment: Mapping[str, str] = os.environ,
     supervised: bool = True,
     **options: Any,
-) -> tuple[Ended, list[str]]:
+) -> tuple[ProcessResult, list[str]]:
     """Run a program and return how it ended and what it printed."""
     lines: list[str] = []
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     settings: dict[str, Any] = {
         "path": search_path(environment),
         "timeout": PATIENCE,
-        "max_output": 1 << 20,
-        "emit": lines.append,
-        "truncated": lambda: lines.append("<cut>"),
+        "emit": lines.extend,
     }
     try:
-        frame = Frame(environment, supervised=supervised)
-        return run(list(argv), frame, directory=handle, **(settings | options)), lines
+        launcher = Launcher(environment, supervised=supervised)
+        return run(list(argv), launcher, directory=handle, **(settings | options)), lines
     finally:
         os.close(handle)
 
 
-def sh(script: str, **options: Any) -> tuple[Ended, list[str]]:
+def sh(script: str, **options: Any) -> tuple[ProcessResult, list[str]]:
     """Run a shell script."""
     return go("sh", "-c", script, **options)
 
 
-def python(script: str, *arguments: str, **options: Any) -> tuple[Ended, list[str]]:
+def python(script: str, *arguments: str, **options: Any) -> tuple[ProcessResult, list[str]]:
     """Run a Python program."""
     return go(sys.executable, "-I", "-S", "-c", textwrap.dedent(script), *arguments, **options)
 
@@ -95,7 +93,9 @@ def alive(mark: str) -> list[int]:
     return found
 
 
-def in_time(seconds: float, start: Callable[[float], tuple[Ended, list[str]]]) -> tuple[Ended, list[str]]:
+def in_time(
+    seconds: float, start: Callable[[float], tuple[ProcessResult, list[str]]]
+) -> tuple[ProcessResult, list[str]]:
     """Run a program with this limit; with more, where the machine was too busy for it to print anything."""
     ended, lines = start(seconds)
     return (ended, lines) if lines or seconds > PATIENCE else in_time(8 * seconds, start)
@@ -144,8 +144,8 @@ def test_output_comes_while_the_program_runs() -> None:
     reader, writer = os.pipe()
     seen: list[str] = []
 
-    def emit(line: str) -> None:
-        seen.append(line)
+    def emit(lines: list[str]) -> None:
+        seen.extend(lines)
         os.write(writer, b"x\n")  # only now may the program end
 
     try:
@@ -171,27 +171,39 @@ def test_a_very_long_line_comes_in_pieces() -> None:
     assert max(map(len, lines)) < 200_000
 
 
-def test_output_up_to_the_limit_is_whole() -> None:
-    """Output of exactly the limit is not truncated."""
-    assert sh("printf 12345", max_output=5)[1] == ["12345"]
+def test_lines_that_come_together_are_passed_on_together() -> None:
+    """A flood of short lines costs no call for each of them."""
+    batches: list[list[str]] = []
+    sh("yes '' | head -n 100000", emit=batches.append)
+    assert sum(map(len, batches)) == 100_000
+    assert len(batches) < 1000
 
 
-def test_output_past_the_limit_is_cut_once() -> None:
-    """Past the limit the rest is discarded, which is told once, and the program still ends by itself."""
-    ended, lines = sh("yes 123456789 | head -n 100000; echo end; exit 3", max_output=25)
-    assert lines == ["123456789", "123456789", "12345", "<cut>"]
-    assert ended == Ended(3)
+def test_when_there_are_enough_lines_the_rest_is_discarded() -> None:
+    """Nothing more is passed on, and the program still ends by itself."""
+    batches: list[list[str]] = []
+
+    def emit(lines: list[str]) -> bool:
+        batches.append(lines)
+        return True
+
+    ended, _ = sh("yes 123456789 | head -n 100000; echo end; exit 3", emit=emit)
+    assert (ended, len(batches)) == (ProcessResult(3), 1)
 
 
-def test_the_limit_cuts_no_character_in_two() -> None:
-    """A character that the limit would cut in two is left out."""
-    assert sh("echo aé", max_output=2)[1] == ["a", "<cut>"]
+def test_only_waiting_takes_no_time_from_the_program() -> None:
+    """What whoever takes the lines waits for does not count; what is worked on them does."""
 
+    def wait(_lines: list[str]) -> None:
+        time.sleep(2)
 
-def test_no_output_wanted() -> None:
-    """A limit of nothing keeps nothing, and says so only if there was something."""
-    assert sh("true", max_output=0)[1] == []
-    assert sh("echo x", max_output=0)[1] == ["<cut>"]
+    def work(_lines: list[str]) -> None:
+        until = time.thread_time() + 2
+        while time.thread_time() < until:
+            pass
+
+    assert not sh("echo 1; sleep 0.1", emit=wait, timeout=1.5)[0].timed_out
+    assert sh("echo 1; sleep 60", emit=work, timeout=1.5)[0].timed_out
 
 
 @only_linux
@@ -200,13 +212,13 @@ def test_a_flood_takes_no_memory() -> None:
     script = """
         import os, resource, sys
         sys.path.insert(0, sys.argv[1])
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             cut = []
-            ended = run(["sh", "-c", program], Frame(os.environ), directory=os.open("/", os.O_RDONLY),
-                timeout=90.0, max_output=1 << 20, emit=lambda line: None, truncated=lambda: cut.append(1))
-            assert cut and ended.exit_code == 0, ended
+            ended = run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", os.O_RDONLY),
+                timeout=90.0, emit=lambda lines: cut.append(1) or len(cut) > 16)
+            assert len(cut) == 17 and ended.exit_code == 0, ended
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         flood(4 << 20)
         before = flood(4 << 20)
@@ -234,9 +246,9 @@ def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
     lines: list[str] = []
     try:
         for supervised in (True, False):
-            frame = Frame({}, supervised=supervised)
+            launcher = Launcher({}, supervised=supervised)
             words = ["/bin/pwd", "-P"]
-            run(words, frame, directory=handle, timeout=PATIENCE, max_output=999, emit=lines.append)
+            run(words, launcher, directory=handle, timeout=PATIENCE, emit=lines.extend)
     finally:
         os.close(handle)
     assert lines == [str(tmp_path.resolve() / "after")] * 2
@@ -365,7 +377,7 @@ def test_a_file_on_the_path_that_is_not_executable(tmp_path: Path) -> None:
 def test_exit_codes(script: str, code: int, supervised: bool, host: None) -> None:
     """The exit code is the program's, or 128 + the signal that killed it."""
     del host
-    assert sh(script, supervised=supervised)[0] == Ended(code)
+    assert sh(script, supervised=supervised)[0] == ProcessResult(code)
 
 
 @pytest.mark.parametrize("supervised", [True, False])
@@ -375,7 +387,7 @@ def test_a_program_that_takes_too_long(supervised: bool, host: None) -> None:
     mark = marker()
     script = f"trap 'echo bye; exit 9' TERM; echo hi; sleep {mark} & wait"
     ended, lines = in_time(0.3, lambda seconds: sh(script, timeout=seconds, supervised=supervised))
-    assert ended == Ended(9, timed_out=True)
+    assert ended == ProcessResult(9, timed_out=True)
     assert lines == ["hi", "bye"]
     assert alive(mark) == []
 
@@ -389,7 +401,7 @@ def test_a_program_that_must_stop(supervised: bool, host: None) -> None:
     try:
         ended, _ = sh(
             f"echo ready; sleep {mark}",
-            emit=lambda _line: os.write(writer, b"x"),
+            emit=lambda _lines: os.write(writer, b"x"),
             stop=reader,
             supervised=supervised,
         )
@@ -486,10 +498,11 @@ def test_the_supervisor_is_a_fork_where_that_is_safe_and_quick(host: str, fresh:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         {host}
-        run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Frame(os.environ), directory=os.open("/", 0),
-            timeout=None, max_output=9999, emit=lambda line: print(line, flush=True))
+        run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Launcher(os.environ),
+            directory=os.open("/", 0), timeout=None,
+            emit=lambda lines: print(*lines, flush=True))
         os._exit(0)
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
@@ -505,11 +518,11 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         {threads}
         program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
-        run(["sh", "-c", program], Frame(os.environ), directory=os.open("/", 0), timeout=None,
-            max_output=99, emit=lambda line: print(line, flush=True))
+        run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", 0), timeout=None,
+            emit=lambda lines: print(*lines, flush=True))
     """
     clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
     assert clada.stdout
@@ -528,10 +541,10 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Frame, run
+        from clada.world.processes.running import Launcher, run
         run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}],
-            Frame(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
-            max_output=99, emit=lambda line: print(line, flush=True))
+            Launcher(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
+            emit=lambda lines: print(*lines, flush=True))
     """
 
     def killed_at_work(seconds: str) -> bool:
@@ -561,7 +574,7 @@ def test_a_failure_of_the_caller_leaves_nothing_behind(supervised: bool, host: N
     del host
     mark = marker()
 
-    def emit(_line: str) -> None:
+    def emit(_lines: list[str]) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -604,7 +617,7 @@ def test_a_host_that_ignores_its_children() -> None:
     old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         if LINUX:
-            assert sh("exit 7")[0] == Ended(7)
+            assert sh("exit 7")[0] == ProcessResult(7)
         with pytest.raises(Trouble, match="exit code is lost"):
             sh("exit 7", supervised=False)
     finally:

@@ -19,13 +19,12 @@ from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
 from clada.values import Value
-from clada.world.processes.running import Ended, Frame, run, search_path
-from clada.world.removal import remove
+from clada.world.handles import remove_tree
+from clada.world.processes.running import Launcher, ProcessResult, run, search_path
 from clada.world.sandbox import bubblewrap, landlock
 from clada.world.sandbox import layers as confinement
-from clada.world.sandbox.confined import confined
 from clada.world.sandbox.guard import Guard
-from clada.world.sandbox.layers import Confinement, ReadOnly, lacked
+from clada.world.sandbox.layers import Confinement, ReadOnly, confined_launcher, failure_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,11 +107,12 @@ class Place(Value):
         try:
             ended = run(
                 argv,
-                Frame(given) if layer == "none" else confined(Confinement(layer, **options), given),
+                Launcher(given)
+                if layer == "none"
+                else confined_launcher(Confinement(layer, **options), given),
                 directory=handle,
                 timeout=timeout,
-                max_output=1 << 20,
-                emit=lines.append,
+                emit=lines.extend,
                 path=search_path(given),
             )
         finally:
@@ -140,7 +140,7 @@ class Place(Value):
 class Result(Value):
     """How a command ended and what it printed."""
 
-    ended: Ended
+    ended: ProcessResult
     lines: list[str]
 
 
@@ -388,7 +388,7 @@ def test_hidden_variables(layer: str, place: Place) -> None:
 @layers
 def test_exit_codes_and_missing_programs(layer: str, place: Place) -> None:
     """Exit codes and programs that cannot be started are told as without a sandbox."""
-    assert place.run("sh", "-c", "exit 7", layer=layer).ended == Ended(7)
+    assert place.run("sh", "-c", "exit 7", layer=layer).ended == ProcessResult(7)
     assert place.run("sh", "-c", "kill -9 $$", layer=layer).ended.exit_code == 137
     for program, message in (
         ("./missing", "does not exist"),
@@ -420,21 +420,20 @@ def test_exit_codes_and_missing_programs(layer: str, place: Place) -> None:
 )
 def test_what_a_failed_command_lacked(layer: str, script: str, message: str | None, place: Place) -> None:
     """A command that failed for its confinement says what it lacked."""
-    assert place.run("sh", "-c", script, layer=layer).ended.lacked == message
+    assert place.run("sh", "-c", script, layer=layer).ended.hint == message
 
 
 @only_bubblewrap
 def test_git_is_read_only(place: Place) -> None:
     """Writing `.git` in bubblewrap fails at once, and says why."""
     assert (
-        place.run("sh", "-c", "echo x > .git/config", layer="bubblewrap").ended.lacked
-        == "`.git` is read-only"
+        place.run("sh", "-c", "echo x > .git/config", layer="bubblewrap").ended.hint == "`.git` is read-only"
     )
 
 
 def test_a_command_that_succeeded_lacked_nothing() -> None:
     """What would be a sign of missing network is none where there was network."""
-    assert lacked(Confinement("landlock", "/", network=True), ["Could not resolve host: x"]) is None
+    assert failure_hint(Confinement("landlock", "/", network=True), ["Could not resolve host: x"]) is None
 
 
 @only_landlock
@@ -454,7 +453,7 @@ def test_git_status_changes_nothing(place: Place) -> None:
 def test_a_socket_that_was_refused(program: str, place: Place) -> None:
     """Under Landlock even a local server lacks the network, and that is said."""
     result = place.run(PYTHON, "-I", "-S", "-c", f"import socket; {program}", layer="landlock")
-    assert result.ended.lacked == "ran without network: approve it with network"
+    assert result.ended.hint == "ran without network: approve it with network"
 
 
 def in_time(place: Place, script: str, layer: str, seconds: float) -> Result:
@@ -468,7 +467,7 @@ def test_a_command_that_takes_too_long(layer: str, place: Place) -> None:
     """A confined command is asked to end at its time limit, and its last words are heard."""
     script = "trap 'echo bye; exit 9' TERM; echo hi; sleep 99 & wait"
     result = in_time(place, script, layer, 1.0)
-    assert (result.ended, result.lines) == (Ended(9, timed_out=True), ["hi", "bye"])
+    assert (result.ended, result.lines) == (ProcessResult(9, timed_out=True), ["hi", "bye"])
 
 
 @layers
@@ -476,7 +475,7 @@ def test_a_deaf_command_that_takes_too_long(layer: str, place: Place) -> None:
     """A confined command that ignores being asked is killed, with all that it started."""
     mark = f"9876{os.getpid()}"
     script = f"trap '' TERM; setsid sleep {mark} & echo hi; sleep {mark}; sleep {mark}"
-    assert in_time(place, script, layer, 0.5).ended == Ended(137, timed_out=True)
+    assert in_time(place, script, layer, 0.5).ended == ProcessResult(137, timed_out=True)
     assert not is_running(mark)
 
 
@@ -488,15 +487,14 @@ def test_clada_killed_while_a_confined_command_runs(layer: str, threads: bool, p
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
-from clada.world.sandbox.confined import confined
-from clada.world.sandbox.layers import Confinement
+from clada.world.sandbox.layers import Confinement, confined_launcher
 from clada.world.processes.running import run
 if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,)).start()
 run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo started; sleep {mark}"],
-    confined(Confinement({layer!r}, {place.workspace!r}), os.environ), timeout=None, max_output=99,
-    directory=os.open({place.workspace!r}, 0), emit=lambda line: print(line, flush=True))
+    confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ), timeout=None,
+    directory=os.open({place.workspace!r}, 0), emit=lambda lines: print(*lines, flush=True))
 """
     outside = os.environ | {"TMPDIR": place.path("outside")}
     clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=outside)
@@ -542,10 +540,10 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
     wanted = Confinement("landlock", place.workspace)
     before = open_handles(), place.state()
     with few_handles(3), pytest.raises(Trouble, match="the sandbox could not be set up: Too many open files"):
-        confined(wanted, {})
+        confined_launcher(wanted, {})
     monkeypatch.setenv("TMPDIR", "/proc")  # where nobody can make a folder
     with pytest.raises(Trouble, match="the sandbox could not be set up"):
-        confined(wanted, {})
+        confined_launcher(wanted, {})
     assert (open_handles(), place.state()) == before
 
 
@@ -623,7 +621,7 @@ def test_a_host_with_threads(layer: str, place: Place) -> None:
 def test_the_whole_file_system_is_no_workspace(layer: str) -> None:
     """A workspace that is the whole file system cannot be confined, and that is said."""
     with pytest.raises(Trouble, match="the whole file system"):
-        confined(Confinement(layer, "/"), {})
+        confined_launcher(Confinement(layer, "/"), {})
 
 
 @layers
@@ -653,8 +651,8 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
     handle = os.open(place.workspace, os.O_RDONLY)
     lines: list[str] = []
     try:
-        frame = confined(ReadOnly(), os.environ)
-        ended = run(words, frame, directory=handle, timeout=PATIENCE, max_output=1 << 20, emit=lines.append)
+        launcher = confined_launcher(ReadOnly(), os.environ)
+        ended = run(words, launcher, directory=handle, timeout=PATIENCE, emit=lines.extend)
     finally:
         os.close(handle)
     assert (ended.exit_code == 0) is works, lines
@@ -738,7 +736,7 @@ def test_folders_of_any_depth_and_mode_are_removed(place: Place) -> None:
     handle = os.open(place.workspace, os.O_RDONLY)
     try:
         for name in ("a", "deep", "missing"):
-            remove(name, handle)
+            remove_tree(name, handle)
         assert sorted(os.listdir(handle)) == [".clada", ".git"]
     finally:
         os.close(handle)

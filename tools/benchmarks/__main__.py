@@ -4,8 +4,8 @@
 
 Each row compares the least time of clada with the least time of something plainer that does the same job,
 taken in turn, so that what else the machine is doing meets both. The table goes to standard output; with
-`--write` it also goes into docs/benchmarks.md, and the chart into docs/benchmarks.svg. A quick look is at
-small sizes: it shows that the measurements work, and says nothing about speed.
+`--write` it also goes into docs/contributing/benchmarks.md, and the chart into benchmarks.svg beside it. A
+quick look is at small sizes: it shows that the measurements work, and says nothing about speed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTS = {
     "text": text,
     "rivals": rivals,
 }
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "contributing"
 MARKS = ("<!-- figures -->", "<!-- end of figures -->")
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from tools.benchmarks.measuring import Row, least, ratio
 
-from clada.world.processes.running import Frame, run
+from clada.world.processes.running import Launcher, run
 from clada.world.sandbox import layers
-from clada.world.sandbox.confined import confined
-from clada.world.sandbox.layers import Confinement, ReadOnly
+from clada.world.sandbox.layers import Confinement, ReadOnly, confined_launcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +82,23 @@ def _run(
 ) -> None:
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        frame = confined(confinement, os.environ) if confinement else Frame(os.environ, supervised=supervised)
-        run(argv, frame, directory=handle, timeout=30.0, max_output=KEPT, emit=lambda _line: None)
+        launcher = (
+            confined_launcher(confinement, os.environ)
+            if confinement
+            else Launcher(os.environ, supervised=supervised)
+        )
+        run(argv, launcher, directory=handle, timeout=30.0, emit=_keeping(KEPT))
     finally:
         os.close(handle)
+
+
+def _keeping(size: int) -> Callable[[list[str]], bool]:
+    """Return what takes lines until there are so many bytes, as a run does."""
+    kept = 0
+
+    def emit(lines: list[str]) -> bool:
+        nonlocal kept
+        kept += len("".join(lines).encode())
+        return kept >= size
+
+    return emit

@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-CELL = 160  # characters of a cell that are shown
+LENGTH = 160  # characters of a text that are kept
 CHANGING = re.compile(r"\S*/clada-prove-\w+")  # places, which are other ones each time
 
 
@@ -26,6 +26,10 @@ class Row(NamedTuple):
         mark = {True: "ok", False: "FAILED", None: "not run"}[self.ok]
         return f"{mark}: {self.case}: required {self.required}; observed {self.observed}"
 
+    def printable(self) -> Row:
+        """Return the row as it is written down: each text one short printable line, the same each time."""
+        return Row(_printable(self.case), _printable(self.required), _printable(self.observed), self.ok)
+
 
 def failures(rows: Iterable[Row]) -> list[Row]:
     """Return the rows that disprove something."""
@@ -41,17 +45,6 @@ def tally(rows: Iterable[Row]) -> str:
     return ", ".join(said)
 
 
-def table(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a Markdown table."""
-    yield "| case | required | observed | |"
-    yield "|---|---|---|---|"
-    for row in rows:
-        mark = {True: "✓", False: "**✗**", None: "not run"}[row.ok]
-        yield f"| {_cell(row.case)} | {_cell(row.required)} | {_cell(row.observed)} | {mark} |"
-
-
-def _cell(text: str) -> str:
-    """Return a text that stays in its cell, whatever it is made of."""
+def _printable(text: str) -> str:
     plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in CHANGING.sub("…", text))
-    short = plain if len(plain) <= CELL else f"{plain[: CELL - 1]}…"
-    return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
+    return plain if len(plain) <= LENGTH else f"{plain[: LENGTH - 1]}…"

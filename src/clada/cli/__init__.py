@@ -1,4 +1,4 @@
-"""The command line: arguments, standard input, output and exit codes. The only part that prints."""
+"""The command line: arguments, standard input, output and exit codes. The only part that prints and asks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
-INTERRUPTED = 130
+    from clada.cli.console import Console
+    from clada.cli.flags import Invocation
+
+    Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments is None:
             _speak_utf8()
             arguments = sys.argv[1:]
-        return _main(arguments)
+        _prepare_process()
+        if list(arguments) in (["--version"], ["-V"]):
+            return _print_version()
+        import gc
+
+        gc.disable()  # a run is short and makes hardly any cycles: looking for them is a tenth of a long one
+        return dispatch(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -33,39 +45,96 @@ def _speak_utf8() -> None:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (ourselves)
 
 
-def _main(arguments: Sequence[str]) -> int:
-    _hold_standard_handles()
-    _wait_for_children()
-    if list(arguments) in (["--version"], ["-V"]):
-        from clada.version import VERSION
-
-        return _say(f"clada {VERSION}\n")
-    import gc
-
-    from clada.cli.dispatch import dispatch
-
-    gc.disable()  # a run is short and makes hardly any cycles: looking for them is a tenth of a long one
-    return dispatch(arguments)
-
-
-def _hold_standard_handles() -> None:
-    """Open those of 0, 1 and 2 that are closed: a file must not be opened there, and get our output."""
-    for handle in (0, 1, 2):
+def _prepare_process() -> None:
+    """Undo what some callers leave behind."""
+    for handle in (0, 1, 2):  # a closed one must not be given to a file that then gets our output
         try:
             os.fstat(handle)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-
-
-def _wait_for_children() -> None:
-    """Undo what some callers leave behind: with SIGCHLD ignored, the system forgets how a child ended."""
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # the system would forget how a child ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def _say(text: str) -> int:
+def _print_version() -> int:
+    from clada.version import VERSION
+
     try:
-        os.write(1, text.encode())
+        os.write(1, f"clada {VERSION}\n".encode())
     except OSError:
-        return 1
+        return FAILED
     return 0
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
+    from clada.cli.console import Console
+    from clada.cli.flags import read
+    from clada.errors import Trouble, UsageError, system_words
+
+    console = Console()
+    options: Mapping[str, Any] = {}
+    takes_detail = False
+    try:
+        invocation = read(arguments)
+        takes_detail = "error_detail" in invocation.row.flags
+        options = _options(invocation)
+        code = _perform(invocation, options, console)
+    except UsageError as error:
+        console.complain(f"clada: {error}")
+        return USAGE
+    except Trouble as trouble:
+        console.complain(f"clada: {trouble.error.sentence}")
+        return FAILED
+    except Exception as bug:
+        if options.get("error_detail") == "debug":
+            raise
+        if isinstance(bug, OSError | MemoryError):
+            console.complain(f"clada: {system_words(bug)}")
+            return FAILED
+        hint = "; --error-detail=debug shows where" if takes_detail else ""
+        console.complain(f"clada: internal error: {type(bug).__name__}: {bug}{hint}")
+        return FAILED
+    return code or (FAILED if console.lost else 0)
+
+
+def _options(invocation: Invocation) -> Mapping[str, Any]:
+    """Return all options: flags win over the workspace's file, which wins over the user's.
+
+    Where a command reads no configuration, those that were given are all.
+    """
+    given = invocation.given
+    if not invocation.row.configured or given.get("help") or given.get("version"):
+        return given
+    from clada import config
+    from clada.settings import DEFAULTS
+
+    return {**DEFAULTS, **config.load(given.get("workspace")), **given}
+
+
+def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
+    if options.get("help"):
+        from clada.cli.help import command_help
+
+        console.write(command_help(invocation.command))
+        return 0
+    if options.get("version"):
+        return _print_version()
+    if invocation.row.inside:
+        _check_workspace(options["workspace"])
+    from importlib import import_module
+
+    # A command is loaded when it is asked for: its module has run(options, arguments, console).
+    run: Handler = import_module(f"clada.cli.{invocation.command or 'document'}").run
+    return run(dict(options), invocation.arguments, console)
+
+
+def _check_workspace(directory: str) -> None:
+    """Refuse what can be no workspace as a mistake in the call: nothing was tried."""
+    from clada.errors import Trouble, UsageError
+    from clada.world.files.root import check
+
+    try:
+        check(directory)
+    except Trouble as trouble:
+        raise UsageError(f"--workspace: {trouble.error.sentence}") from None

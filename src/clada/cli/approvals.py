@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import UsageError
+from clada.errors import UsageError
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False

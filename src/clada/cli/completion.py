@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import BY_NAME, COMMANDS, MAIN
+from clada.cli.flags import COMMANDS, KNOWN, MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
-    from clada.cli.flags import Command, Flag
+    from clada.cli.flags import Command
+    from clada.settings import Setting
 
 PLAIN = ("help", "version")
 FILES, FOLDERS = ("FILE",), ("DIR",)  # values that are paths
@@ -22,13 +23,13 @@ def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) ->
     return 0
 
 
-def _flags(command: Command) -> list[Flag]:
-    return [BY_NAME[name] for name in command.flags]
+def _flags(command: Command) -> list[Setting]:
+    return [KNOWN[name] for name in command.flags]
 
 
 def _words(command: Command) -> str:
     """Return the flags of a command; those that take a value end in an equals sign."""
-    own = [f"--{flag.name}" + ("" if flag.kind == "switch" else "=") for flag in _flags(command)]
+    own = [f"--{flag.dashed}" + ("" if flag.kind == "switch" else "=") for flag in _flags(command)]
     return " ".join([*own, *(f"--{name}" for name in PLAIN)])
 
 
@@ -38,9 +39,9 @@ def _words(command: Command) -> str:
 def _bash() -> Iterator[str]:
     yield '# bash completion for clada: eval "$(clada completion bash)"'
     yield from BASH_START
-    for flag in BY_NAME.values():
+    for flag in KNOWN.values():
         if flag.kind != "switch":
-            yield f"        --{flag.name}) {_bash_value(flag)}; return;;"
+            yield f"        --{flag.dashed}) {_bash_value(flag)}; return;;"
     yield from BASH_MIDDLE
     for name, command in COMMANDS.items():
         yield f"        {name}) flags='{_words(command)}' words='{' '.join(command.words)}'"
@@ -49,7 +50,7 @@ def _bash() -> Iterator[str]:
     yield from BASH_END
 
 
-def _bash_value(flag: Flag) -> str:
+def _bash_value(flag: Setting) -> str:
     if flag.choices:
         return f"COMPREPLY=($(compgen -W '{' '.join(flag.choices)}' -- \"$word\"))"
     if flag.value in FOLDERS:
@@ -123,14 +124,14 @@ def _zsh_arguments(command: Command, first: str, second: str | None) -> Iterator
     yield "        ;;"
 
 
-def _zsh_flag(flag: Flag) -> str:
+def _zsh_flag(flag: Setting) -> str:
     meaning = flag.meaning.replace("'", "'\\''").replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
     repeated = "*" if flag.kind == "list" else ""
     if flag.kind == "switch":
-        return f"'--{flag.name}[{meaning}]'"
+        return f"'--{flag.dashed}[{meaning}]'"
     action = f"({' '.join(flag.choices)})" if flag.choices else ""
     action = {"DIR": "_files -/", "FILE": "_files"}.get(flag.value, action)
-    return f"'{repeated}--{flag.name}=[{meaning}]:{flag.value or 'which'}:{action}'"
+    return f"'{repeated}--{flag.dashed}=[{meaning}]:{flag.value or 'which'}:{action}'"
 
 
 def _zsh_operand(command: Command) -> str | None:
@@ -168,7 +169,7 @@ def _fish() -> Iterator[str]:
 
 def _fish_flags(command: Command, condition: str) -> Iterator[str]:
     for flag in _flags(command):
-        start = f"complete -c clada -n '{condition}' -l {flag.name} -d {_fish_quoted(flag.meaning)}"
+        start = f"complete -c clada -n '{condition}' -l {flag.dashed} -d {_fish_quoted(flag.meaning)}"
         if flag.kind == "switch":
             yield start
         elif flag.choices:

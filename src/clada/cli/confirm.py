@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.cli.console import STDOUT, screen
-from clada.cli.presenter import Presenter
+from clada.cli.document import Presenter, perform
 from clada.errors import Trouble
 
 TYPE_CHECKING = False
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
-    from clada.model import Plan, Report
+    from clada.model import Plan
+    from clada.report import Report
 
 ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "": "no"}
 
@@ -36,7 +37,7 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
 
 
 def _terminal() -> int:
-    from clada.world.asking import open_terminal
+    from clada.cli.questions import open_terminal
 
     terminal = open_terminal()
     if terminal is None:
@@ -64,8 +65,6 @@ def _look_on(terminal: int, plan: Plan, options: dict[str, Any]) -> Report:
 
 
 def _look(plan: Plan, options: dict[str, Any], console: Console) -> Report:
-    from clada.cli.document import perform
-
     look = {**options, "dry_run": True, "summary": "none", "output_mode": "stream"}
     presenter = Presenter(plan, look, console)
     report = perform(plan, look, presenter)
@@ -80,7 +79,7 @@ def _question(report: Report) -> str:
 
 def _answer(terminal: int, question: str) -> str | None:
     """Return yes or no; an interrupt ends the whole program, of which nothing has been executed yet."""
-    from clada.world.asking import answer
+    from clada.cli.questions import answer
 
     try:
         return answer(terminal, None, question, ANSWERS)

@@ -65,7 +65,9 @@ class Console:
                 _lead_nowhere(fd)
 
     def _write(self, fd: int, text: str) -> None:
-        data = text.encode(errors="backslashreplace")
+        data = memoryview(
+            text.encode(errors="backslashreplace")
+        )  # cutting off what was written copies nothing
         try:
             while data and fd not in self._closed:
                 data = data[self._write_some(fd, data) :]
@@ -79,7 +81,7 @@ class Console:
         if fd == self._out:
             self.complain(f"clada: standard output cannot be written: {error.strerror}")
 
-    def _write_some(self, fd: int, data: bytes) -> int:
+    def _write_some(self, fd: int, data: memoryview) -> int:
         if self._hurried:
             if not _is_ready(fd):
                 self._closed.add(fd)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from clada.cli import config
-from clada.cli.flags import DEFAULTS, UsageError
-from clada.errors import Trouble
+from clada import config
+from clada.errors import Trouble, UsageError
+from clada.settings import DEFAULTS
 from clada.text.escape import escape_controls
 from clada.values import Value
 
@@ -90,7 +90,7 @@ def _git(settings: dict[str, Any]) -> Finding:
     from clada.world.git import calls as git
 
     root = os.path.realpath(settings["workspace"])
-    for directory in git.directories(os.environ, root):
+    for directory in git.path_directories(os.environ, root):
         program = os.path.join(directory, "git")
         if os.path.isfile(program) and os.access(program, os.X_OK):
             answer = git.run([program, "--version"], git.environment(os.environ, root))
@@ -104,7 +104,7 @@ def _repository(settings: dict[str, Any]) -> Finding:
 
     if settings["no_git"]:
         return Finding(NOTE, "runs are not recorded: no_git is set", "without it, clada undo works")
-    with repository.Avoidable():
+    with repository.suggest_no_git():
         found = repository.find(settings["workspace"])
         repository.check(found)
     below = f", for {found.prefix} in it" if found.prefix else ""
@@ -163,7 +163,7 @@ def _is_tracked(workspace: str, path: str) -> bool:
 
 
 def _terminal() -> Finding:
-    from clada.world.asking import open_terminal
+    from clada.cli.questions import open_terminal
 
     terminal = open_terminal()
     if terminal is None:

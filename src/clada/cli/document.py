@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
 
 from clada.cli.console import screen
-from clada.cli.flags import COMMANDS, UsageError, meant
-from clada.cli.presenter import Presenter
+from clada.cli.flags import COMMANDS
+from clada.errors import UsageError
 from clada.grammar import MAX_INPUT
+from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.notations import parse
-from clada.settings import Settings
+from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.report.lines import (
+    TRUNCATED,
+    failure_lines,
+    output_text,
+    skipped_block_lines,
+    status_line,
+)
+from clada.run import execute
+from clada.settings import Settings, meant
 from clada.world.files.entries import reason
+from clada.world.world import Stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import FrameType
+    from typing import Any, Self
 
     from clada.cli.console import Console
-    from clada.cli.signals import Stop
-    from clada.model import Plan, Report
-    from clada.settings import Options
+    from clada.model import Event, Plan, Task
+    from clada.report import Report
+    from clada.report.lines import Line
 
 STDIN = 0
 CHUNK = 1 << 20
+APPROVE_ALL = "--approve-all: every command runs without asking, network included"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -34,104 +49,47 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     plan = parsed(options, text)
     console = screen(options["color"])
     try:
-        code = _carry_out(plan, options, console)
+        if options["confirm"] and not options["dry_run"] and not plan.fatal and has_operations(plan):
+            from clada.cli.confirm import confirmed
+
+            if not confirmed(plan, options, console):
+                return 1
+        if options["approve_all"]:
+            plan = plan.replace(notes=(*plan.notes, APPROVE_ALL))
+        with Signals(console.hurry) as stop:
+            presenter = Presenter(plan, options, console, stop.handle)
+            report = perform(plan, options, presenter, stop)
+            if report.fatal and report.fatal.stage == "WORKSPACE":  # a mistake in the call: nothing was tried
+                raise UsageError(f"--workspace: {report.fatal.sentence}")
+            presenter.finish(report)
     finally:
         console.close()
-    return code or int(console.lost)
-
-
-def parsed(options: dict[str, Any], text: bytes) -> Plan:
-    """Read a document into a plan."""
-    return parse(
-        text,
-        options["format"],
-        start_delimiter=options["start_delimiter"],
-        end_delimiter=options["end_delimiter"],
-    )
-
-
-def perform(plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Stop | None = None) -> Report:
-    """Execute a plan with the options of a command line."""
-    from clada.pipeline import execute
-
-    return execute(plan, on_event=presenter.take, ask=presenter.ask, stop=stop, **settings(options))
-
-
-def settings(options: dict[str, Any]) -> Options:
-    """Return the options that a run has, of those of the command line."""
-    known = {**options, "git": not options["no_git"]}
-    chosen: Any = {name: known[name] for name in Settings.__match_args__}
-    return chosen  # type: ignore[no-any-return]
-
-
-def _carry_out(plan: Plan, options: dict[str, Any], console: Console) -> int:
-    if options["confirm"] and not options["dry_run"] and not plan.fatal and not _empty(plan):
-        from clada.cli.confirm import confirmed
-
-        if not confirmed(plan, options, console):
-            return 1
-    return _execute(plan.replace(notes=(*_notes(plan, options), *plan.notes)), options, console)
-
-
-def _empty(plan: Plan) -> bool:
-    return not any(block.operations for block in plan.blocks)
-
-
-def _notes(plan: Plan, options: dict[str, Any]) -> Iterator[str]:
-    """Yield what the person should know before the plan is carried out."""
-    from clada.notations.lookalikes import overlooked
-
-    if plan.fatal:
-        return
-    if _empty(plan):
-        yield "no operations found"
-    note = overlooked(plan, options["start_delimiter"])
-    if note:
-        yield note
-    if options["approve_all"]:
-        yield "--approve-all: every command runs without asking, network included"
-
-
-def _execute(plan: Plan, options: dict[str, Any], console: Console) -> int:
-    from clada.cli.signals import Stop
-
-    with Stop(console.hurry) as stop:
-        presenter = Presenter(plan, options, console, stop.handle)
-        report = perform(plan, options, presenter, stop)
-        presenter.finish(report)
     if report.interrupted:
         return 128 + report.interrupted
-    return 0 if report.ok else 1
+    return 0 if report.ok and not console.lost else 1
 
 
 def read(arguments: Sequence[str], console: Console) -> bytes | None:
     """Return the document: of the file that is named, or of standard input; None where there is none."""
-    if arguments and arguments[0] != "-":
-        return _read_file(arguments[0])
     if not arguments and os.isatty(STDIN):
         from clada.cli.help import USAGE
 
         console.say_aside([("note", USAGE)])
         return None
-    return _read_all(STDIN, "standard input")
-
-
-def _read_file(path: str) -> bytes:
+    if not arguments or arguments[0] == "-":
+        return _read_all(STDIN, "standard input")
+    path = arguments[0]
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise UsageError(f"{path}: {reason(error)}{_nearest(path)}") from None
+        near = meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
+        raise UsageError(f"{path}: {reason(error)}{near}") from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     try:
         return _read_all(fd, path)
     finally:
         os.close(fd)
-
-
-def _nearest(path: str) -> str:
-    """Return a hint where the name of the file is nearly a command."""
-    return meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
 
 
 def _read_all(fd: int, name: str) -> bytes:
@@ -153,3 +111,140 @@ def _read_all(fd: int, name: str) -> bytes:
         pieces.append(piece)
         size += len(piece)
     return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+
+
+def parsed(options: dict[str, Any], text: bytes) -> Plan:
+    """Read a document into a plan."""
+    start, end = options["start_delimiter"], options["end_delimiter"]
+    return parse(text, options["format"], start_delimiter=start, end_delimiter=end)
+
+
+def has_operations(plan: Plan) -> bool:
+    """Whether there is anything to do, or to complain of."""
+    return any(block.operations for block in plan.blocks)
+
+
+def perform(plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Stop | None = None) -> Report:
+    """Execute a plan with the options of a command line, which are checked already."""
+    known = {**options, "git": not options["no_git"]}
+    settings = Settings(**{name: known[name] for name in Settings.__match_args__})
+    return execute(plan, on_event=presenter.take, ask=presenter.ask, stop=stop, settings=settings)
+
+
+class Signals(Stop):
+    """Ends the run in order at the first signal, and at once at the second.
+
+    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored. `hurry` is called
+    when the first one comes, whatever is under way: it may have to make an end of that.
+    """
+
+    def __init__(self, hurry: Callable[[], None]) -> None:
+        super().__init__()
+        self._hurry = hurry
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._catch)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        super().__exit__(*error)
+
+    def _catch(self, number: int, _frame: FrameType | None) -> None:
+        if self.signal is not None:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self.set(number)
+        self._hurry()
+
+
+class Presenter:
+    """What a person, or a program, sees of a run: its events as lines, at once, at the end, or not at all."""
+
+    def __init__(
+        self, plan: Plan, options: dict[str, Any], console: Console, stop: int | None = None
+    ) -> None:
+        self.plan, self.options, self.console, self.stop = plan, options, console, stop
+        self.mode, self.detail = options["output_mode"], options["error_detail"]
+        self.notation = NOTATIONS.get(plan.notation or options["format"], UNKNOWN)
+        wanted = options["summary"]
+        self.summary = self.notation.summary if wanted == "auto" else wanted
+        self._kept: list[Line] = []  # until the end, in buffer mode
+        self._items = [item for block in plan.blocks for item in block.operations]
+        self._ended = 0
+
+    def take(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case Output(label=label, lines=printed):
+                self._say([("exec", output_text(label, printed))])
+            case OutputTruncated():
+                self._say([("exec", TRUNCATED)])
+            case TaskStarted(target=target):
+                self.console.working(self._ended, len(self._items), target)
+            case TaskEnded(task=task):
+                self._ended += 1
+                lines = [status_line(task, self.notation), *self._details(task)]
+                self._say(lines, failed=task.status == "error")
+                self.console.working(self._ended, len(self._items), "")
+            case BlockSkipped(label=label):
+                self._say(list(skipped_block_lines(label, self.notation)))
+            case Note(text=text):
+                self.console.complain(f"clada: {text}")
+
+    def finish(self, report: Report) -> None:
+        """Show what is left at the end: what was kept, the diff of a dry run, the summary."""
+        kept, self.mode = self._kept, "stream" if self.mode == "buffer" else self.mode
+        self.console.say(kept)
+        if report.fatal or report.error:
+            self._say([*failure_lines(report, self.notation), *self._surroundings()], failed=True)
+        if report.changes or report.modes:
+            from clada.report.diff import unified
+
+            self._say(unified(report.changes, report.modes))
+        if self.summary != "none":
+            from importlib import import_module
+
+            self.console.write(import_module(f"clada.report.{self.summary}").summary(report))
+
+    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
+        """Put a command to the person at the terminal."""
+        from clada.cli.questions import prompt
+
+        self.console.pause()
+        try:
+            return prompt(command, directory, reason, network, self.stop)
+        finally:
+            self.console.working(self._ended, len(self._items), command)
+
+    def _say(self, lines: Iterable[Line], *, failed: bool = False) -> None:
+        """Show lines as the mode has it; a silent run without a summary tells its failures on stderr."""
+        if self.mode == "stream":
+            self.console.say(lines)
+        elif self.mode == "buffer":
+            self._kept.extend(lines)
+        elif failed and self.summary == "none":
+            self.console.say_aside(lines)
+
+    def _details(self, task: Task) -> Iterator[Line]:
+        if self.options["dry_run"]:
+            from clada.report.details import unseen_command
+
+            yield from (("detail", line) for line in unseen_command(task))
+        if self.detail != "minimal":
+            from clada.report.details import details
+
+            start, end = self._items[task.index].span
+            source = self.plan.source[start:end].decode(errors="replace")
+            yield from (("detail", line) for line in details(task, source, self.detail))
+
+    def _surroundings(self) -> Iterator[Line]:
+        fatal = self.plan.fatal
+        if fatal and fatal.line and self.detail != "minimal":
+            from clada.report.details import surroundings
+
+            yield from (("detail", line) for line in surroundings(self.plan.source, fatal.line))

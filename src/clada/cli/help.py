@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import BY_NAME, COMMANDS, FLAGS
+from clada.cli.flags import COMMANDS, FLAGS, KNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clada.cli.flags import Flag
+    from clada.settings import Setting
 
 USAGE = """\
 usage: clada [FILE] [flags]      carry out what the answer of an LLM asks for
@@ -53,9 +53,9 @@ def _all() -> Iterator[str]:
     yield "\nCommands (each has its own --help):"
     for name, command in COMMANDS.items():
         yield from _row(f"{name} {command.arguments}".rstrip(), command.meaning)
-    for group in dict.fromkeys(flag.group for flag in FLAGS):
+    for group in dict.fromkeys(flag.group for flag in FLAGS.values()):
         yield f"\n{group}:"
-        for flag in FLAGS:
+        for flag in FLAGS.values():
             if flag.group == group:
                 yield from _row(synopsis(flag), explained(flag))
     yield "\nDurations: 500ms, 30s, 5m, 1h. Sizes: B, KB, MB, GB."
@@ -71,7 +71,7 @@ def _one(name: str) -> Iterator[str]:
     yield f"\n{command.meaning[0].upper()}{command.meaning[1:]}."
     if command.flags:
         yield "\nFlags:"
-        for flag in map(BY_NAME.__getitem__, command.flags):
+        for flag in map(KNOWN.__getitem__, command.flags):
             yield from _row(synopsis(flag), explained(flag))
     if command.examples:
         yield "\nExamples:"
@@ -88,14 +88,13 @@ def _examples(examples: tuple[tuple[str, str], ...]) -> Iterator[str]:
             yield f"  {line.ljust(width)}{meaning}"
 
 
-def synopsis(flag: Flag) -> str:
+def synopsis(flag: Setting) -> str:
     """Return a flag as help shows it, with its value."""
-    if flag.kind == "switch":
-        return f"--{flag.name}"
-    return f"--{flag.name}={flag.value or 'WHICH'}"
+    written = f"--{flag.dashed}"
+    return written if flag.kind == "switch" else f"{written}={flag.value or 'WHICH'}"
 
 
-def explained(flag: Flag) -> str:
+def explained(flag: Setting) -> str:
     """Return what a flag means, with its choices and its default."""
     if flag.choices:
         others = ", ".join(choice for choice in flag.choices if choice != flag.default)
@@ -105,7 +104,7 @@ def explained(flag: Flag) -> str:
     return f"{flag.meaning} (default {shown_default(flag)})"
 
 
-def shown_default(flag: Flag) -> str:
+def shown_default(flag: Setting) -> str:
     """Return the default of a flag as one would write it."""
     if flag.kind == "duration":
         return f"{flag.default:g}s"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
-    from clada.world.git.history import Run
+    from clada.world.git.history import RecordedRun
 
 SHORT = 9  # characters of a commit's name
 
@@ -27,7 +27,7 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     return 0
 
 
-def _table(runs: Sequence[Run]) -> list[str]:
+def _table(runs: Sequence[RecordedRun]) -> list[str]:
     """Return the lines, with columns as wide as they have to be; what has no end comes last."""
     rows = [
         (str(each.number), each.when, each.ended, _commits(each), escape_controls(each.what)) for each in runs
@@ -39,7 +39,7 @@ def _table(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _commits(each: Run) -> str:
+def _commits(each: RecordedRun) -> str:
     """Return the commits made before and after a run; a dash where none was needed."""
     pre, post = each.commits
     return "..".join(commit[:SHORT] if commit else "-" for commit in (pre, post))

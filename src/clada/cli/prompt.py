@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from clada import grammar
-from clada.notations import csl
+from clada.grammar import BLOCK_VERSIONS, CSL_VERSIONS, END_DELIMITER, START_DELIMITER
+from clada.notations.registry import NOTATIONS
+from clada.operations import OPERATIONS, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,41 +22,40 @@ KINDS = {"flag": " (true or false)", "count": ' (a number or "all")'}
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the instructions for a notation; CSL where none is named."""
-    name = arguments[0] if arguments else "csl"
+    """Print the instructions for a notation; the first one where none is named."""
+    name = arguments[0] if arguments else next(iter(NOTATIONS))
     console.write(prompt(name, options["start_delimiter"], options["end_delimiter"]))
     return 0
 
 
-def prompt(name: str, start: str = csl.START, end: str = csl.END) -> str:
-    """Return the instructions for a notation, with these delimiters if it is CSL."""
-    text = _template(name)
+def prompt(name: str, start: str = START_DELIMITER, end: str = END_DELIMITER) -> str:
+    """Return the instructions for a notation, with these delimiters where it has any."""
+    text = _template(NOTATIONS[name].prompt)
     for key, value in _values().items():
         text = text.replace(f"@{key}@", value)
-    if name == "csl":
-        text = text.replace(csl.START, start).replace(csl.END, end)
-    return text
+    return text.replace(START_DELIMITER, start).replace(END_DELIMITER, end)
 
 
 def _values() -> dict[str, str]:
     """Return what stands for each name in a template."""
     from clada.commands.programs import ALLOWED, BUILT_IN
+    from clada.notations.csl import CLOSING, OPENING
 
     return {
-        "COMMANDS": _template("commands").rstrip(),
-        "MISTAKES": _template("mistakes").rstrip(),
-        "REPAIR": _template("repair").rstrip(),
+        "COMMANDS": _template("commands.md").rstrip(),
+        "MISTAKES": _template("mistakes.md").rstrip(),
+        "REPAIR": _template("repair.md").rstrip(),
         "BUILT_IN": _listed(list(BUILT_IN)),
         "ALLOWED": _listed(_programs(list(ALLOWED))),
-        "FIELDS": "\n".join(map(_fields, grammar.OPERATIONS)),
-        "MARKERS": _listed([*csl.OPENING, *csl.CLOSING]),
-        "CSL_VERSION": grammar.CSL_VERSIONS[-1],
-        "BLOCK_VERSION": grammar.BLOCK_VERSIONS[-1],
+        "FIELDS": "\n".join(map(_fields, OPERATIONS)),
+        "MARKERS": _listed([*OPENING, *CLOSING]),
+        "CSL_VERSION": CSL_VERSIONS[-1],
+        "BLOCK_VERSION": BLOCK_VERSIONS[-1],
     }
 
 
 def _template(name: str) -> str:
-    with open(os.path.join(FOLDER, f"{name}.md"), encoding="utf-8") as file:
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
         return file.read()
 
 
@@ -70,9 +70,10 @@ def _programs(names: Sequence[str]) -> list[str]:
     return [*others, "git " + " ".join(git)]
 
 
-def _fields(operation: str) -> str:
+def _fields(name: str) -> str:
     """Return the fields of an operation, from the table that documents are checked by."""
-    fields = [field for field in grammar.OPERATIONS[operation] if field.name not in ALTERNATIVES]
+    operation = find(name)
+    fields = [field for field in operation.fields if field.name not in ALTERNATIVES] if operation else []
     required = ", ".join(EITHER.get(field.name, field.name) for field in fields if field.required)
     optional = ", ".join(field.name + KINDS.get(field.kind, "") for field in fields if not field.required)
-    return f"- `{operation}`: {required}" + (f"; optional {optional}" if optional else "")
+    return f"- `{name}`: {required}" + (f"; optional {optional}" if optional else "")

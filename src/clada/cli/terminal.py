@@ -37,7 +37,7 @@ class Terminal(Console):
         self._colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
         plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
         kinds = {} if plain or not self._rich.color_system else {**HEADS, **WHOLES}
-        self._styles = {kind: Style.parse(words) for kind, words in kinds.items()}
+        self._styles = {kind: self._codes(words) for kind, words in kinds.items()}
         self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
 
     @property
@@ -77,18 +77,21 @@ class Terminal(Console):
         else:
             super()._write(fd, text)
 
+    def _codes(self, words: str) -> tuple[str, str]:
+        """Return what a terminal is sent before and after a text of this style."""
+        before, _, after = Style.parse(words).render("x", color_system=self._colors).partition("x")
+        return before, after
+
     def _dressed(self, kind: str, text: str) -> str:
-        style = self._styles.get(kind)
-        if style is None:
+        """Return a line, or several of one kind, in its colours; each line by itself."""
+        if kind not in self._styles:
             return text
+        before, after = self._styles[kind]
         if kind in WHOLES:
-            return self._render(style, text)
+            return before + text.replace("\n", f"{after}\n{before}") + after
         label, _, rest = text.partition(" ")
         head, colon, tail = rest.partition(":")
-        return f"{self._render(self._styles['exec'], label)} {self._render(style, head + colon)}{tail}"
-
-    def _render(self, style: Style, text: str) -> str:
-        return style.render(text, color_system=self._colors)
+        return f"{self._dressed('exec', label)} {before}{head}{colon}{after}{tail}"
 
 
 class Progress:

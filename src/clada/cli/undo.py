@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import UsageError
 from clada.cli.history import SHORT
+from clada.errors import UsageError
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 

@@ -3,68 +3,45 @@
 from __future__ import annotations
 
 from clada.errors import Problem, too_large
-from clada.grammar import MAX_INPUT
+from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations import csl
+from clada.notations.registry import NOTATIONS, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Notation(Protocol):
-        """What a module of this package offers."""
-
-        NAME: str
-
-        def sign(self, data: bytes) -> int | None:
-            """Return where the document first shows that it is in this notation."""
-
-        def read(self, data: bytes) -> Plan:
-            """Read a document: valid UTF-8, LF line endings."""
-
+    from clada.notations.registry import Delimiters
 
 BOM = b"\xef\xbb\xbf"
-# The bytes without which a document shows no sign of a notation: looked for before it is loaded.
-HINTS = {"cml": b"<", "json": b'"tasks"', "toml": b"[["}
-NOTATIONS = ("csl", *HINTS)
 
 
 def parse(
     document: str | bytes,
     notation: str = "auto",
     *,
-    start_delimiter: str = csl.START,
-    end_delimiter: str = csl.END,
+    start_delimiter: str = START_DELIMITER,
+    end_delimiter: str = END_DELIMITER,
 ) -> Plan:
-    """Read a document into a plan. Whatever the text, this does not raise: see plan.fatal and plan.problems.
+    """Read a document into a plan: plan.fatal and plan.problems say what is wrong in it.
 
-    `notation` is auto, csl, cml, json or toml; the delimiters are those of CSL's markers.
+    `notation` is auto or the name of one; the delimiters are those of CSL's markers. Raises TypeError or
+    ValueError on bad arguments, and nothing else, whatever the text.
     """
-    _check_call(document, notation, start_delimiter, end_delimiter)
+    if not isinstance(document, str | bytes):
+        raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
+    if notation != "auto" and notation not in NOTATIONS:
+        raise ValueError(f"unknown notation {notation!r}: use auto, {', '.join(NOTATIONS)}")
+    check_delimiters(start_delimiter, end_delimiter)
+    delimiters = (start_delimiter, end_delimiter)
     data = _checked(document)
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
-    given = notation
-    if given == "auto":
-        notation = _detect(data, start_delimiter) or ""
-    if notation == "csl":
-        plan = csl.read(data, start_delimiter, end_delimiter)
-    else:
-        plan = _load(notation).read(data) if notation else Plan(None, source=data)
-    if plan.fatal or any(block.operations for block in plan.blocks):
+    name = _detect(data, delimiters) if notation == "auto" else notation
+    plan = load(name).read(data, delimiters) if name else Plan(None, source=data)
+    if plan.fatal:
         return plan
-    return plan.replace(fatal=_mistake(plan, given, start_delimiter))
-
-
-def _check_call(document: object, notation: str, start_delimiter: object, end_delimiter: object) -> None:
-    """Raise where parse() was called with what is no text, or no notation: that is no matter of the text."""
-    if not isinstance(document, str | bytes):
-        raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
-    if notation not in ("auto", *NOTATIONS):
-        raise ValueError(f"unknown notation {notation!r}: use auto, {', '.join(NOTATIONS)}")
-    if not isinstance(start_delimiter, str) or not isinstance(end_delimiter, str):
-        raise TypeError(f"delimiters must be texts, not {start_delimiter!r} and {end_delimiter!r}")
-    csl.check_delimiters(start_delimiter, end_delimiter)
+    if any(block.operations for block in plan.blocks):
+        return _with_remarks(plan, delimiters)
+    return _without_operations(plan, notation, delimiters)
 
 
 def _checked(document: str | bytes) -> bytes | Problem:
@@ -94,30 +71,34 @@ def invalid_utf8(offset: int) -> Problem:
     return Problem("invalid_utf8", f"Invalid UTF-8 at byte offset {offset}")
 
 
-def _detect(data: bytes, start_delimiter: str) -> str | None:
+def _detect(data: bytes, delimiters: Delimiters) -> str | None:
     """Return the notation whose first sign comes first."""
-    first = csl.sign(data, start_delimiter)
-    best = None if first is None else "csl"
-    before = data if first is None else data[:first]  # of the next, only an earlier sign counts
-    for name, hint in HINTS.items():
-        sign = _load(name).sign(before) if hint in before else None
+    best, before = None, data  # of the next, only an earlier sign counts
+    for name, row in NOTATIONS.items():
+        sign = load(name).sign(before, delimiters) if row.hint in before else None
         if sign is not None:
             best, before = name, data[:sign]
     return best
 
 
-def _load(name: str) -> Notation:
-    """Import a notation when a document needs it: start-up is a feature."""
-    from importlib import import_module
+def _with_remarks(plan: Plan, delimiters: Delimiters) -> Plan:
+    """Return the plan with a note on what was probably meant as an operation and is none."""
+    from clada.notations.lookalikes import overlooked
 
-    return import_module(f"clada.notations.{name}")
+    note = overlooked(plan, delimiters[0], usual=delimiters == DELIMITERS)
+    return plan.replace(notes=(note, *plan.notes)) if note else plan
 
 
-def _mistake(plan: Plan, given: str, start_delimiter: str) -> Problem | None:
-    """Return why a document without operations is probably not what it was meant to be."""
+def _without_operations(plan: Plan, given: str, delimiters: Delimiters) -> Plan:
+    """Return a plan that says why a document without operations is probably not what was meant."""
     from clada.notations.lookalikes import lookalike, mismatch
 
-    detected = None if given == "auto" else _detect(plan.source, start_delimiter)
+    detected = None if given == "auto" else _detect(plan.source, delimiters)
     if detected and detected != given:
-        return mismatch(given, detected)
-    return lookalike(plan.source, start_delimiter, plan.notation if plan.blocks else None)
+        return plan.replace(fatal=mismatch(given, detected))
+    notation = plan.notation if plan.blocks else None
+    found = lookalike(plan.source, delimiters[0], usual=delimiters == DELIMITERS, notation=notation)
+    return plan.replace(fatal=found) if found else plan.replace(notes=(NOTHING_FOUND, *plan.notes))
+
+
+NOTHING_FOUND = "no operations found"

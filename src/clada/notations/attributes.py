@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.grammar import WRONG_FLAG, path_complaint, read_count, read_flag, wrong_count
+from clada.grammar import SHORT, WRONG_FLAG, path_complaint, read_count, read_flag, wrong_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def take_path(
     path = attributes.pop(key, "")
     if not path:
         complaints.append((key, f"Missing required attribute '{key}'"))
-    elif path.isprintable() or _is_path(path, key, complaints):
+    elif (len(path) <= SHORT and path.isprintable()) or _is_path(path, key, complaints):
         fields[name or key] = path
 
 

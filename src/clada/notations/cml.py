@@ -17,17 +17,20 @@ import re
 from xml.parsers import expat
 
 from clada.errors import Problem, cut_off
-from clada.grammar import BLOCK_VERSIONS
-from clada.model import Block, Operation, Plan
+from clada.grammar import BLOCK_VERSIONS, DELIMITERS
+from clada.model import Block, Invalid, Plan
 from clada.notations.attributes import take_append, take_count, take_directory, take_path
 from clada.notations.line_counter import LineCounter
+from clada.operations import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from clada.model import Operation
     from clada.notations.attributes import Complaints
+    from clada.notations.registry import Delimiters
 
 NAME = "cml"
 MAX_DEPTH = 16
@@ -63,7 +66,7 @@ _CUT_OFF = {
 }
 
 
-def sign(data: bytes) -> int | None:
+def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that opens an element."""
     return _Openings(data).next(0)
 
@@ -91,7 +94,7 @@ class _Openings:
         return None
 
 
-def read(data: bytes) -> Plan:
+def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
     return _Reading(data).plan()
 
@@ -180,19 +183,20 @@ class _Reading:
                 )
         return Block(line, version, False, tuple(operations))
 
-    def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation:
+    def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation | Invalid:
         complaints: Complaints = []
         if any(" " in value for value in node.attributes.values()):
             _restore_line_breaks(self.data, node)
         fields = _READERS.get(node.name, _unknown)(node, complaints)
-        problems: tuple[Problem, ...] = ()
-        if complaints:
-            problems = tuple(
-                Problem("malformed_xml", message, line, None, node.name, field, block_line)
-                for field, message in complaints
-            )
-        attributes = node.attributes or NO_ATTRIBUTES
-        return Operation(node.name, line, fields, attributes, problems, (node.start, node.end))
+        rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
+        operation = find(node.name)
+        if operation and not complaints:
+            return operation.from_fields(line, span, rest, fields)
+        problems = tuple(
+            Problem("malformed_xml", message, line, None, node.name, field, block_line)
+            for field, message in complaints
+        )
+        return Invalid(line, span, rest, node.name, fields, problems)
 
 
 def _restore_line_breaks(data: bytes, node: _Node) -> None:

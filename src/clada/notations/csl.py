@@ -15,21 +15,30 @@ content, all else is content. Whether paths lead anywhere and commands may run i
 from __future__ import annotations
 
 from clada.errors import Problem, cut_off, too_large
-from clada.grammar import CSL_VERSIONS, MAX_INPUT
-from clada.model import Block, Operation, Plan
+from clada.grammar import (
+    CSL_VERSIONS,
+    DELIMITERS,
+    END_DELIMITER,
+    MAX_INPUT,
+    START_DELIMITER,
+    check_delimiters,
+)
+from clada.model import Block, Invalid, Plan
 from clada.notations.attributes import take_append, take_count, take_directory, take_path
 from clada.notations.line_counter import LineCounter
+from clada.operations import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from clada.model import Operation
     from clada.notations.attributes import Complaints
+    from clada.notations.registry import Delimiters
 
     Fields = dict[str, Any]
 
 NAME = "csl"
-START, END = "<---", "--->"
 BLANKS = " \t"
 LARGE = 1 << 20  # a slice that is worth decoding without a copy
 
@@ -51,9 +60,9 @@ CONTENT_AFTER = "Content not allowed on marker line"
 NO_END = ("SEARCH", "TO")  # where END does not end an operation
 
 
-def sign(data: bytes, start: str = START) -> int | None:
+def sign(data: bytes, delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that starts with the start delimiter and a letter."""
-    mark = start.encode()
+    mark = delimiters[0].encode()
     at = 0 if data.startswith(mark) else _after_newline(data, mark, 0)
     while at is not None:
         if data[at + len(mark) : at + len(mark) + 1].isalpha():
@@ -67,9 +76,9 @@ def _after_newline(data: bytes, mark: bytes, since: int) -> int | None:
     return None if at < 0 else at + 1
 
 
-def read(data: bytes, start: str = START, end: str = END) -> Plan:
+def read(data: bytes, delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
-    return Reader(start, end, whole=data).close()
+    return Reader(*delimiters, whole=data).close()
 
 
 class Reader:
@@ -79,7 +88,11 @@ class Reader:
     """
 
     def __init__(
-        self, start_delimiter: str = START, end_delimiter: str = END, *, whole: bytes | None = None
+        self,
+        start_delimiter: str = START_DELIMITER,
+        end_delimiter: str = END_DELIMITER,
+        *,
+        whole: bytes | None = None,
     ) -> None:
         check_delimiters(start_delimiter, end_delimiter)
         self._mark, self._line_mark = start_delimiter.encode(), f"\n{start_delimiter}".encode()
@@ -103,10 +116,10 @@ class Reader:
         self._block: _OpenBlock | None = None
         self._blocks: list[Block] = []
         self._note = ""  # on the first line of content that looks like a marker
-        self._complete: list[Operation] = []  # since the last feed
+        self._complete: list[Operation | Invalid] = []  # since the last feed
         self._fatal: Problem | None = None
 
-    def feed(self, chunk: str) -> list[Operation]:
+    def feed(self, chunk: str) -> list[Operation | Invalid]:
         """Take the next piece of the text; return the operations that are complete with it."""
         if not self._fatal:
             self._append(chunk)
@@ -283,19 +296,21 @@ class Reader:
         with memoryview(self._data) as view:
             return str(view[start:end], "utf-8")
 
-    def _operation(self, end: int) -> Operation:
+    def _operation(self, end: int) -> Operation | Invalid:
         opened, start, line, attributes = self._opened
-        name, build = BUILDERS[opened]
+        name, take_fields = BUILDERS[opened]
         complaints: Complaints = []
-        fields = build(attributes, self._texts, complaints)
-        problems: tuple[Problem, ...] = ()
-        if complaints:
-            block_line = self._block.line if self._block else None
-            problems = tuple(
-                Problem("invalid_operation", message, line, None, name, field, block_line)
-                for field, message in complaints
-            )
-        return Operation(name, line, fields, attributes or NO_ATTRIBUTES, problems, (start, end))
+        fields = take_fields(attributes, self._texts, complaints)
+        rest, span = attributes or NO_ATTRIBUTES, (start, end)
+        operation = find(name)
+        if operation and not complaints:
+            return operation.from_fields(line, span, rest, fields)
+        block_line = self._block.line if self._block else None
+        problems = tuple(
+            Problem("invalid_operation", message, line, None, name, field, block_line)
+            for field, message in complaints
+        )
+        return Invalid(line, span, rest, name, fields, problems)
 
     def _unterminated(self) -> None:
         name, _, line, _ = self._opened
@@ -325,7 +340,7 @@ class _OpenBlock:
 
     def __init__(self, line: int, version: str | None) -> None:
         self.line, self.version = line, version
-        self.operations: list[Operation] = []
+        self.operations: list[Operation | Invalid] = []
 
     def closed(self) -> Block:
         return Block(self.line, self.version, False, tuple(self.operations))
@@ -361,6 +376,7 @@ def _run(attributes: dict[str, str], texts: dict[str, str], complaints: Complain
     return fields
 
 
+# The operation of each marker, and what takes its fields out of the attributes and texts.
 BUILDERS = {"WRITE": ("write", _write), "SEARCH": ("edit", _search), "RUN": ("run", _run)}
 
 
@@ -373,7 +389,7 @@ def _take_pattern(name: str, text: str, fields: Fields, complaints: Complaints) 
         complaints.append(("search", "Empty search pattern not allowed"))
 
 
-def read_attributes(text: str, end_delimiter: str = END) -> dict[str, str] | str:
+def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
     found: dict[str, str] = {}
     at, size = 0, len(text)
@@ -424,10 +440,3 @@ def _unescape(value: str, quote: str) -> str:
     if "\\" not in value:
         return value
     return "\\".join(part.replace("\\" + quote, quote) for part in value.split("\\\\"))
-
-
-def check_delimiters(start: str, end: str) -> None:
-    """Raise ValueError where no line could ever be a marker."""
-    for name, delimiter in (("start", start), ("end", end)):
-        if not delimiter or "\n" in delimiter or "\r" in delimiter:
-            raise ValueError(f"the {name} delimiter must not be empty or contain a line break")

@@ -17,6 +17,7 @@ import re
 from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
+from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
 from clada.notations.structured import (
     CUT,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.model import Plan
+    from clada.notations.registry import Delimiters
 
 NAME = "json"
 LAST_BLANK = " "
@@ -85,7 +87,7 @@ _NOT_JSON = {
 }
 
 
-def sign(data: bytes) -> int | None:
+def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first value starts that has a `tasks` key."""
     start = _bare_start(data)
     if start is not None and _tasks_key(data, start, len(data)) is not None:
@@ -142,7 +144,7 @@ def _skip_blanks(data: bytes, at: int, end: int) -> int:
     return match.end() if match else at
 
 
-def read(data: bytes) -> Plan:
+def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
     draft = Draft(NAME, data)
     reader = Reader(data)

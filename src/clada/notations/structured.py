@@ -5,22 +5,23 @@ from __future__ import annotations
 from clada.errors import Problem, cut_off
 from clada.grammar import (
     BLOCK_VERSIONS,
-    DEFAULTS,
     LARGE_COUNT,
     MAX_COUNT_DIGITS,
-    OPERATIONS,
     WRONG_COUNT,
     Field,
     path_complaint,
 )
-from clada.model import Block, Operation, Plan
+from clada.model import Block, Invalid, Plan
 from clada.notations.line_counter import LineCounter
+from clada.operations import OPERATIONS, find
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from clada.model import Operation
 
 MAX_DEPTH = 32
 MAX_TASKS = 100_000
@@ -36,10 +37,6 @@ EMPTY = {
     "search_end": "Empty search_end text not allowed",
     "command": "Empty command not allowed",
 }
-# What an operation of an unknown action is listed with: any field there is, and none of them is missing.
-ANY_FIELDS = tuple(
-    {field.name: field.replace(required=False) for fields in OPERATIONS.values() for field in fields}.values()
-)
 
 
 class Other:
@@ -92,7 +89,7 @@ class Draft:
         self._lines = LineCounter(data)
         self._blocks: list[Block] = []
         self._block_line: int | None = None
-        self._operations: list[Operation] = []
+        self._operations: list[Operation | Invalid] = []
         self._tasks = 0
 
     def open_block(self, offset: int) -> None:
@@ -119,7 +116,7 @@ class Draft:
         operation = self._operation(task)
         self._blocks.append(Block(operation.line, version, True, (operation,)))
 
-    def _operation(self, task: Task) -> Operation:
+    def _operation(self, task: Task) -> Operation | Invalid:
         return operation(task, self.data, self._lines.line(task.start), self._block_line)
 
     def plan(self, trouble: Malformed | None = None) -> Plan:
@@ -156,20 +153,30 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
-def operation(task: Task, data: bytes, line: int, block_line: int | None) -> Operation:
+def operation(task: Task, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
     """Make an operation of a task, with all that is wrong with it."""
     members = task.members or {}
     name, complaints = _action(task)
-    given = _Given(members, OPERATIONS.get(name, ANY_FIELDS))
-    fields = given.fields(DEFAULTS.get(name, {}))
-    if name in OPERATIONS:
+    kind = find(name)
+    given = _Given(members, kind.fields if kind else _any_fields())
+    fields = given.fields()
+    if kind:
         complaints += given.complaints
+        if not complaints:
+            return kind.from_fields(line, (task.start, task.end), given.others, fields)
     problems = []
     for message, field in complaints:
         place = members[field][1] if field and field in members else task.start
         at = line + data.count(b"\n", task.start, place)
         problems.append(Problem("invalid_operation", message, at, None, name, field, block_line))
-    return Operation(name, line, fields, given.others, tuple(problems), (task.start, task.end))
+    return Invalid(line, (task.start, task.end), given.others, name, fields, tuple(problems))
+
+
+def _any_fields() -> tuple[Field, ...]:
+    """Return what an operation of an unknown action is listed with: any field, none needed."""
+    kinds = filter(None, map(find, OPERATIONS))
+    fields = {field.name: field for kind in kinds for field in kind.fields}
+    return tuple(field.replace(required=False, default=None) for field in fields.values())
 
 
 def _action(task: Task) -> tuple[str, list[tuple[str, str | None]]]:
@@ -200,7 +207,7 @@ class _Given:
                 self.others[written] = value
         self._given = {name for name, names in self._names.items() if names}
 
-    def fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """Return the fields that are fine, with the defaults of those not given; complain of the others."""
         fine: dict[str, Any] = {}
         for field in self._fields:
@@ -209,8 +216,8 @@ class _Given:
                 self.complaints.append((complaint, (self._names[field.name] or [field.name])[-1]))
             elif field.name in self._given:
                 fine[field.name] = self._members[self._names[field.name][0]][0]
-            elif field.name in defaults:
-                fine[field.name] = defaults[field.name]
+            elif field.default is not None:
+                fine[field.name] = field.default
         return fine
 
     def _complaint(self, field: Field) -> str | None:

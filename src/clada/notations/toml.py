@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
 from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, Task, checked_version
 from clada.notations.toml_scan import Scan, Scope
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.model import Plan
+    from clada.notations.registry import Delimiters
 
 NAME = "toml"
 
@@ -37,7 +39,7 @@ _TASK_LINE = LineStart(
 )
 
 
-def sign(data: bytes) -> int | None:
+def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that begins a task or a block."""
     return _next_task_line(data, 0)
 
@@ -46,7 +48,7 @@ def _next_task_line(data: bytes, since: int) -> int | None:
     return next((line for line, _ in _TASK_LINE.lines(data, since, len(data))), None)
 
 
-def read(data: bytes) -> Plan:
+def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
     draft = Draft(NAME, data)
     try:

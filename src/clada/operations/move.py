@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
-from clada.model import Change, Done
+from clada.grammar import Field
+from clada.model import Change, Done, Operation
 from clada.world.files import tree
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, ClassVar, Self
 
-    from clada.operations import World
+    from clada.world.world import World
 
 
-def apply(world: World, fields: Mapping[str, Any]) -> Done:
-    """Move or rename."""
-    source, target = fields["from"], fields["to"]
-    files = world.files
-    old = files.locate(source)
-    new = tree.move(files, old, files.locate(target), into=target.endswith(("/", "\\")))
-    changes = (Change(display_path(old), "removed"), Change(display_path(new), "moved"))
-    return Done("moved", f"{source} -> {target}", changes=changes)
+class Move(Operation):
+    """Move or rename a file or a directory."""
+
+    source: str
+    destination: str
+
+    name: ClassVar = "move"
+    fields: ClassVar = (Field("from", "path"), Field("to", "path"))
+    phrases: ClassVar = {"moved": ("{target}", "moved {target}")}
+
+    @classmethod
+    def from_fields(
+        cls, line: int, span: tuple[int, int], attributes: Mapping[str, str], values: Mapping[str, Any]
+    ) -> Self:
+        """Make it from its fields: `from` is no name that Python would take."""
+        return cls(line, span, attributes, values["from"], values["to"])
+
+    @property
+    def target(self) -> str:
+        """Both paths."""
+        return f"{self.source} -> {self.destination}"
+
+    def values(self) -> dict[str, Any]:
+        """Return its fields by their names in plans."""
+        return {"from": self.source, "to": self.destination}
+
+    def apply(self, world: World) -> Done:
+        """Move or rename."""
+        files = world.files
+        old, new = files.locate(self.source), files.locate(self.destination)
+        new = tree.move(files, old, new, into=self.destination.endswith(("/", "\\")))
+        changes = (Change(display_path(old), "removed"), Change(display_path(new), "moved"))
+        return Done("moved", self.target, changes=changes)

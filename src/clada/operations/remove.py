@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from clada.model import Change, Done
+from clada.grammar import Field
+from clada.model import Change, Done, Operation
 from clada.world.files import tree
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from typing import ClassVar
 
-    from clada.operations import World
+    from clada.world.world import World
 
 
-def apply(world: World, fields: Mapping[str, Any]) -> Done:
-    """Remove, never following a link."""
-    path = fields["path"]
-    parts = world.files.locate(path)
-    tree.remove(world.files, parts)
-    return Done("removed", path, changes=(Change(display_path(parts), "removed"),))
+class Remove(Operation):
+    """Remove a file, a link, or a directory with all that is in it."""
+
+    path: str
+
+    name: ClassVar = "remove"
+    fields: ClassVar = (Field("path", "path"),)
+    phrases: ClassVar = {"removed": ("{target}", "removed {target}")}
+
+    @property
+    def target(self) -> str:
+        """The path."""
+        return self.path
+
+    def apply(self, world: World) -> Done:
+        """Remove, never following a link."""
+        parts = world.files.locate(self.path)
+        tree.remove(world.files, parts)
+        return Done("removed", self.path, changes=(Change(display_path(parts), "removed"),))

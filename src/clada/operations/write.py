@@ -3,36 +3,62 @@
 from __future__ import annotations
 
 from clada.errors import Trouble
-from clada.model import Change, Done
+from clada.grammar import Field
+from clada.model import Change, Done, Operation
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from typing import ClassVar
 
-    from clada.operations import World
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
+    from clada.world.world import World
 
 BOM = "\ufeff"
 
 
-def apply(world: World, fields: Mapping[str, Any]) -> Done:
-    """Write or append."""
-    path = fields["path"]
-    if path.endswith(("/", "\\")):
-        raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
-    parts = world.files.locate(path)
-    data = _content(fields["content"], final_newline=world.settings.final_newline)
-    how = _append(world.files, parts, data) if fields["append"] else _overwrite(world.files, parts, data)
-    changes = () if how == "unchanged" else (Change(display_path(parts), how),)
-    return Done(how, path, bytes=len(data), changes=changes)
+class Write(Operation):
+    """Write a file, or append to it; parent directories are made."""
 
+    path: str
+    content: str
+    append: bool = False
 
-def _content(text: str, *, final_newline: bool) -> bytes:
-    data = text.removeprefix(BOM).encode()
-    return data + b"\n" if final_newline and data and not data.endswith(b"\n") else data
+    name: ClassVar = "write"
+    fields: ClassVar = (
+        Field("path", "path"),
+        Field("content", "text"),
+        Field("append", "flag", required=False, default=False),
+    )
+    phrases: ClassVar = {
+        "created": ("{target} (created, {bytes})", "created {target}"),
+        "overwritten": ("{target} (overwritten, {bytes})", "overwrote {target}"),
+        "appended": ("{target} (appended, {bytes})", "appended to {target}"),
+        "unchanged": ("{target} (unchanged)", "{target} unchanged"),
+    }
+
+    @property
+    def target(self) -> str:
+        """The path."""
+        return self.path
+
+    @property
+    def holds(self) -> str | None:
+        """The path, if it appends: additions in a row are written once."""
+        return self.path if self.append else None
+
+    def apply(self, world: World) -> Done:
+        """Write or append."""
+        if self.path.endswith(("/", "\\")):
+            raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
+        parts = world.files.locate(self.path)
+        data = self.content.removeprefix(BOM).encode()
+        if world.settings.final_newline and data and not data.endswith(b"\n"):
+            data += b"\n"
+        how = _append(world.files, parts, data) if self.append else _overwrite(world.files, parts, data)
+        changes = () if how == "unchanged" else (Change(display_path(parts), how),)
+        return Done(how, self.path, bytes=len(data), changes=changes, held=how == "appended")
 
 
 def _overwrite(files: Files, parts: Parts, data: bytes) -> str:

@@ -1,1 +1,56 @@
-"""Outcomes to status lines and summaries."""
+"""The report of a run: what came of each task; and, beside this module, its forms as lines, XML and JSON."""
+
+from __future__ import annotations
+
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from clada.errors import Error
+    from clada.model import BlockReport, Task
+
+
+class Report(Value):
+    """What came of a document."""
+
+    notation: str | None
+    blocks: tuple[BlockReport, ...] = ()
+    fatal: Error | None = None
+    error: Error | None = None  # of the run as a whole, after its tasks: the post-commit
+    commits: Mapping[str, str] = {}
+    interrupted: int | None = None  # the signal
+    notes: tuple[str, ...] = ()
+    dry_run: bool = False
+    changes: tuple[tuple[str, bytes | None, bytes | None], ...] = ()  # of a dry run: path, before, after
+    # The same for what stands there, as git writes it: 100644, 100755 for a program, 040755 for a directory.
+    modes: tuple[tuple[str, str | None, str | None], ...] = ()
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Return all tasks, in the order of the document."""
+        return tuple(task for block in self.blocks for task in block.tasks)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything succeeded."""
+        failed = self.fatal or self.error or self.interrupted
+        return not failed and all(task.fine for task in self.tasks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values: what `--summary=json` prints."""
+        from clada.report.json import to_dict
+
+        return to_dict(self)
+
+    def text(self) -> str:
+        """Return the report as the lines that the command line prints, without a summary."""
+        from clada.report.lines import report_lines
+
+        return "".join(f"{text}\n" for _kind, text in report_lines(self))
+
+    def count(self, status: str) -> int:
+        """Return how many tasks have this status."""
+        return sum(task.status == status for task in self.tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.operations import find
 from clada.report.lines import first_line
 from clada.text.escape import escape_controls
 
@@ -23,7 +24,8 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
     if error:
         yield from _section(f"source, from line {task.line}:", source)
         if error.details:
-            yield from _section(_title(task), error.details)
+            operation = find(task.operation)
+            yield from _section(operation.details_title if operation else "details:", error.details)
     if level == "debug":
         if error and error.traceback:
             yield from _section("traceback:", error.traceback)
@@ -32,6 +34,9 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
 
 def unseen_command(task: Task) -> Iterator[str]:
     """Yield the command of a run where its status line does not have it whole."""
+    operation = find(task.operation)
+    if not operation or not operation.is_command:
+        return
     if task.status == "skipped" or first_line(task.target) != task.target.strip("\n"):
         yield from (f"{MARK}{escape_controls(line)}".rstrip() for line in task.target.strip("\n").split("\n"))
 
@@ -43,10 +48,6 @@ def surroundings(source: bytes, line: int) -> Iterator[str]:
         text = lines[number - 1].decode(errors="replace")
         arrow = ">" if number == line else " "
         yield f"{MARK}{arrow} {number:4} {_cut(escape_controls(text))}".rstrip()
-
-
-def _title(task: Task) -> str:
-    return "the end of its output:" if task.operation == "run" else "what the file has:"
 
 
 def _section(title: str, text: str) -> Iterator[str]:

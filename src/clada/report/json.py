@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.errors import Error
-    from clada.model import BlockReport, Report, Task
+    from clada.model import BlockReport, Task
+    from clada.report import Report
 
 SCHEMA = "clada.report/1"
-PATHS = ("write", "edit", "remove")  # operations whose target is one path
 
 
 def summary(report: Report) -> str:
@@ -60,7 +60,7 @@ def _task(task: Task) -> dict[str, Any]:
         "operation": task.operation,
         "line": task.line,
         "target": task.target,
-        "path": task.target if task.operation in PATHS and task.target else None,
+        "path": task.path,
         "status": task.status,
         "result": outcome.get("how"),
         "reason": outcome.get("reason"),

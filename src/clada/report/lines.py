@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from clada.model import Done, Failed, Skipped, Task
+from clada.model import Done, Failed, Skipped, output_prefix
+from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
+from clada.operations import find
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from clada.errors import Error
+    from clada.model import BlockReport, Task
+    from clada.notations.registry import Notation
+    from clada.report import Report
+
+    Line = tuple[str, str]  # its kind, which a terminal shows by its colour, and its text; or several
 
 MOST_LINES = 10  # line numbers in one status line
-VERBS = {"created": "created", "overwritten": "overwrote", "appended": "appended to"}
+TRUNCATED = "[output truncated]"
 STAGES = {
+    "LOCK": "LOCK",
+    "WORKSPACE": "INPUT",
     "git_operation_failed": "GIT",
     "lock_timeout": "LOCK",
     "input_too_large": "INPUT",
@@ -22,71 +33,85 @@ STAGES = {
 }
 
 
-def status_line(task: Task, notation: str | None) -> str:
+def report_lines(report: Report) -> Iterator[Line]:
+    """Yield all lines of a report, as the command line prints them; of a dry run, also the diff."""
+    notation = NOTATIONS.get(report.notation or "", UNKNOWN)
+    for block in report.blocks:
+        yield from _block_lines(block, notation)
+    yield from failure_lines(report, notation)
+    if report.changes or report.modes:
+        from clada.report.diff import unified
+
+        yield from unified(report.changes, report.modes)
+
+
+def _block_lines(block: BlockReport, notation: Notation) -> Iterator[Line]:
+    if not block.valid and not block.implicit:
+        yield from skipped_block_lines(block.label, notation)
+    for task in block.tasks:
+        for line in task.output:
+            yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
+        yield status_line(task, notation)
+
+
+def output_text(label: str, lines: Sequence[str]) -> str:
+    """Return lines that a command printed, which are safe to show."""
+    prefix = output_prefix(label)
+    return prefix + f"\n{prefix}".join(lines)
+
+
+def status_line(task: Task, notation: Notation) -> Line:
     """Return the line that says what came of a task."""
-    text = _cml(task) if notation == "cml" else _plain(task, "SEARCH" if notation == "csl" else "EDIT")
-    return f"[task-{task.label}] {text}"
+    kind = "skip" if task.invalid or task.status == "skipped" else task.status
+    text = _sentence(task) if notation.family == SENTENCES else _tagged(task, notation)
+    return kind, f"[task-{task.label}] {text}"
 
 
-def fatal_line(error: Error, notation: str | None) -> str:
-    """Return the line that says why nothing was executed."""
-    message = escape_controls(_with_hint(error.message, error))
-    if notation == "cml":
-        return f"[task-1] Error: {error.type}: {message}"
-    return f"[task-1] FATAL: {error.stage or STAGES.get(error.type, 'PARSE')} - {message}"
+def skipped_block_lines(label: str, notation: Notation) -> Iterator[Line]:
+    """Yield the line of a block that is not executed. In sentences its tasks have lines of their own."""
+    if notation.family != SENTENCES:
+        yield "skip", f"[task-{label}] SKIP: TASKS - validation errors within block"
 
 
-def trouble_line(error: Error, notation: str | None) -> str:
-    """Return the line that says what went wrong with the run as a whole, after its tasks."""
-    message = escape_controls(_with_hint(error.message, error))
-    if notation == "cml":
-        return f"[run] Error: {error.type}: {message}"
-    return f"[run] ERROR: {STAGES.get(error.type, 'RUN')} - {error.type}: {message}"
+def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
+    """Yield the lines that say what went wrong with the run as a whole: before its tasks, or after them."""
+    if report.fatal:
+        yield "fatal", f"[task-1] {_failure(report.fatal, notation, 'FATAL')}"
+    if report.error:
+        yield "error", f"[run] {_failure(report.error, notation, 'ERROR')}"
 
 
-def block_line(label: str) -> str:
-    """Return the line of a block that is not executed. CML has none: its tasks have lines of their own."""
-    return f"[task-{label}] SKIP: TASKS - validation errors within block"
+def _failure(error: Error, notation: Notation, status: str) -> str:
+    message = escape_controls(error.sentence)
+    if notation.family == SENTENCES:
+        return f"Error: {error.type}: {message}"
+    if status == "FATAL":
+        return f"FATAL: {STAGES.get(error.stage or error.type, 'PARSE')} - {message}"
+    return f"ERROR: {STAGES.get(error.type, 'RUN')} - {error.type}: {message}"
 
 
-def _plain(task: Task, edit: str) -> str:
-    """Return the text of CSL, JSON and TOML: STATUS: OPERATION - details."""
-    operation = edit if task.operation == "edit" else escape_controls(task.operation.upper())
-    outcome = task.outcome
+def _tagged(task: Task, notation: Notation) -> str:
+    """Return STATUS: OPERATION - details."""
+    name, outcome = task.operation, task.outcome
+    word = notation.words.get(name) or escape_controls(name.upper())
     match outcome:
         case Done():
-            return f"SUCCESS: {operation} - {_done(outcome)}"
+            return f"SUCCESS: {word} - {_done(task, outcome, 0)}"
         case Skipped():
-            return f"SKIP: {operation} - {escape_controls(outcome.reason)}"
-        case Failed():
+            return f"SKIP: {word} - {escape_controls(outcome.reason)}"
+        case Failed(error=error):
             if task.invalid:
-                return f"SKIP: {operation} - {escape_controls(outcome.error.message)}"
-            return f"ERROR: {operation} - {_target(task)}: {_plain_error(outcome.error)}"
+                return f"SKIP: {word} - {escape_controls(error.message)}"
+            where = f" ({numbered_lines(error.lines)})" if error.lines else ""
+            told = escape_controls(_with_hint(error.message + where, error))
+            return f"ERROR: {word} - {_target(task)}: {error.type}: {told}"
 
 
-def _done(done: Done) -> str:
-    target = escape_controls(first_line(done.target))
-    if done.how == "edited":
-        return f"{target} ({_replacements(done)} at {numbered_lines(done.lines)})"
-    if done.how == "ran":
-        return f"{target} (exit {done.exit_code})"
-    if done.how in ("moved", "removed"):
-        return target
-    if done.how == "unchanged":
-        return f"{target} (unchanged)"
-    return f"{target} ({done.how}, {counted(done.bytes or 0, 'byte')})"
-
-
-def _plain_error(error: Error) -> str:
-    where = f" ({numbered_lines(error.lines)})" if error.lines else ""
-    return f"{error.type}: {escape_controls(_with_hint(error.message + where, error))}"
-
-
-def _cml(task: Task) -> str:
+def _sentence(task: Task) -> str:
     outcome = task.outcome
     match outcome:
         case Done():
-            return f"Success: {_cml_done(outcome)}"
+            return f"Success: {_done(task, outcome, 1)}"
         case Skipped():
             return f"Skipped: {escape_controls(outcome.reason)}"
         case Failed(error=error):
@@ -94,15 +119,17 @@ def _cml(task: Task) -> str:
             return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
 
 
-def _cml_done(done: Done) -> str:
-    target = escape_controls(first_line(done.target))
-    if done.how == "edited":
-        return f"edited {target} ({_replacements(done)})"
-    if done.how == "ran":
-        return f"ran {target} (exit {done.exit_code})"
-    if done.how == "unchanged":
-        return f"{target} unchanged"
-    return f"{VERBS.get(done.how, done.how)} {target}"
+def _done(task: Task, done: Done, family: int) -> str:
+    """Return what was done, in the operation's own words for a family of reports: tagged 0, sentences 1."""
+    operation = find(task.operation)
+    phrase = operation.phrases[done.how][family] if operation else "{target}"
+    return phrase.format(
+        target=escape_controls(first_line(done.target)),
+        bytes=counted(done.bytes or 0, "byte"),
+        replacements=counted(done.count or 0, "replacement"),
+        lines=numbered_lines(done.lines),
+        exit_code=done.exit_code,
+    )
 
 
 def _target(task: Task) -> str:
@@ -111,10 +138,6 @@ def _target(task: Task) -> str:
 
 def _with_hint(text: str, error: Error) -> str:
     return f"{text}; {error.hint}" if error.hint else text
-
-
-def _replacements(done: Done) -> str:
-    return counted(done.count or 0, "replacement")
 
 
 def first_line(text: str) -> str:

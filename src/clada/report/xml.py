@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clada.errors import Error
-    from clada.model import BlockReport, Report, Task
+    from clada.model import BlockReport, Task
+    from clada.report import Report
 
 
 def summary(report: Report) -> str:

@@ -26,13 +26,25 @@ _ESCAPES = {
     for first, last in _DISTURBING
     for code in range(first, last + 1)
 }
+_LINE_ESCAPES = {code: escape for code, escape in _ESCAPES.items() if code != ord("\n")}
 
 
 def escape_controls(text: str) -> str:
     """Return the text with every character escaped that could forge or disturb a line; a tab stays."""
     if text.isprintable() or text.replace("\t", " ").isprintable():
         return text
-    escaped = text.translate(_ESCAPES)
+    return _escaped(text, _ESCAPES)
+
+
+def escape_lines(text: str) -> str:
+    """Return a text of several lines with the same characters escaped; its line feeds stay, too."""
+    if text.replace("\n", " ").replace("\t", " ").isprintable():
+        return text
+    return _escaped(text, _LINE_ESCAPES)
+
+
+def _escaped(text: str, escapes: dict[int, str]) -> str:
+    escaped = text.translate(escapes)
     if escaped.isascii():
         return escaped
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,17 +1,25 @@
 """The commands that a person has approved or blocked: `.clada/allowed-commands.json` in the workspace.
 
-Approval is by exact text, but for surrounding blanks; blocked wins over everything. The file is opened by
-handles, never through a link. One that cannot be understood is an error that says where, and no command runs:
-an empty list in its place would forget what is blocked.
+A command is approved by its exact text, without surrounding blanks; what is blocked is never approved. The
+file is never opened through a link. A damaged file is an error that says where, and no command runs until it
+is repaired: reading it as empty would forget what is blocked.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 
 from clada.errors import Trouble
 from clada.world.files.entries import reason
+from clada.world.handles import (
+    DIRECTORY,
+    is_link,
+    is_regular,
+    make_directory,
+    open_directory,
+    open_file,
+    read_at_most,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +31,13 @@ FOLDER, FILE = ".clada", "allowed-commands.json"
 PATH = f"{FOLDER}/{FILE}"
 LISTS = ("commands", "blocked", "network")
 MAX_BYTES = 10 << 20
-PATIENCE = 10.0  # seconds to wait for another process that stores
-PAUSE = 0.02
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
+SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")  # unquoted
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
 
 
 class Approvals:
-    """What is approved in a workspace: as it was when it was loaded, or last changed here."""
+    """What is approved and blocked in a workspace, as it was when loaded, or last changed by this object."""
 
     def __init__(self, workspace: str, content: dict[str, Any]) -> None:
         self._workspace = workspace
@@ -39,7 +46,7 @@ class Approvals:
     @classmethod
     def load(cls, workspace: str) -> Approvals:
         """Read the workspace's approvals; where there is no file, nothing is approved or blocked."""
-        root = _opened(workspace, _DIRECTORY)
+        root = _opened(workspace)
         try:
             folder = _folder(root)
             if folder is None:
@@ -77,10 +84,10 @@ class Approvals:
 
     def add(self, text: str, *, network: bool = False) -> None:
         """Approve a command, with the network or without; it is no longer blocked."""
-        self._store(text, _approved_with_network if network else _approved)
+        self._store(text, lambda content, command: _approved(content, command, network=network))
 
     def block(self, text: str) -> None:
-        """Never run a command again; it is no longer approved."""
+        """Refuse a command from now on; it is no longer approved."""
         self._store(text, _blocked)
 
     def remove(self, text: str) -> bool:
@@ -88,15 +95,15 @@ class Approvals:
         return self._store(text, _forgotten)
 
     def _store(self, text: str, change: Callable[[dict[str, Any], str], dict[str, Any]]) -> bool:
-        """Change what is in the file now, not what was loaded: another process may have stored since."""
+        """Change what is in the file now: another process may have changed it since it was loaded."""
         command = text.strip(BLANKS)
         if not command:
             raise Trouble("command_not_allowed", "a blank command cannot be approved or blocked")
-        root = _opened(self._workspace, _DIRECTORY)
+        root = _opened(self._workspace)
         try:
             folder = _made_folder(root)
             try:
-                _lock(folder)  # the folder itself, so that no lock file lies about; closing it unlocks
+                _lock(folder)  # the folder itself, so that there is no lock file to leave; closing unlocks it
                 old = _content(folder)
                 self._content = _checked(change(old, command))
                 if self._content != old:
@@ -108,7 +115,33 @@ class Approvals:
             os.close(root)
 
 
-# What becomes of the content: each returns a new one.
+# How a person approves a command by hand.
+
+
+def remedy(command: str, *, network: bool = False) -> str:
+    """Return the command line that approves a command, to be pasted into a shell."""
+    flag = " --network" if network else ""
+    dashes = " --" if command.startswith("-") else ""
+    return f"clada approvals add{flag}{dashes} {_shell_quoted(command)}"
+
+
+def _shell_quoted(text: str) -> str:
+    """Quote a text for a shell, on one line; with control characters as `$'…'`, for bash, zsh and ksh."""
+    if text and SAFE.issuperset(text):
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "'\"'\"'") + "'"
+    return f"$'{''.join(map(_escaped, text))}'"
+
+
+def _escaped(char: str) -> str:
+    """Return a character as it is written within `$'…'`; in octal, byte by byte, if it cannot be printed."""
+    if char in _ESCAPES or char.isprintable():
+        return _ESCAPES.get(char, char)
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+# Changes of the content: each returns a new one.
 
 
 def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
@@ -117,15 +150,17 @@ def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
     return {**content, **lists, "added": added}
 
 
-def _approved(content: dict[str, Any], text: str) -> dict[str, Any]:
+def _approved(content: dict[str, Any], text: str, *, network: bool) -> dict[str, Any]:
+    import time
+
     clean = _forgotten(content, text)
-    when = content["added"].get(text) or _now()
-    return {**clean, "commands": [*clean["commands"], text], "added": {**clean["added"], text: when}}
-
-
-def _approved_with_network(content: dict[str, Any], text: str) -> dict[str, Any]:
-    approved = _approved(content, text)
-    return {**approved, "network": [*approved["network"], text]}
+    when = content["added"].get(text) or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {
+        **clean,
+        "commands": [*clean["commands"], text],
+        "network": [*clean["network"], *([text] if network else [])],
+        "added": {**clean["added"], text: when},
+    }
 
 
 def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
@@ -133,13 +168,7 @@ def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
     return {**clean, "blocked": [*clean["blocked"], text]}
 
 
-def _now() -> str:
-    import time
-
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-# The file, and what it must look like.
+# The file and its format.
 
 
 def _content(folder: int) -> dict[str, Any]:
@@ -148,27 +177,22 @@ def _content(folder: int) -> dict[str, Any]:
 
 
 def _read(folder: int) -> bytes | None:
-    """Return the bytes of the file, None if there is none; never through a link, never from a pipe."""
+    """Return the bytes of the file, None if there is none. A link or a pipe in its place is an error."""
     try:
-        handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
+        handle = open_file(FILE, folder)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(PATH, error, _is_link(FILE, folder)) from error
+        raise _unreadable(PATH, error, is_link(FILE, folder)) from error
     try:
-        data = _bytes_of(handle)
+        if not is_regular(handle):
+            raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
+        data = read_at_most(handle, MAX_BYTES + 1)
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
         _damaged(f"it is larger than {MAX_BYTES >> 20} MB")
     return data
-
-
-def _bytes_of(handle: int) -> bytes:
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
-    with open(handle, "rb", closefd=False) as file:
-        return file.read(MAX_BYTES + 1)
 
 
 def _parsed(data: bytes) -> Any:
@@ -185,7 +209,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that stands twice: the second would hide what the first one blocks."""
+    """Refuse a key that is there twice: json would silently drop what the first one blocks."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -195,7 +219,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(content: Any) -> dict[str, Any]:
-    """Return the content with all its keys, stripped, sorted and each command once; other keys are kept."""
+    """Return the content with all known keys, commands stripped, sorted and unique; other keys are kept."""
     if not isinstance(content, dict):
         _damaged("it must hold an object with the key 'commands'")
     if "commands" not in content:
@@ -225,7 +249,7 @@ def _damaged(where: str) -> NoReturn:
 
 
 def _write(folder: int, content: dict[str, Any]) -> None:
-    """Store one command per line, in ASCII: a diff shows what changed, and nothing can hide in it."""
+    """Write one command per line, in ASCII, so that a diff shows what changed and nothing can hide in it."""
     import json
 
     from clada.world.files.atomic import put
@@ -236,43 +260,34 @@ def _write(folder: int, content: dict[str, Any]) -> None:
         raise Trouble("io_error", f"{PATH} cannot be written: {reason(error)}") from error
 
 
-# Handles.
+# The file's directory.
 
 
-def _opened(path: str, flags: int) -> int:
+def _opened(path: str) -> int:
     try:
-        return os.open(path, flags)
+        return os.open(path, DIRECTORY)
     except OSError as error:
         raise _unreadable(path, error, link=False) from error
 
 
 def _folder(root: int) -> int | None:
     try:
-        return os.open(FOLDER, _DIRECTORY | _NO_LINK, dir_fd=root)
+        return open_directory(FOLDER, root)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(FOLDER, error, _is_link(FOLDER, root)) from error
+        raise _unreadable(FOLDER, error, is_link(FOLDER, root)) from error
 
 
 def _made_folder(root: int) -> int:
     try:
-        os.mkdir(FOLDER, dir_fd=root)
-    except FileExistsError:
-        pass
+        make_directory(FOLDER, root)
     except OSError as error:
         raise Trouble("io_error", f"{FOLDER} cannot be made: {reason(error)}") from error
     folder = _folder(root)
     if folder is None:
         raise Trouble("io_error", f"{FOLDER} was removed at this moment", "try again")
     return folder
-
-
-def _is_link(name: str, folder: int) -> bool:
-    try:
-        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
-    except OSError:
-        return False
 
 
 def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
@@ -283,16 +298,11 @@ def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
 
 def _lock(folder: int) -> None:
     """Wait for other processes that store, and keep them waiting until the handle is closed."""
-    import fcntl
-    import time
+    from clada.world.locks import try_flock, wait_for_lock
 
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise Trouble("lock_timeout", f"{FOLDER} is locked by another process") from None
-            time.sleep(PAUSE)
-        except OSError as error:
-            raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+    try:
+        result = wait_for_lock(lambda: try_flock(folder), LOCK_TIMEOUT)
+    except OSError as error:
+        raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+    if result != "held":
+        raise Trouble("lock_timeout", f"{FOLDER} is locked by another process")

@@ -1,24 +1,140 @@
-"""Locks: the file that the user names, and the one that makes runs in one repository wait for each other."""
+"""File locks: the file that the user names, and the one that makes runs in a repository wait for each other.
+
+All of them are `fcntl.flock` locks: the system releases them when their holder dies, and programs that use
+flock(1) or the filelock package on the same file are excluded too.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 
 from clada.errors import Error, Trouble, system_words
-from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
+    from typing import Literal, Self
 
-    from filelock import BaseFileLock
+POLL = 0.02  # seconds between two attempts
+# O_NOFOLLOW: the name must not lead to a file elsewhere. O_NONBLOCK: a pipe would wait for a writer.
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-POLL = 0.05  # seconds
+
+def try_flock(handle: int) -> bool:
+    """Lock an open file or directory for this process alone; return False when another one holds the lock."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # some file systems answer EACCES
+        return False
+    return True
 
 
-class LockFile:
+def wait_for_lock(
+    attempt: Callable[[], bool],
+    timeout: float,
+    waiting: Callable[[], None] | None = None,
+    stop: int | None = None,
+) -> Literal["held", "timed out", "stopped"]:
+    """Repeat an attempt until it succeeds or the timeout is over; call `waiting` once if the first one fails.
+
+    `stop` is a handle that becomes readable when the run must end.
+    """
+    end = time.monotonic() + timeout
+    if attempt():
+        return "held"
+    if waiting is not None:
+        waiting()
+    while time.monotonic() < end:
+        if _pause(stop):
+            return "stopped"
+        if attempt():
+            return "held"
+    return "timed out"
+
+
+def _pause(stop: int | None) -> bool:
+    """Wait until the next attempt is due; return whether the run must end."""
+    if stop is None:
+        time.sleep(POLL)
+        return False
+    import select
+
+    poll = select.poll()
+    poll.register(stop, select.POLLIN)
+    return bool(poll.poll(POLL * 1000))
+
+
+class _Lock:
+    """A context in which a file is locked. The file is made if it is missing, and never removed."""
+
+    def __init__(
+        self,
+        path: str,
+        name: str,  # of what is locked, for messages
+        timeout: float,
+        waiting: Callable[[], None] | None,
+        stop: int | None,
+    ) -> None:
+        self._path, self._name = path, name
+        self._timeout, self._waiting, self._stop = timeout, waiting, stop
+        self._handle: int | None = None
+
+    def __enter__(self) -> Self:
+        result = wait_for_lock(self._attempt, self._timeout, self._waiting, self._stop)
+        if result == "stopped":
+            raise Trouble("lock_timeout", f"interrupted while waiting for the lock of {self._name}")
+        if result == "timed out":
+            raise Trouble(
+                "lock_timeout",
+                f"waited {self._timeout:g} s for the lock of {self._name}",
+                "wait for the other run to end, or allow more time with --lock-timeout",
+            )
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough where a fork of the host has a copy
+        finally:
+            os.close(handle)
+
+    def _attempt(self) -> bool:
+        """Open the file and lock it. It is opened anew each time, as it may have been replaced meanwhile."""
+        try:
+            handle = _open(self._path)
+            try:
+                # A file that was deleted before it was locked is no longer what others would lock.
+                held = try_flock(handle) and os.fstat(handle).st_nlink > 0
+            except BaseException:
+                os.close(handle)
+                raise
+        except BlockingIOError:  # another process is just giving up a lease on the file
+            return False
+        except OSError as error:
+            raise self._trouble(error) from None
+        if held:
+            self._handle = handle
+        else:
+            os.close(handle)
+        return held
+
+    def _trouble(self, error: OSError) -> Trouble:
+        """Return what to say when the system refuses to open or lock the file."""
+        raise NotImplementedError
+
+
+def _open(path: str) -> int:
+    try:
+        return os.open(path, _FLAGS)
+    except FileNotFoundError:  # only now O_CREAT: in /tmp it is refused for a file of another user
+        return os.open(path, _FLAGS | os.O_CREAT, 0o666)
+
+
+class LockFile(_Lock):
     """Holds the lock of a file that the user named, while executing."""
 
     def __init__(
@@ -28,38 +144,24 @@ class LockFile:
         waiting: Callable[[], None] | None = None,
         stop: int | None = None,
     ) -> None:
-        self._path = path
-        self._turn = _Turn(path, timeout, waiting, stop)
-        self._lock: BaseFileLock | None = None
+        super().__init__(path, path, timeout, waiting, stop)
 
     def __enter__(self) -> Self:
-        self._refuse_missing_directory()  # filelock would make it: a mistyped path would never meet another
-        from filelock import FileLock
-
-        lock = FileLock(self._path, thread_local=False, preserve_lock_file=True, fallback_to_soft=False)
-        try:
-            self._turn.come(lambda: _at_once(lock))
-        except (OSError, NotImplementedError) as error:
-            why = system_words(error) if isinstance(error, OSError) else error
-            raise self._trouble(str(why), "name another --lock-file") from None
-        self._lock = lock
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def _refuse_missing_directory(self) -> None:
+        # A missing directory is not made: a mistyped path would never meet another run.
         directory = os.path.dirname(self._path)
         if directory and not os.path.isdir(directory):
-            raise self._trouble(f"there is no directory {directory}", "make it, or name another --lock-file")
+            raise self._error(f"there is no directory {directory}", "make it, or name another --lock-file")
+        return super().__enter__()
 
-    def _trouble(self, why: str, hint: str) -> Trouble:
+    def _trouble(self, error: OSError) -> Trouble:
+        return self._error(system_words(error), "name another --lock-file")
+
+    def _error(self, why: str, hint: str) -> Trouble:
         return Trouble.of(Error("io_error", f"cannot lock {self._path}: {why}", hint, stage="LOCK"))
 
 
-class RepositoryLock:
-    """Makes runs in one repository wait for each other; the system drops it when its holder dies."""
+class RepositoryLock(_Lock):
+    """Makes runs in one repository wait for each other."""
 
     def __init__(
         self,
@@ -68,85 +170,16 @@ class RepositoryLock:
         waiting: Callable[[], None] | None = None,
         stop: int | None = None,
     ) -> None:
-        self._path = os.path.join(directory, "lock")
-        self._turn = _Turn("this repository: another run of clada is at work in it", timeout, waiting, stop)
-        self._handle: int | None = None
+        name = "this repository: another run of clada is at work in it"
+        super().__init__(os.path.join(directory, "lock"), name, timeout, waiting, stop)
 
     def __enter__(self) -> Self:
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            message = f"cannot write in the git directory: {error.strerror}"
-            raise Trouble("git_operation_failed", message, "give yourself that permission") from None
-        self._handle = handle
-        try:
-            self._turn.come(lambda: _taken(handle))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+            raise self._trouble(error) from None
+        return super().__enter__()
 
-    def __exit__(self, *_exception: object) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            os.close(handle)
-
-
-class _Turn(Value):
-    """Waits until a lock can be taken, the time is over, or the run is to end."""
-
-    what: str
-    timeout: float
-    waiting: Callable[[], None] | None  # told that it waits
-    stop: int | None  # a handle, readable when the run is to end
-
-    def come(self, taken: Callable[[], bool]) -> None:
-        """Return as soon as the lock is taken; raise where it is not to be."""
-        end = time.monotonic() + self.timeout
-        if taken():
-            return
-        if self.waiting is not None:
-            self.waiting()
-        while time.monotonic() < end:
-            if _stopped(self.stop):
-                raise Trouble("lock_timeout", f"interrupted while waiting for the lock of {self.what}")
-            if taken():
-                return
-        raise Trouble(
-            "lock_timeout",
-            f"waited {self.timeout:g} s for the lock of {self.what}",
-            "wait for the other run to end, or allow more time with --lock-timeout",
-        )
-
-
-def _stopped(handle: int | None) -> bool:
-    """Wait a little, and tell whether the run is to end."""
-    if handle is None:
-        time.sleep(POLL)
-        return False
-    import select
-
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    return bool(poll.poll(POLL * 1000))
-
-
-def _at_once(lock: BaseFileLock) -> bool:
-    from filelock import Timeout
-
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        return False
-    return True
-
-
-def _taken(handle: int) -> bool:
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    def _trouble(self, error: OSError) -> Trouble:
+        message = f"cannot write in the git directory: {error.strerror}"
+        return Trouble("git_operation_failed", message, "give yourself that permission")

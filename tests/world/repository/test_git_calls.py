@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 
 
-def sh(script: str, given: bytes = b"") -> git.Answer:
+def sh(script: str, stdin: bytes = b"") -> git.GitOutput:
     """Run a script the way git is run."""
-    return git.run([SHELL, "-c", script], {"PATH": os.defpath}, given)
+    return git.run([SHELL, "-c", script], {"PATH": os.defpath}, stdin)
 
 
 def test_input_output_errors_and_exit_code() -> None:
     """Each is its own."""
-    assert sh("cat; echo wrong >&2; exit 3", b"given\0bytes\xff") == git.Answer(
+    assert sh("cat; echo wrong >&2; exit 3", b"given\0bytes\xff") == git.GitOutput(
         3, b"given\0bytes\xff", b"wrong\n"
     )
 
@@ -130,9 +130,9 @@ def test_an_interrupt_is_passed_on_where_the_host_took_the_process(monkeypatch: 
         os.waitpid(-1, 0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(git, "PATIENCE", 10)
+    monkeypatch.setattr(git, "SLOW_MS", 10)
     with pytest.raises(KeyboardInterrupt):
-        git.run(["/bin/sleep", "0.1"], {}, stuck=taken)
+        git.run(["/bin/sleep", "0.1"], {}, when_slow=taken)
 
 
 INTERRUPTED = """
@@ -141,13 +141,13 @@ from clada.world.git import calls as git
 from clada.world.git.repository import find
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
-def slow(argv, variables, given=b"", stuck=None):
+def slow(argv, variables, stdin=b"", when_slow=None):
     global moment
     if moment in argv:
         moment = None
         threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         whole(["/bin/sleep", "0.2"], variables)
-    return whole(argv, variables, given, stuck)
+    return whole(argv, variables, stdin, when_slow)
 try:
     with find(root).recorded() as record:
         open(os.path.join(root, "by-clada.txt"), "w").close()
@@ -188,7 +188,7 @@ with find(sys.argv[1]).recorded() as record:
     open(sys.argv[1] + "/b", "w").close()
     record.touched = {"b"}
 heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json".split()
-heavy += "tempfile shutil filelock".split()
+heavy += "tempfile shutil".split()
 print(sorted((set(sys.modules) - before) & set(heavy)), record.error)
 """
     done = subprocess.run(
@@ -204,7 +204,7 @@ def test_a_run_takes_few_processes(repo: Repo, monkeypatch: pytest.MonkeyPatch) 
     calls: list[str] = []
     whole = git.run
 
-    def counted(argv: list[str], *rest: Any) -> git.Answer:
+    def counted(argv: list[str], *rest: Any) -> git.GitOutput:
         calls.append(argv[argv.index("-C") + 2])
         return whole(argv, *rest)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.errors import Trouble
-from clada.world.git.calls import hardened
+from clada.world.git.allowed import allowed_command
 from clada.world.git.undo import undo
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Hostile:
 
     def run(self, arguments: list[str]) -> int:
         """Run an allowed git command as clada would."""
-        argv, environment = hardened(arguments, self.repo.found())
+        argv, environment = allowed_command(arguments, self.repo.found())
         return subprocess.run(
             argv, env=environment, cwd=self.repo.workspace, stdin=subprocess.DEVNULL, check=False,
             capture_output=True,
@@ -355,7 +355,7 @@ def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
 
 def _resolve(hostile: Hostile) -> None:
     """Leave the stash's conflict behind, without plain git setting off what is armed."""
-    argv, environment = hardened(["status"], hostile.repo.found())
+    argv, environment = allowed_command(["status"], hostile.repo.found())
     start = argv[: argv.index("status")]
     subprocess.run([*start, "read-tree", "HEAD"], env=environment, cwd=hostile.repo.root, check=True)
 
@@ -479,7 +479,7 @@ def test_a_stash_never_brings_approvals(repo: Repo, untracked: bool, words: list
     repo.write(".clada/allowed-commands.json", "stashed")
     repo.git("stash", "push", "-q", "-u")
     with pytest.raises(Trouble, match=r"holds \.clada/allowed-commands\.json"):
-        hardened(["stash", *words], repo.found())
+        allowed_command(["stash", *words], repo.found())
 
 
 @pytest.mark.parametrize("approvals", [True, False])
@@ -515,7 +515,7 @@ def test_every_allowed_command_works_in_an_ordinary_repository(repo: Repo) -> No
 def test_names_in_an_allowed_command_are_literal(inner: Repo) -> None:
     """No pathspec magic leads out of the workspace."""
     inner.write("outside.txt", "private change\n")
-    argv, environment = hardened(["diff", "--", ":(top)outside.txt", ":/"], inner.found())
+    argv, environment = allowed_command(["diff", "--", ":(top)outside.txt", ":/"], inner.found())
     done = subprocess.run(argv, env=environment, cwd=inner.workspace, capture_output=True, check=False)
     assert b"private" not in done.stdout
 

@@ -10,7 +10,8 @@ import pytest
 
 import clada
 from clada.errors import Error, Trouble
-from clada.world.git import history, restoring
+from clada.world.git import history
+from clada.world.git import undo as undo_module
 from clada.world.git.undo import Undone, past_runs, undo
 
 if TYPE_CHECKING:
@@ -402,7 +403,7 @@ def test_undo_where_nothing_can_be_undone(repo: Repo) -> None:
     assert refused(repo, 7).message == "there is no run 7 for this workspace"
     run(repo, lambda: repo.write(".clada/allowed-commands.json"), ".clada/allowed-commands.json")
     assert refused(repo).message == "run 2 changed nothing that could be undone"
-    history.start(repo.found(), history.Run(0, "now", "killed", "", repo.head()))
+    history.start(repo.found(), history.RecordedRun(0, "now", "killed", "", repo.head()))
     error = refused(repo)
     assert error.message == "run 3 ended before its changes were committed"
     assert "git restore --source=" in str(error.hint)
@@ -517,7 +518,7 @@ def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device", "a")
 
     with monkeypatch.context() as patch:
-        patch.setattr(restoring, "bring_back", full)
+        patch.setattr(undo_module, "restore_file", full)
         with pytest.raises(Trouble, match="half way: No space left on device: a") as caught:
             undone(repo)
     assert caught.value.error.type == "io_error"

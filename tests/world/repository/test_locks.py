@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -167,6 +169,52 @@ def test_any_file_can_be_a_lock_and_keeps_its_content(tmp_path: Path) -> None:
     with LockFile(str(path), 1):
         assert path.read_text() == "content"
     assert path.read_text() == "content"
+
+
+def test_another_program_that_locks_the_file_is_waited_for(tmp_path: Path) -> None:
+    """One that knows nothing of clada: flock(2) is what the filelock package uses, and flock(1)."""
+    path = tmp_path / "lock"
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(Trouble, match=r"waited 0\.1 s"), LockFile(str(path), 0.1):
+            pytest.fail("it was held")
+    with LockFile(str(path), 0), path.open() as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@KINDS
+def test_a_lock_file_that_was_replaced_while_waiting_is_locked_anew(
+    kind: type[LockFile | RepositoryLock], tmp_path: Path
+) -> None:
+    """A lock on the deleted file would exclude nobody."""
+    path = tmp_path / "lock"
+    held = path / "lock" if kind is RepositoryLock else path
+
+    with holder(kind, path) as process, kind(str(path), 90, lambda: os.unlink(held)):
+        process.communicate("")
+        with held.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_file_system_without_locks_is_an_error_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not a run without a lock."""
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    path = tmp_path / "lock"
+    with pytest.raises(Trouble) as caught, LockFile(str(path), 1):
+        pytest.fail("it is not locked")
+    error = caught.value.error
+    assert (error.type, error.stage) == ("io_error", "LOCK")
+    assert error.message == f"cannot lock {path}: No locks available"
+    assert error.hint == "name another --lock-file"
+    with pytest.raises(Trouble, match="No locks available") as caught, RepositoryLock(str(tmp_path), 1):
+        pytest.fail("it is not locked")
+    assert caught.value.error.type == "git_operation_failed"
 
 
 @pytest.mark.parametrize("where", ["lock", "sub/lock", "../lock", "{top}/lock", "../linked/lock"])

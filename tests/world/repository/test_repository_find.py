@@ -14,7 +14,7 @@ import pytest
 
 from clada.errors import Error, Trouble
 from clada.world.git import calls as git
-from clada.world.git.repository import Avoidable, find
+from clada.world.git.repository import find, suggest_no_git
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ NOBODY = 65534
 
 def start(workspace: Path) -> None:
     """Start a run, as a document does."""
-    with Avoidable():
+    with suggest_no_git():
         found = find(str(workspace))
     with found.recorded():
         pytest.fail("the run was started")
@@ -408,13 +408,13 @@ def test_a_pipe_where_git_expects_a_file(repo: Repo, monkeypatch: pytest.MonkeyP
     (repo.root / path).unlink(missing_ok=True)
     (repo.root / path).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(repo.root / path)
-    monkeypatch.setattr(git, "PATIENCE", 100)
+    monkeypatch.setattr(git, "SLOW_MS", 100)
     assert "pipe" in refused(repo.root).message
 
 
 def test_a_call_that_only_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked into once, and then it has all the time that it needs."""
     looked: list[int] = []
-    monkeypatch.setattr(git, "PATIENCE", 50)
-    answer = git.run(["/bin/sleep", "0.2"], {}, stuck=lambda: looked.append(1))
+    monkeypatch.setattr(git, "SLOW_MS", 50)
+    answer = git.run(["/bin/sleep", "0.2"], {}, when_slow=lambda: looked.append(1))
     assert (answer.code, looked) == (0, [1])

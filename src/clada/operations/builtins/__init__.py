@@ -6,8 +6,7 @@ One module a command, or a kin of them; one row in the table.
 from __future__ import annotations
 
 from clada.errors import Trouble
-from clada.operations.builtins.faults import Fault
-from clada.operations.builtins.job import Job
+from clada.operations.builtins.job import CommandError, Job
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -28,11 +27,11 @@ MODULES = {
     "mkdir": "mkdir",
     "touch": "touch",
     "chmod": "chmod",
-    "cd": "plain",
-    "pwd": "plain",
-    "echo": "plain",
-    "true": "plain",
-    "false": "plain",
+    "cd": "simple",
+    "pwd": "simple",
+    "echo": "simple",
+    "true": "simple",
+    "false": "simple",
 }
 
 
@@ -51,8 +50,8 @@ def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]
     refused = None
     try:
         _find(command.name)(job)
-    except Fault as fault:
-        job.complain(fault)
+    except CommandError as error:
+        job.complain(error)
     except Trouble as trouble:
         refused = trouble.error
     return Ran(job.exit_code, job.here, tuple(job.changes), refused)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.job import Job
-from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
-from clada.operations.builtins.permissions import ALL, umask
-from clada.operations.builtins.places import Place, refuse_special
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, Job, Operand, refuse_special
+from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
+from clada.operations.builtins.umask import ALL, umask
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.pairs import Pair
+    from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 OWNER_ALL, ANY_WRITE = 0o700, 0o222
 
 
-class Manner(Value):
+class CopyOptions(Value):
     """How this cp copies."""
 
     recursive: bool
@@ -39,10 +37,10 @@ def cp(job: Job) -> None:
     job.each(read_pairs(job), copier.check, copier.copy)
 
 
-def _manner(job: Job) -> Manner:
+def _manner(job: Job) -> CopyOptions:
     kept = (job.value("preserve") or "").split(",")
     everything = job.has("p", "a") or "all" in kept or job.options.get("preserve") is True
-    return Manner(
+    return CopyOptions(
         recursive=job.has("r", "R", "a"),
         mode=everything or "mode" in kept,
         times=everything or "timestamps" in kept,
@@ -53,7 +51,7 @@ def _manner(job: Job) -> Manner:
 class Copier:
     """One cp at work."""
 
-    def __init__(self, job: Job, manner: Manner) -> None:
+    def __init__(self, job: Job, manner: CopyOptions) -> None:
         self.job, self.manner = job, manner
         self._copied: set[Parts] = set()  # sources
         self._made: set[Parts] = set()  # targets
@@ -67,7 +65,7 @@ class Copier:
         if entry.kind != "directory":
             return [((), entry)]
         if not self.manner.recursive:
-            raise Fault(f"-r not specified; omitting directory {source}")
+            raise CommandError(f"-r not specified; omitting directory {source}")
         below = self.job.tree(source, f"cannot access {source}")
         for rest, kind in below:
             refuse_special(source.below(*rest), kind)
@@ -75,7 +73,7 @@ class Copier:
                 self._check_target(target.below(*rest))
         return [((), entry), *reversed(below)]
 
-    def _check_target(self, target: Place) -> None:
+    def _check_target(self, target: Operand) -> None:
         refuse_special(target, self.job.entry(target, f"cannot stat {target}"))
 
     def copy(self, pair: Pair, items: Items) -> None:
@@ -89,7 +87,7 @@ class Copier:
             return
         self._refuse_itself(source, target, kind)
         if kind != "directory" and target.parts in self._made:
-            raise Fault(f"will not overwrite just-created {target} with {source}")
+            raise CommandError(f"will not overwrite just-created {target} with {source}")
         self._copied.add(source.parts)
         made = self._copy_all(source, target, items)
         for rest, entry in reversed(items):
@@ -97,13 +95,13 @@ class Copier:
                 self._finish(target.below(*rest), entry, new=made[rest])
 
     @staticmethod
-    def _refuse_itself(source: Place, target: Place, kind: str) -> None:
+    def _refuse_itself(source: Operand, target: Operand, kind: str) -> None:
         if source.parts == target.parts:
-            raise Fault(f"{source} and {target} are the same file")
+            raise CommandError(f"{source} and {target} are the same file")
         if kind == "directory" and target.parts[: len(source.parts)] == source.parts:
-            raise Fault(f"cannot copy a directory, {source}, into itself, {target}")
+            raise CommandError(f"cannot copy a directory, {source}, into itself, {target}")
 
-    def _copy_all(self, source: Place, target: Place, items: Items) -> dict[Parts, bool]:
+    def _copy_all(self, source: Operand, target: Operand, items: Items) -> dict[Parts, bool]:
         """Copy each item; return the directories that are there now, and whether they are new."""
         made: dict[Parts, bool] = {}
         for rest, entry in items:
@@ -111,8 +109,8 @@ class Copier:
                 continue  # what was to hold it could not be made, which has been said
             try:
                 new = self._copy_one(source.below(*rest), target.below(*rest), entry)
-            except Fault as fault:
-                self.job.complain(fault)
+            except CommandError as error:
+                self.job.complain(error)
                 continue
             if entry.kind == "directory":
                 made[rest] = new
@@ -120,7 +118,7 @@ class Copier:
                 self.job.changed(target.below(*rest), "created")
         return made
 
-    def _copy_one(self, source: Place, target: Place, entry: Entry) -> bool:
+    def _copy_one(self, source: Operand, target: Operand, entry: Entry) -> bool:
         """Copy one item; return whether there was nothing at the target before."""
         there = target_entry(self.job, target)
         if there:
@@ -133,7 +131,7 @@ class Copier:
             self._write(source, target, entry, there)
         return there is None
 
-    def _make(self, source: Place, target: Place, entry: Entry, there: Entry | None) -> None:
+    def _make(self, source: Operand, target: Operand, entry: Entry, there: Entry | None) -> None:
         if there:
             return
         what = f"cannot create directory {target}"
@@ -142,15 +140,15 @@ class Copier:
         self.job.attempt(what, target, self.job.files.make, target.parts, mode)
         self._tell(source, target)
 
-    def _write(self, source: Place, target: Place, entry: Entry, there: Entry | None) -> None:
+    def _write(self, source: Operand, target: Operand, entry: Entry, there: Entry | None) -> None:
         files = self.job.files
         what = f"cannot create regular file {target}"
         if there is None:
             self.job.make_sure_of_parent(target, what)
             if target.slash:
-                raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+                raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
         elif self._is_locked(there):
-            raise Fault(f"{what}: Permission denied")
+            raise CommandError(f"{what}: Permission denied")
         data = self.job.attempt(f"cannot open {source} for reading", source, files.load, source.parts)
         mode = None if there and not self.manner.mode else self._mode(entry)
         self.job.attempt(what, target, files.store, target.parts, data, mode)
@@ -168,7 +166,7 @@ class Copier:
         """Return the mode of a copy, in which setuid and its kin never are."""
         return entry.mode & ALL & ~(0 if self.manner.mode else self.manner.umask)
 
-    def _finish(self, target: Place, entry: Entry, *, new: bool) -> None:
+    def _finish(self, target: Operand, entry: Entry, *, new: bool) -> None:
         """Give a directory its mode and times, now that nothing more is put in it."""
         mode = self._mode(entry)
         if self.manner.mode or (new and entry.mode & OWNER_ALL != OWNER_ALL):
@@ -176,12 +174,12 @@ class Copier:
             self.job.attempt(what, target, self.job.files.set_mode, target.parts, mode)
         self._keep_times(target, entry)
 
-    def _keep_times(self, target: Place, entry: Entry) -> None:
+    def _keep_times(self, target: Operand, entry: Entry) -> None:
         if self.manner.times:
             what = f"preserving times for {target}"
             times = (entry.modified, entry.modified)
             self.job.attempt(what, target, self.job.files.set_times, target.parts, *times)
 
-    def _tell(self, source: Place, target: Place) -> None:
+    def _tell(self, source: Operand, target: Operand) -> None:
         if self.job.has("v"):
             self.job.say(f"{source} -> {target}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError
+from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job
-    from clada.operations.builtins.pairs import Pair
-    from clada.operations.builtins.places import Place
+    from clada.operations.builtins.job import Job, Operand
+    from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
@@ -37,13 +36,13 @@ def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
     source, target = pair
     there = target_entry(job, target)
     if source.parts == target.parts and not job.has("n"):
-        raise Fault(f"{source} and {target} are the same file")
+        raise CommandError(f"{source} and {target} are the same file")
     if there:
         if is_kept(job, entry, there):
             return
         refuse_clash(source, entry, target, there)
         if target.parts in arrived and there.kind != "directory":
-            raise Fault(f"will not overwrite just-created {target} with {source}")
+            raise CommandError(f"will not overwrite just-created {target} with {source}")
     _refuse_move(job, pair, entry, there)
     _rename(job, source, target, entry)
     arrived.add(target.parts)
@@ -57,18 +56,18 @@ def _refuse_move(job: Job, pair: Pair, entry: Entry, there: Entry | None) -> Non
     source, target = pair
     what = f"cannot move {source} to {target}"
     if source.name in (".", ".."):
-        raise Fault(f"{what}: Device or resource busy")
+        raise CommandError(f"{what}: Device or resource busy")
     if target.parts[: len(source.parts)] == source.parts:
-        raise Fault(f"cannot move {source} to a subdirectory of itself, {target}")
+        raise CommandError(f"cannot move {source} to a subdirectory of itself, {target}")
     if there is None:
         job.make_sure_of_parent(target, what)
         if target.slash and entry.kind != "directory":
-            raise Fault(f"{what}: {NOT_A_DIRECTORY}")
+            raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
 
 
-def _rename(job: Job, source: Place, target: Place, entry: Entry) -> None:
+def _rename(job: Job, source: Operand, target: Operand, entry: Entry) -> None:
     what = f"cannot move {source} to {target}"
     job.attempt(what, source, job.files.rename, source.parts, target.parts)
     # Of two hard links to one file, the system renames neither.
     if entry.kind == "file" and job.entry(source, what) == entry:
-        raise Fault(f"{source} and {target} are the same file")
+        raise CommandError(f"{source} and {target} are the same file")

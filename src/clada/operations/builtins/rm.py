@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-from clada.operations.builtins.faults import Fault, Missing
+from clada.operations.builtins.job import CommandError, MissingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job
-    from clada.operations.builtins.places import Place
+    from clada.operations.builtins.job import Job, Operand
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
-    # What to remove below a place, by the rest of its path, and at last the place itself: ().
+    # What to remove below an operand, by the rest of its path, and at last the operand itself: ().
     Doomed = list[tuple[Parts, Entry]]
 
 
 def rm(job: Job) -> None:
     """Remove each operand."""
     if not job.operands and not job.has("f"):
-        raise Fault("missing operand")
+        raise CommandError("missing operand")
     job.each(
-        job.places(), lambda place: _doomed(job, place), lambda place, doomed: _remove(job, place, doomed)
+        job.located(),
+        lambda operand: _doomed(job, operand),
+        lambda operand, doomed: _remove(job, operand, doomed),
     )
 
 
-def _doomed(job: Job, place: Place) -> Doomed:
+def _doomed(job: Job, operand: Operand) -> Doomed:
     """Return all that has to go, if it may."""
-    what = f"cannot remove {place}"
+    what = f"cannot remove {operand}"
     try:
-        entry = job.existing(place, what)
-    except Missing:
+        entry = job.existing(operand, what)
+    except MissingError:
         if job.has("f"):
             return []
         raise
-    job.refuse_taking(place)
+    job.refuse_taking(operand)
     if entry.kind != "directory":
         return [((), entry)]
     if job.has("r", "R"):
-        if place.name in (".", ".."):
-            raise Fault(f"refusing to remove '.' or '..' directory: skipping {place}")
-        return [*job.tree(place, what), ((), entry)]
+        if operand.name in (".", ".."):
+            raise CommandError(f"refusing to remove '.' or '..' directory: skipping {operand}")
+        return [*job.tree(operand, what), ((), entry)]
     if not job.has("d"):
-        raise Fault(f"{what}: Is a directory")
+        raise CommandError(f"{what}: Is a directory")
     return [((), entry)]
 
 
-def _remove(job: Job, place: Place, doomed: Doomed) -> None:
+def _remove(job: Job, operand: Operand, doomed: Doomed) -> None:
     """Remove all of it; a directory that something stays in stays too, and nothing more is said of it."""
     staying: set[Parts] = set()
     for rest, entry in doomed:
@@ -53,17 +54,17 @@ def _remove(job: Job, place: Place, doomed: Doomed) -> None:
             staying.add(rest[:-1])
             continue
         try:
-            _remove_one(job, place.below(*rest), entry)
-        except Fault as fault:
-            job.complain(fault)
+            _remove_one(job, operand.below(*rest), entry)
+        except CommandError as error:
+            job.complain(error)
             staying.add(rest[:-1])
     if doomed and () not in staying:
-        job.changed(place, "removed")
+        job.changed(operand, "removed")
 
 
-def _remove_one(job: Job, place: Place, entry: Entry) -> None:
+def _remove_one(job: Job, operand: Operand, entry: Entry) -> None:
     is_directory = entry.kind == "directory"
     action = job.files.remove_directory if is_directory else job.files.unlink
-    job.attempt(f"cannot remove {place}", place, action, place.parts)
+    job.attempt(f"cannot remove {operand}", operand, action, operand.parts)
     if job.has("v"):
-        job.say(f"removed {'directory ' if is_directory else ''}{place}")
+        job.say(f"removed {'directory ' if is_directory else ''}{operand}")

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clada.commands.judgements import Allowed
-    from clada.operations import World
     from clada.operations.run.permission import Approved
-    from clada.world.processes.running import Frame
+    from clada.world.processes.running import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
+    from clada.world.world import World
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
@@ -51,15 +51,15 @@ class Program(Value):
         """What confines it: bubblewrap, landlock or none."""
         return self.confinement.layer if self.confinement else "none"
 
-    def frame(self) -> Frame:
-        """Return what surrounds it while it runs."""
+    def launcher(self) -> Launcher:
+        """Return what starts it, confined or not."""
         if self.confinement is None:
-            from clada.world.processes.running import Frame
+            from clada.world.processes.running import Launcher
 
-            return Frame(self.environment, supervised=self.supervised)
-        from clada.world.sandbox.confined import confined
+            return Launcher(self.environment, supervised=self.supervised)
+        from clada.world.sandbox.layers import confined_launcher
 
-        return confined(self.confinement, self.environment)
+        return confined_launcher(self.confinement, self.environment)
 
 
 def reader(world: World, how: Allowed) -> Program:
@@ -73,10 +73,10 @@ def reader(world: World, how: Allowed) -> Program:
 
 
 def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
-    from clada.world.git import calls as git
     from clada.world.git import repository
+    from clada.world.git.allowed import allowed_command
 
-    return git.hardened(how.argv[1:], repository.find(world.files.root))
+    return allowed_command(how.argv[1:], repository.find(world.files.root))
 
 
 def _reading(world: World) -> ReadOnly | None:

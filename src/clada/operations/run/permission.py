@@ -10,15 +10,14 @@ from clada.errors import Trouble
 from clada.model import Skipped
 from clada.operations.run.operands import check_texts
 from clada.values import Value
-from clada.world.approvals import BLANKS, PATH, Approvals
-from clada.world.asking import remedy
+from clada.world.approvals import BLANKS, PATH, Approvals, remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clada.operations import World
     from clada.world.files.paths import Parts
+    from clada.world.world import World
 
     Verdict = Allowed | BuiltIn | NeedsApproval
     Judged = list[tuple[words.Command, Verdict]]

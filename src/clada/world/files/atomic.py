@@ -7,7 +7,12 @@ import os
 import stat
 
 from clada.errors import Trouble
-from clada.world.files.entries import refused
+from clada.values import Value
+from clada.world.files.entries import errno_trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.world.files.versions import Version
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
@@ -40,36 +45,42 @@ def _is_abandoned(name: str) -> bool:
     return False
 
 
-def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
+class Target(Value):
+    """Where content is put: a name in a directory, and what is known of the file that has this name."""
+
+    parent: int
+    name: str
+    old: os.stat_result | None  # the file that is there
+    read: Version | None = None  # the same, where what is put there was made of its content
+
+
+def put(parent: int, name: str, data: bytes, mode: int | None = None, read: Version | None = None) -> None:
     """Put a file with this content into a directory, or replace the one that is there.
 
-    The old file's mode and, as far as we may, owner are kept; other hard links keep the old content.
+    The old file's mode and, as far as we may, owner are kept; other hard links keep the old content. Where
+    the content was made of the one that was `read`, that must still be there.
     """
-    old = _replaceable(parent, name)
+    target = Target(parent, name, read.status if read else _replaceable(parent, name), read)
     try:
-        _put((parent, name), _scratch(parent, old, NAMELESS), data, old, mode)
+        _put(target, _scratch(target, NAMELESS), data, mode)
     except _OutOfReachError:
-        _put((parent, name), _scratch(parent, old, 0), data, old, mode)
+        _put(target, _scratch(target, 0), data, mode)
 
 
-def _put(
-    place: tuple[int, str],
-    made: tuple[int, str | None],
-    data: bytes,
-    old: os.stat_result | None,
-    mode: int | None,
-) -> None:
+def _put(target: Target, made: tuple[int, str | None], data: bytes, mode: int | None) -> None:
     """Fill a scratch file, and put it in place under its final name."""
-    (parent, name), (fd, scratch) = place, made
+    parent, (fd, scratch) = target.parent, made
     try:
         _write_all(fd, data)
-        _adopt(fd, old, mode)
-        if scratch is None and old is None and _link(fd, parent, name):
+        _adopt(fd, target.old, mode)
+        if scratch is None and target.old is None and _link(fd, parent, target.name):
             return
         if scratch is None:
             scratch = _scratch_name()
             _link(fd, parent, scratch)
-        os.rename(scratch, name, src_dir_fd=parent, dst_dir_fd=parent)
+        if target.read:
+            target.read.confirm(parent, target.name)
+        os.rename(scratch, target.name, src_dir_fd=parent, dst_dir_fd=parent)
         scratch = None
     finally:
         os.close(fd)
@@ -88,14 +99,14 @@ def _replaceable(parent: int, name: str) -> os.stat_result | None:
     if stat.S_ISLNK(old.st_mode):
         raise Trouble("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
-        raise refused(errno.EISDIR)
+        raise errno_trouble(errno.EISDIR)
     raise Trouble("permission_denied", "not a regular file")
 
 
-def _scratch(parent: int, old: os.stat_result | None, nameless: int) -> tuple[int, str | None]:
+def _scratch(target: Target, nameless: int) -> tuple[int, str | None]:
     """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
-    flags = os.O_WRONLY | os.O_CLOEXEC
-    mode = NEW if old is None else PRIVATE
+    parent, flags = target.parent, os.O_WRONLY | os.O_CLOEXEC
+    mode = NEW if target.old is None else PRIVATE
     if nameless:
         try:
             return os.open(".", flags | nameless, mode, dir_fd=parent), None

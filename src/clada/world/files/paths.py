@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.errors import Trouble
+from clada.grammar import MAX_PATH, byte_length, long_path, long_path_complaint
 
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
@@ -18,13 +19,17 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     text = path.replace("\\", "/")
     if "\0" in text:
         raise Trouble("path_escape", "a path cannot contain a NUL character")
+    _refuse_long(text)
     absolute = text.startswith("/")
     if absolute or _has_drive(text):
         if not (allow_escape and absolute):
             raise _absolute(text)
         base = (OUTSIDE,)
     parts = _inside(_normalised(text, base, root, allow_escape=allow_escape), root)
-    protect(parts)
+    known = len(base) if parts[: len(base)] == base else 0  # what a run is in already was looked at
+    if known:
+        _refuse_long_way(parts)
+    protect(parts[known:])
     return parts
 
 
@@ -57,6 +62,21 @@ def is_protected(name: str) -> bool:
     if name[:1] not in (".", "g", "G"):
         return False
     return name.partition(":")[0].rstrip(". ").casefold() in PROTECTED
+
+
+def _refuse_long(path: str) -> None:
+    """Refuse what no file system takes, before each of its thousands of components costs a look."""
+    complaint = long_path_complaint(path)
+    if complaint:
+        raise Trouble("io_error", f"file name too long: {complaint}")
+
+
+def _refuse_long_way(parts: Parts) -> None:
+    """Refuse the same of what many a `cd` adds up to; each name was looked at."""
+    if len("/".join(parts)) > MAX_PATH // 4:
+        size = byte_length("/".join(parts))
+        if size > MAX_PATH:
+            raise Trouble("io_error", f"file name too long: {long_path(size)}")
 
 
 def _absolute(text: str) -> Trouble:

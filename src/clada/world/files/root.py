@@ -6,9 +6,9 @@ import errno
 import os
 
 from clada.errors import Trouble
-from clada.world.files.directories import DIRECTORY
 from clada.world.files.entries import reason, trouble
 from clada.world.files.paths import is_protected
+from clada.world.handles import DIRECTORY
 
 HANDLES = "/proc/self/fd"
 DELETED = " (deleted)"  # how the system marks the path of a directory that is gone
@@ -21,6 +21,13 @@ def check(directory: str) -> None:
 
 def opened(directory: str) -> tuple[int, str]:
     """Return a handle on the directory, and its path without links."""
+    try:
+        return _opened(directory)
+    except Trouble as trouble:
+        raise Trouble.of(trouble.error.replace(stage="WORKSPACE")) from None
+
+
+def _opened(directory: str) -> tuple[int, str]:
     try:
         handle = os.open(directory, DIRECTORY)
     except OSError as error:

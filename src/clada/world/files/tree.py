@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from clada.errors import Trouble
-from clada.world.files.entries import refused
+from clada.world.files.entries import errno_trouble
 from clada.world.files.paths import OUTSIDE, is_protected
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ def existing(files: Files, parts: Parts) -> Entry:
     """Return what stands at this place; it must."""
     entry = files.entry(parts)
     if entry is None:
-        raise refused(errno.ENOENT)
+        raise errno_trouble(errno.ENOENT)
     return entry
 
 

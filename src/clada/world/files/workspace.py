@@ -17,17 +17,18 @@ from clada.errors import Trouble
 from clada.text.lines import between
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
-from clada.world.files.directories import NO_FOLLOW, Directories
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
+from clada.world.files.directories import Directories
+from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, trouble
 from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
 from clada.world.files.root import HANDLES, opened
+from clada.world.files.versions import Version, now
+from clada.world.handles import NO_FOLLOW, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
 
@@ -41,8 +42,9 @@ class Workspace:
         self._root, self.root = opened(directory)
         self._directories = Directories(self._root, self.touched)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
-        self._held: tuple[Parts, Text] | None = None  # the new content of a file; or else one that grows
-        self._growing: tuple[Parts, bytearray] | None = None
+        self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
+        self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
+        self._growing: tuple[Parts, bytearray, Version | None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -51,12 +53,15 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Write what is held, and close all handles."""
+        """Write what is held, and close all handles; to do so again does nothing."""
+        if self._root < 0:
+            return
         try:
             self.flush()
         finally:
             self.forget()
-            os.close(self._root)
+            root, self._root = self._root, -1
+            os.close(root)
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
@@ -72,6 +77,7 @@ class Workspace:
     def entry(self, parts: Parts) -> Entry | None:
         """Return what stands at this place, or None."""
         self.flush()
+        self._read = None
         if not parts:
             return entry_of(os.fstat(self._root))
         try:
@@ -98,13 +104,16 @@ class Workspace:
     def load(self, parts: Parts) -> bytes:
         """Return the content of a regular file."""
         self.flush()
+        start = now()
         fd = self._open(parts, READ)
         try:
-            return read_all(fd)
+            status, data = read_regular(fd)
         except OSError as error:
             raise trouble(error) from None
         finally:
             os.close(fd)
+        self._read = (parts, Version(status, data, start))
+        return data
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
@@ -135,9 +144,11 @@ class Workspace:
 
     def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file; it is written before anything else could look at it."""
-        if self._held and self._held[0] != parts:
+        if self._held and self._held[0] == parts:
+            self._held = (parts, text, self._held[2])
+        else:
             self.flush()
-        self._held = (parts, text)
+            self._held = (parts, text, self._version_read(parts))
 
     def append(self, parts: Parts, data: bytes) -> bool:
         """Add this to the end of a file, on a line of its own; return False where there is no file.
@@ -147,7 +158,8 @@ class Workspace:
         if not self._growing or self._growing[0] != parts:
             if not self.entry(parts):
                 return False
-            self._growing = (parts, bytearray(self.load(parts)))
+            content = bytearray(self.load(parts))
+            self._growing = (parts, content, self._version_read(parts))
         content = self._growing[1]
         content += between(content) + data
         return True
@@ -155,17 +167,29 @@ class Workspace:
     def flush(self) -> None:
         """Write what is held."""
         if self._held:
-            (parts, text), self._held = self._held, None
-            self.store(parts, text.data)
+            (parts, text, read), self._held = self._held, None
+            self._store(parts, text.data, None, read)
         if self._growing:
-            (parts, content), self._growing = self._growing, None
-            self.store(parts, bytes(content))
+            (parts, content, read), self._growing = self._growing, None
+            self._store(parts, bytes(content), None, read)
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
-        """Put this content at a place, making parents; the mode is kept, or the umask's for a new file."""
+        """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
+
+        If the file there was the last that was read, it must still be what was read.
+        """
         self.flush()
+        self._store(parts, data, mode, self._version_read(parts))
+
+    def _version_read(self, parts: Parts) -> Version | None:
+        """Return what the file at this place was when it was read, if that was the last look at anything."""
+        read, self._read = self._read, None
+        return read[1] if read and read[0] == parts else None
+
+    def _store(self, parts: Parts, data: bytes, mode: int | None, read: Version | None) -> None:
         self._refuse_root(parts)
-        self._act_in(parts[:-1], lambda parent: put(parent, parts[-1], data, mode))
+        self._act_in(parts[:-1], lambda parent: put(parent, parts[-1], data, mode, read))
+        self._directories.confirm(parts[:-1])
         self.touched.add(parts)
         if parts[:-1] not in self._cleared:
             self._clear(parts[:-1])
@@ -173,6 +197,12 @@ class Workspace:
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
         self._change(os.mkdir, parts, mode)
+
+    def make_all(self, parts: Parts) -> list[Parts]:
+        """Make a directory and those above it; return which were not there, the topmost first."""
+        self.flush()
+        self._act_in(parts, lambda _handle: None)
+        return list(self._directories.made)
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
@@ -187,6 +217,7 @@ class Workspace:
             )
         finally:
             os.close(old)
+        self._directories.confirm(target[:-1])
         self.forget()
         self.touched.update((source, target))
 
@@ -220,12 +251,12 @@ class Workspace:
         """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
         self._directories.made.clear()
         try:
-            action(self._directories.made_on_the_way(parts))
+            action(self._directories.make(parts))
         except OSError as error:
-            self._directories.unmake()
+            self._directories.remove_made()
             raise trouble(error) from None
         except Trouble:
-            self._directories.unmake()
+            self._directories.remove_made()
             raise
 
     def _clear(self, parts: Parts) -> None:

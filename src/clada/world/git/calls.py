@@ -1,8 +1,9 @@
-"""Git as clada calls it: nothing in the repository or the tree can run code through it."""
+"""Runs git so that nothing in the repository or the work tree can execute code through it."""
 
 from __future__ import annotations
 
 import os
+from stat import S_ISFIFO
 
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
@@ -10,14 +11,14 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from clada.world.git.repository import Repository
 
 REFUSING = "/bin/false"
 
-# Each of these, left to the repository's own configuration, was seen to run foreign code, to start something
-# in the background, to reach outside the work tree or to keep a commit from being made.
+# With each of these in the repository's own configuration, git was seen to execute code, to start something
+# in the background, to reach outside the work tree, or to fail to make a commit.
 SETTINGS = (
     ("safe.bareRepository", "explicit"),
     ("core.hooksPath", "/dev/null"),
@@ -38,7 +39,7 @@ SETTINGS = (
     ("status.submoduleSummary", "false"),
     ("commit.gpgSign", "false"),
     ("log.showSignature", "false"),
-    # a format of the repository's own (format.pretty = %G?) would start these
+    # started by a format of the repository's configuration, such as format.pretty = %G?
     ("gpg.program", REFUSING),
     ("gpg.openpgp.program", REFUSING),
     ("gpg.x509.program", REFUSING),
@@ -61,7 +62,7 @@ VARIABLES = {
     "GIT_LITERAL_PATHSPECS": "1",
 }
 
-# What the user's own environment says of who they are and where their configuration is: trusted, and kept.
+# Variables that say who the user is and where their configuration is: trusted, and passed on.
 KEPT = (
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -70,13 +71,13 @@ KEPT = (
     "GIT_COMMITTER_EMAIL",
 )
 
-# Clada reads what git says, and its commits must hold what the objects really are.
+# For clada's own calls: it parses what git prints, and must see the objects as they really are.
 OWN_VARIABLES = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
-# How a driver of the repository's own configuration is put out of action. An empty merge driver would count
-# as a merge that succeeded, so that one becomes git's own text merge; and `git status -v` converts with a
-# textconv whatever its options, so that one becomes a plain copy.
-BLANK = {
+# What replaces a driver of the repository's own configuration. An empty merge driver would count as a merge
+# that succeeded, so it becomes git's own text merge; `git status -v` uses a textconv whatever its options, so
+# it becomes a plain copy.
+DISABLED = {
     "clean": "",
     "smudge": "",
     "process": "",
@@ -85,31 +86,19 @@ BLANK = {
     "textconv": "cat",
 }
 
-# The words without which a configuration can hold no driver, include no other file and claim no bare
-# repository: most hold none, and need no process to be understood.
-TELLING = (b"[filter", b"[merge", b"[diff", b"[include", b"worktreeconfig", b"bare")
+# A configuration without these words has no drivers, includes no other file and names no bare repository.
+# Most have none of them, which saves asking git.
+RELEVANT = (b"[filter", b"[merge", b"[diff", b"[include", b"worktreeconfig", b"bare")
 
-# What an allowed command is given besides, after its name.
-GUARDS = {
-    "status": ("--ignore-submodules=all",),
-    "diff": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
-    "log": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
-    "show": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
-    "stash list": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
-    "stash show": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
-}
-
-# Where the host ignores SIGCHLD, or waits for all children, nobody can tell whether a call succeeded.
-LOST = "git's exit code is lost: the host process takes it itself"
-KEEP = "let the host keep SIGCHLD"
+READ_BY_GIT = frozenset((".gitignore", ".gitattributes", ".gitmodules", ".mailmap"))
 
 PAUSE = 0.05  # seconds
-PATIENCE = 3000  # milliseconds after which a git call counts as long
+SLOW_MS = 3000  # milliseconds after which a git call counts as slow
 SIGPIPE, SIGTERM, SIGXFSZ = 13, 15, 25  # importing signal costs more than a git call
 
 
-class Answer(Value):
-    """What a git process said."""
+class GitOutput(Value):
+    """What a git process printed, and its exit code."""
 
     code: int
     output: bytes
@@ -117,107 +106,101 @@ class Answer(Value):
 
     @property
     def complaint(self) -> str:
-        """The first thing that it complained of, on one line."""
+        """Its first error message, on one line."""
         lines = self.errors.decode("utf-8", "surrogateescape").splitlines()
-        telling = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
-        return escape_controls(telling[0]) if telling else f"exit {self.code}"
+        errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
+        return escape_controls(errors[0]) if errors else f"exit {self.code}"
 
 
 class Git(Value):
-    """Hardened git in one repository, for as long as nothing else writes to its configuration."""
+    """Hardened git in one repository; valid as long as nobody changes the repository's configuration."""
 
     root: str
-    start: tuple[str, ...]
+    command: tuple[str, ...]  # git with the options that come before a subcommand
     variables: Mapping[str, str]
 
-    def call(self, *arguments: str, given: bytes = b"", **variables: str) -> Answer:
-        """Run git in the root of the work tree and return what it said."""
-        argv = (*self.start, "-C", self.root, *arguments)
-        return run(argv, {**self.variables, **OWN_VARIABLES, **variables}, given, self._stuck)
+    def call(self, *arguments: str, stdin: bytes = b"", **variables: str) -> GitOutput:
+        """Run git in the root of the work tree, whatever its exit code."""
+        argv = (*self.command, "-C", self.root, *arguments)
+        return run(argv, {**self.variables, **OWN_VARIABLES, **variables}, stdin, self._refuse_pipes)
 
-    def _stuck(self) -> None:
-        from clada.world.git.stuck import refuse_pipes
+    def check_output(self, *arguments: str, stdin: bytes = b"", **variables: str) -> bytes:
+        """Run git and return what it printed; raise Trouble if it fails."""
+        result = self.call(*arguments, stdin=stdin, **variables)
+        if result.code != 0:
+            raise git_failed(arguments[0], result)
+        return result.output
 
-        refuse_pipes(self.root, self.variables["GIT_DIR"])
+    def check_word(self, *arguments: str, stdin: bytes = b"", **variables: str) -> str:
+        """Run git and return the one word that it printed; raise Trouble if it fails."""
+        return self.check_output(*arguments, stdin=stdin, **variables).decode().strip()
 
-    def ask(self, *arguments: str, given: bytes = b"", **variables: str) -> bytes:
-        """Run git, which must succeed, and return its output."""
-        answer = self.call(*arguments, given=given, **variables)
-        if answer.code != 0:
-            raise failed(arguments[0], answer)
-        return answer.output
-
-    def word(self, *arguments: str, given: bytes = b"", **variables: str) -> str:
-        """Run git, which must succeed, and return the one word that it printed."""
-        return self.ask(*arguments, given=given, **variables).decode().strip()
+    def _refuse_pipes(self) -> None:
+        """Raise, naming it, if there is a pipe where git expects a file: git would wait for it for ever."""
+        for path in (*_pipes(self.root, READ_BY_GIT), *_pipes(self.variables["GIT_DIR"], None)):
+            raise Trouble(
+                "git_operation_failed",
+                f"{escape_controls(path)} is a pipe, and git waits for it without end",
+                "remove it",
+            )
 
 
-def failed(subcommand: str, answer: Answer) -> Trouble:
-    """Return the trouble that a git call ended in."""
+def _pipes(top: str, names: frozenset[str] | None) -> Iterator[str]:
+    """Return the pipes below a directory that have one of these names; any name if None."""
+    for directory, directories, files in os.walk(top):
+        directories[:] = [name for name in directories if name not in {".git", "objects"}]
+        for name in files:
+            path = os.path.join(directory, name)
+            if (names is None or name in names) and _is_pipe(path):
+                yield path
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return S_ISFIFO(os.lstat(path).st_mode)
+    except OSError:
+        return False  # it is gone, so git does not wait for it
+
+
+def git_failed(subcommand: str, result: GitOutput) -> Trouble:
+    """Return the error for a git call that failed."""
     return Trouble(
         "git_operation_failed",
-        f"git {subcommand} failed: {answer.complaint}",
+        f"git {subcommand} failed: {result.complaint}",
         "repair this in the repository",
     )
 
 
 def hardened_git(repository: Repository) -> Git:
-    """Return git, hardened against what the repository's configuration says now."""
-    return _git(repository, (*SETTINGS, *_blanked(configuration(repository))))
-
-
-def hardened(arguments: Sequence[str], repository: Repository) -> tuple[list[str], dict[str, str]]:
-    """Return the argv and the environment of an allowed git command, given what follows the word `git`."""
-    git = hardened_git(repository)
-    words = [word for word in arguments if word != "--no-pager"]
-    if words[0] == "stash" and words[1:2] in ([], ["push"]):
-        return _stash_push(git, words[2:])
-    name = " ".join(words[:2]) if words[0] == "stash" else words[0]
-    if name in {"stash pop", "stash apply"}:
-        _refuse_approvals(git, words[2:])
-    taken = len(name.split())
-    variables = {**git.variables, "GIT_OPTIONAL_LOCKS": "0"}
-    return [*git.start, *words[:taken], *GUARDS.get(name, ()), *words[taken:]], variables
-
-
-def _stash_push(git: Git, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    from clada.world.git import stash
-
-    variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}
-    return [*git.start, "stash", "push", *words, *stash.limits(git)], variables
-
-
-def _refuse_approvals(git: Git, words: Sequence[str]) -> None:
-    from clada.world.git import stash
-
-    stash.refuse_approvals(git, words)
+    """Return git, hardened against the repository's configuration as it is now."""
+    return _git(repository, (*SETTINGS, *_disabled_drivers(configuration(repository))))
 
 
 def environment(base: Mapping[str, str], workspace: str) -> dict[str, str]:
-    """Return an environment without what git would act on; its PATH leads to nothing in the workspace."""
+    """Return an environment without GIT_ variables that do harm, whose PATH has nothing in the workspace."""
     kept = {name: value for name, value in base.items() if not name.startswith("GIT_") or name in KEPT}
-    path = os.pathsep.join(directories(base, workspace))
+    path = os.pathsep.join(path_directories(base, workspace))
     return {**kept, "PATH": path, **VARIABLES}
 
 
-def directories(base: Mapping[str, str], workspace: str) -> list[str]:
-    """Return the directories of PATH in which a program may be looked for."""
+def path_directories(base: Mapping[str, str], workspace: str) -> list[str]:
+    """Return the directories of PATH that are absolute and outside the workspace."""
     listed = base.get("PATH", os.defpath).split(os.pathsep)
     return [
-        directory for directory in listed if os.path.isabs(directory) and not inside(directory, workspace)
+        directory for directory in listed if os.path.isabs(directory) and not is_inside(directory, workspace)
     ]
 
 
-def inside(path: str, directory: str) -> bool:
-    """Tell whether a path leads to this directory or below it."""
+def is_inside(path: str, directory: str) -> bool:
+    """Return whether a path, with links resolved, is this directory or below it."""
     return (os.path.realpath(path) + "/").startswith(directory.rstrip("/") + "/")
 
 
 def configuration(repository: Repository) -> list[tuple[str, str, str]]:
-    """Return (scope, key, value) of the configuration in force; nothing where it can hold no driver."""
-    if not _telling(os.path.join(repository.common_dir, "config")):
+    """Return (scope, key, value) of the configuration in force; nothing if there cannot be a driver in it."""
+    if not _is_relevant(os.path.join(repository.common_dir, "config")):
         return []
-    listed = _git(repository, SETTINGS).ask("config", "--list", "-z", "--show-scope")
+    listed = _git(repository, SETTINGS).check_output("config", "--list", "-z", "--show-scope")
     parts = os.fsdecode(listed).split("\0")
     entries = [entry.partition("\n") for entry in parts[1::2]]
     return [
@@ -229,90 +212,100 @@ def configuration(repository: Repository) -> list[tuple[str, str, str]]:
 def run(
     argv: Sequence[str],
     variables: Mapping[str, str],
-    given: bytes = b"",
-    stuck: Callable[[], None] | None = None,
-) -> Answer:
-    """Run a program to its end, with files as its input and outputs: no channel can block.
+    stdin: bytes = b"",
+    when_slow: Callable[[], None] | None = None,
+) -> GitOutput:
+    """Run a program to its end. Its input and output are files, so that it never waits for us.
 
-    Where it takes long, `stuck` is called once, and may raise to end it.
+    If it takes long, `when_slow` is called once, and may raise to end it.
     """
-    channels: list[int] = []
+    files: list[int] = []
     try:
-        channels += [_scratch(given), _scratch(), _scratch()]
-        code = _wait(_start(argv, variables, channels), stuck)
-        return Answer(code, _content(channels[1]), _content(channels[2]))
+        files += [_unnamed_file(stdin), _unnamed_file(), _unnamed_file()]
+        # A process group of its own, so that Ctrl-C does not interrupt it half way.
+        pid = os.posix_spawn(
+            argv[0],
+            tuple(argv),
+            variables,
+            file_actions=[(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(files)],
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=(SIGPIPE, SIGXFSZ),
+        )
+        code = _wait(pid, when_slow)
+        return GitOutput(code, _content(files[1]), _content(files[2]))
     finally:
-        for channel in channels:
-            os.close(channel)
+        for handle in files:
+            os.close(handle)
 
 
-def opener(path: str, flags: int) -> int:
-    """Open a file in the git directory for `open`: through no link, and not waiting where it is a pipe."""
-    return _without_waiting(path, flags | os.O_NOFOLLOW)
+def safe_opener(path: str, flags: int) -> int:
+    """Open a file of the git directory, for `open`: never through a link, and without waiting for a pipe."""
+    return _nonblocking_opener(path, flags | os.O_NOFOLLOW)
 
 
 def pause() -> None:
-    """Give another git process a moment to let go of the index."""
+    """Wait a moment for another git process to release a lock."""
     import time
 
     time.sleep(PAUSE)
 
 
 def _git(repository: Repository, settings: Sequence[tuple[str, str]]) -> Git:
-    start = [repository.program, "--no-pager"]
+    command = [repository.program, "--no-pager"]
     variables = environment(os.environ, repository.workspace)
     for number, (key, value) in enumerate(settings):
         if "=" in key:  # -c would split it at the wrong place
             variables[f"CLADA_SETTING_{number}"] = value
-            start.append(f"--config-env={key}=CLADA_SETTING_{number}")
+            command.append(f"--config-env={key}=CLADA_SETTING_{number}")
         else:
-            start += ["-c", f"{key}={value}"]
+            command += ["-c", f"{key}={value}"]
     variables["GIT_DIR"] = repository.git_dir
     variables["GIT_WORK_TREE"] = repository.root
     variables["GIT_CEILING_DIRECTORIES"] = os.path.dirname(repository.root)
-    return Git(repository.root, tuple(start), variables)
+    return Git(repository.root, tuple(command), variables)
 
 
-def _telling(path: str) -> bool:
+def _is_relevant(path: str) -> bool:
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_nonblocking_opener) as file:
             text = file.read().lower().replace(b"bare = false", b"")
     except FileNotFoundError:
         return False
-    return any(word in text for word in TELLING)
+    return any(word in text for word in RELEVANT)
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _nonblocking_opener(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _blanked(entries: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Return the settings that undo what the repository's own configuration says of drivers."""
-    trusted: dict[str, str] = {}
-    foreign: dict[str, str] = {}
+def _disabled_drivers(entries: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """Return the settings that put the user's drivers, or none, in place of the repository's own."""
+    users: dict[str, str] = {}
+    disabled: dict[str, str] = {}
     for scope, key, value in entries:
         name = key.rpartition(".")[2]
-        if key.startswith(("filter.", "merge.", "diff.")) and name in BLANK and key.count(".") > 1:
-            side = trusted if scope in {"system", "global"} else foreign
-            side[key] = value if side is trusted else BLANK[name]
-    return [(key, trusted.get(key, blank)) for key, blank in foreign.items()]
+        if key.startswith(("filter.", "merge.", "diff.")) and name in DISABLED and key.count(".") > 1:
+            if scope in {"system", "global"}:
+                users[key] = value
+            else:
+                disabled[key] = DISABLED[name]
+    return [(key, users.get(key, replacement)) for key, replacement in disabled.items()]
 
 
-def _scratch(content: bytes = b"") -> int:
-    """Return a handle on a file without a name that holds the content."""
-    handle = os.memfd_create("clada") if hasattr(os, "memfd_create") else _temporary()
+def _unnamed_file(content: bytes = b"") -> int:
+    """Return a handle of a new file without a name that has this content."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("clada")
+    else:
+        import tempfile
+
+        handle, path = tempfile.mkstemp()
+        os.unlink(path)
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(handle, rest) :]
     os.lseek(handle, 0, os.SEEK_SET)
-    return handle
-
-
-def _temporary() -> int:
-    import tempfile
-
-    handle, path = tempfile.mkstemp()
-    os.unlink(path)
     return handle
 
 
@@ -322,42 +315,31 @@ def _content(handle: int) -> bytes:
         return file.read()
 
 
-def _start(argv: Sequence[str], variables: Mapping[str, str], channels: Sequence[int]) -> int:
-    """Start the program in a process group of its own, so that Ctrl-C does not cut it short."""
-    return os.posix_spawn(
-        argv[0],
-        tuple(argv),
-        variables,
-        file_actions=[(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(channels)],
-        setpgroup=0,
-        setsigmask=(),
-        setsigdef=(SIGPIPE, SIGXFSZ),
-    )
-
-
-def _wait(pid: int, stuck: Callable[[], None] | None) -> int:
-    """Wait for the process; on an interrupt end it first: git then takes its lock files away."""
+def _wait(pid: int, when_slow: Callable[[], None] | None) -> int:
+    """Wait for the process and return its exit code. If we are interrupted, it is ended first."""
     try:
-        if stuck is not None and not _ends_soon(pid):
-            stuck()
+        if when_slow is not None and not _ends_soon(pid):
+            when_slow()
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:
-        raise Trouble("git_operation_failed", LOST, KEEP) from None
+    except ChildProcessError:  # the host ignores SIGCHLD, or waits for all children
+        message = "git's exit code is lost: the host process takes it itself"
+        raise Trouble("git_operation_failed", message, "let the host keep SIGCHLD") from None
     except BaseException:
-        _end(pid)
+        _terminate(pid)
         raise
 
 
-def _end(pid: int) -> None:
+def _terminate(pid: int) -> None:
+    """End the process by SIGTERM: git then removes its lock files."""
     try:
         os.kill(pid, SIGTERM)
         os.waitpid(pid, 0)
     except (ChildProcessError, ProcessLookupError):
-        return  # the host was faster
+        return  # the host has waited for it already
 
 
 def _ends_soon(pid: int) -> bool:
-    """Wait a little; true also where the system has no way to wait for a process with a limit."""
+    """Wait up to SLOW_MS; return True if it ended, or if the system cannot wait for a process that way."""
     if not hasattr(os, "pidfd_open"):
         return True
     import select
@@ -365,10 +347,10 @@ def _ends_soon(pid: int) -> bool:
     try:
         handle = os.pidfd_open(pid)
     except OSError:
-        return True  # it has ended, or the system does not let us: then waitpid tells, or waits
+        return True  # it has ended, or the system does not let us
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)
-        return bool(poll.poll(PATIENCE))
+        return bool(poll.poll(SLOW_MS))
     finally:
         os.close(handle)

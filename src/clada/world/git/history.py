@@ -1,4 +1,4 @@
-"""The runs recorded in the git directory: one line when a run starts, one when it ends."""
+"""The history file in the git directory: one line when a run starts, one when it ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from clada.grammar import read_number
 from clada.values import Value
-from clada.world.git.calls import opener
+from clada.world.git.calls import safe_opener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,22 +16,22 @@ MAX_READ = 16 * 1024 * 1024  # bytes, from the end: older runs are left out
 MAX_TAIL = 256 * 1024  # bytes in which the last number is looked for
 MAX_NAMES = 32 * 1024  # characters of names in a line
 MAX_WHAT = 1000
-MAX_NUMBER = 999_999_999  # of a run; a larger one was written by somebody else
-UNKNOWN = "?"  # where no commit could be made
+MAX_NUMBER = 999_999_999  # of a run; clada has not written a larger one
+UNKNOWN = "?"  # in place of a commit that could not be made
 ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"))
 
 
-class Run(Value):
+class RecordedRun(Value):
     """One recorded run. Its changes are those between two commits, in its workspace."""
 
     number: int
     when: str
     what: str
     prefix: str  # of its workspace, below the repository's root
-    before: str  # the commit that held the workspace as it was; empty where there was none
+    before: str  # the commit that has the workspace as it was; empty if there is none
     pre: str = ""  # the commit made before it, if any
-    ended: str = "killed"  # ok, failed, interrupted; or killed, where it never came to its end
-    after: str = UNKNOWN  # the commit that holds the workspace as the run left it
+    ended: str = "killed"  # ok, failed, interrupted; or killed, if its end was never recorded
+    after: str = UNKNOWN  # the commit that has the workspace as the run left it
     post: str = ""  # the commit made after it, if any
     commands: bool = False  # whether it ran commands, which can do things that no commit shows
     unrecorded: tuple[str, ...] = ()  # files that it touched and git ignores, or leaves to another repository
@@ -42,7 +42,7 @@ class Run(Value):
         return self.pre or None, self.post or None
 
 
-def runs(repository: Repository) -> list[Run]:
+def runs(repository: Repository) -> list[RecordedRun]:
     """Return the recorded runs of this workspace, newest first."""
     return [run for run in _all_runs(repository) if run.prefix == repository.prefix]
 
@@ -53,14 +53,28 @@ def workspaces(repository: Repository) -> list[str]:
     return [repository.replace(prefix=prefix).workspace for prefix in prefixes if prefix != repository.prefix]
 
 
-def _all_runs(repository: Repository) -> list[Run]:
-    found: dict[int, Run] = {}
+def _all_runs(repository: Repository) -> list[RecordedRun]:
+    found: dict[int, RecordedRun] = {}
     for fields in _lines(repository, MAX_READ):
-        _take(fields, found)
+        number = _number(fields)
+        if number is None:
+            continue
+        match fields:  # a line that was cut off, or is not clada's, is ignored
+            case ["start", _, when, what, prefix, before, pre]:
+                found.pop(number, None)  # so that the newest run is the last one, whatever its number
+                found[number] = RecordedRun(number, when, what, prefix, before, pre)
+            case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
+                found[number] = found[number].replace(
+                    ended=ended,
+                    after=after,
+                    post=post,
+                    commands=kind == "commands",
+                    unrecorded=tuple(unrecorded),
+                )
     return list(reversed(found.values()))
 
 
-def start(repository: Repository, run: Run) -> Run:
+def start(repository: Repository, run: RecordedRun) -> RecordedRun:
     """Record that a run starts, and return it with its number."""
     numbers = {_number(fields) or 0 for fields in _lines(repository, MAX_TAIL)}
     numbered = run.replace(number=_next(numbers))
@@ -70,7 +84,7 @@ def start(repository: Repository, run: Run) -> Run:
 
 
 def _next(numbers: set[int]) -> int:
-    """Return the next number; one that is free, where somebody has written the very last one."""
+    """Return the next number; if the largest one is taken, any that is free."""
     following = max(numbers, default=0) + 1
     if following <= MAX_NUMBER:
         return following
@@ -78,19 +92,19 @@ def _next(numbers: set[int]) -> int:
 
 
 def _number(fields: list[str]) -> int | None:
-    """Return the number of the run that a line is about; None for one that no run can have come to."""
+    """Return the number of the run that a line is about; None if it cannot be one."""
     number = read_number(fields[1])
     return number if number is not None and number <= MAX_NUMBER else None
 
 
-def end(repository: Repository, run: Run) -> None:
+def end(repository: Repository, run: RecordedRun) -> None:
     """Record how a run ended."""
     fields = (str(run.number), run.ended, run.after, run.post, "commands" if run.commands else "files")
-    _append(repository, ("end", *fields, *_first(run.unrecorded)))
+    _append(repository, ("end", *fields, *_limited(run.unrecorded)))
 
 
-def _first(names: tuple[str, ...]) -> list[str]:
-    """Return as many names as a line may hold: the end of the file must always show the last number."""
+def _limited(names: tuple[str, ...]) -> list[str]:
+    """Return only as many names as leave the last number within MAX_TAIL of the end of the file."""
     total = 0
     for number, name in enumerate(names):
         total += len(name)
@@ -99,59 +113,40 @@ def _first(names: tuple[str, ...]) -> list[str]:
     return list(names)
 
 
-def _take(fields: list[str], found: dict[int, Run]) -> None:
-    """Add what a line says; one that was cut off, or that is not ours, says nothing."""
-    number = _number(fields)
-    if number is None:
-        return
-    match fields:
-        case ["start", _, when, what, prefix, before, pre]:
-            found.pop(number, None)  # so that the newest run is the last one, whatever its number
-            found[number] = Run(number, when, what, prefix, before, pre)
-        case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
-            found[number] = found[number].replace(
-                ended=ended,
-                after=after,
-                post=post,
-                commands=kind == "commands",
-                unrecorded=tuple(unrecorded),
-            )
-
-
 def _path(repository: Repository) -> str:
     return os.path.join(repository.git_dir, "clada", "history")
 
 
 def _lines(repository: Repository, limit: int) -> list[list[str]]:
     try:
-        with open(_path(repository), "rb", opener=opener) as file:
+        with open(_path(repository), "rb", opener=safe_opener) as file:
             cut = file.seek(0, os.SEEK_END) > limit
             file.seek(-limit if cut else 0, os.SEEK_END if cut else os.SEEK_SET)
             lines = os.fsdecode(file.read(limit)).split("\n")[cut:]
     except FileNotFoundError:
         return []
     split = [line.split("\t") for line in lines if line.startswith(("start\t", "end\t"))]
-    return [[_read(field) for field in fields] for fields in split]
+    return [[_unescape(field) for field in fields] for fields in split]
 
 
 def _append(repository: Repository, fields: tuple[str, ...]) -> None:
-    """Add a line in one write; what a crash cut off before it is left as a line of its own."""
+    """Add a line in one write; a line before it that a crash cut off is ended first."""
     path = _path(repository)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    line = os.fsencode("\t".join(_written(field) for field in fields) + "\n")
+    line = os.fsencode("\t".join(_escape(field) for field in fields) + "\n")
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with open(handle, "r+b", buffering=0) as file:
         torn = file.seek(0, os.SEEK_END) > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
         file.write(b"\n" + line if torn else line)
 
 
-def _written(field: str) -> str:
+def _escape(field: str) -> str:
     for plain, escaped in ESCAPES:
         field = field.replace(plain, escaped)
     return field
 
 
-def _read(field: str) -> str:
+def _unescape(field: str) -> str:
     if "\\" not in field:
         return field
     return "\\".join(part.replace("\\t", "\t").replace("\\n", "\n") for part in field.split("\\\\"))

@@ -1,4 +1,4 @@
-"""The repository around a workspace: finding it, and judging whether a run can be recorded in it."""
+"""The repository around a workspace: finding it, and checking that a run can be recorded in it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from clada.world.locks import RepositoryLock
 
 NO_GIT = "use --no-git to work without commits"
-MAX_POINTER = 4096  # bytes of a .git file, or of what leads from one git directory to another
+BARE, WORK_IN_A_CLONE = "this is a bare repository, without a work tree", "work in a clone of it"
+MAX_POINTER = 4096  # bytes of a file that names another path, such as a .git file
 
-# What is under way when one of these is in the git directory, and how it is ended.
-UNDER_WAY = (
+# What is in progress when one of these is in the git directory, and how it is ended.
+IN_PROGRESS = (
     ("rebase-merge", "a rebase", "git rebase --continue or --abort"),
     ("rebase-apply", "a rebase or git am", "git rebase --continue or --abort (git am --abort)"),
     ("CHERRY_PICK_HEAD", "a cherry-pick", "git cherry-pick --continue or --abort"),
@@ -36,10 +37,10 @@ UNDER_WAY = (
 class Repository(Value):
     """A work tree with its git directory, and the workspace in it."""
 
-    program: str  # git itself, by its absolute path
+    program: str  # the absolute path of git itself
     root: str  # of the work tree
     git_dir: str  # of this work tree
-    common_dir: str  # the same, save for linked work trees
+    common_dir: str  # the same, except for linked work trees
     prefix: str  # where the workspace is below the root: "" or "some/directory/"
     identity: tuple[int, int]  # device and inode of git_dir
 
@@ -57,7 +58,7 @@ class Repository(Value):
         waiting: Callable[[], None] | None = None,
         stop: int | None = None,
     ) -> Recording:
-        """Return the context in which a run is recorded: a commit before it, and one after it."""
+        """Return the context manager that records a run: a commit before it, and one after it."""
         from clada.world.git.recording import Recording
 
         return Recording(self, author, describe, self.lock(lock_timeout, waiting, stop))
@@ -65,25 +66,25 @@ class Repository(Value):
     def lock(
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
     ) -> RepositoryLock:
-        """Return the lock that runs in this repository hold, in all of its work trees."""
+        """Return the lock that every run in this repository holds, in all of its work trees."""
         from clada.world.locks import RepositoryLock
 
         return RepositoryLock(os.path.join(self.common_dir, "clada"), timeout, waiting, stop)
 
 
-class Reaching:
-    """Where the system refuses something in the repository, that is trouble, with a remedy."""
+class os_errors_as_trouble:  # noqa: N801 (called like contextlib.suppress; contextlib costs start-up)
+    """A context manager that turns an OSError into Trouble with a hint."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError):
-            raise refused(error) from None
+            raise as_trouble(error) from None
 
 
-class Avoidable:
-    """Where a run cannot be recorded, it can still be made without: the remedy says so."""
+class suggest_no_git:  # noqa: N801 (as above)
+    """A context manager that adds --no-git to the hint of an error of git."""
 
     def __enter__(self) -> None:
         pass
@@ -94,70 +95,68 @@ class Avoidable:
             raise Trouble.of(error.error.replace(hint=hint)) from None
 
 
-def refused(error: OSError) -> Trouble:
-    """Return the trouble of what the system refused in the repository."""
+def as_trouble(error: OSError) -> Trouble:
+    """Return the error for what the system refused in the repository."""
     return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
 def find(workspace: str) -> Repository:
-    """Return the repository that the workspace is in, whatever state it is in."""
-    with Reaching():
-        return _find(workspace)
+    """Return the repository around the workspace, whatever state it is in; raise Trouble if there is none."""
+    with os_errors_as_trouble():
+        directory = os.path.realpath(workspace)
+        if not os.path.isdir(directory):
+            raise Trouble("file_not_found", f"there is no directory {escape_controls(directory)}")
+        root = _root(directory)
+        git_dir = _git_dir(root)
+        pointer = os.path.join(git_dir, "commondir")  # which linked work trees have
+        linked = os.path.lexists(pointer)
+        common_dir = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer))) if linked else git_dir
+        for place in {git_dir, common_dir}:
+            if not os.path.isdir(os.path.join(place, "")):
+                message = f"the git directory {escape_controls(place)} is missing"
+                raise _trouble(message, "repair the .git file")
+            if os.path.islink(os.path.join(place, "clada")):
+                raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
+        program = _program(directory)
+        below = directory[len(root.rstrip("/")) + 1 :]
+        prefix = f"{below}/" if below else ""
+        found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir))
+        _check_owner(found)
+        _check_configuration(found)
+        return found
 
 
 def check(repository: Repository) -> None:
-    """Raise if a commit cannot be made now, or would get into the way of something under way."""
-    with Reaching():
-        _check(repository)
-
-
-def _find(workspace: str) -> Repository:
-    directory = os.path.realpath(workspace)
-    if not os.path.isdir(directory):
-        raise Trouble("file_not_found", f"there is no directory {escape_controls(directory)}")
-    root = _root(directory)
-    if root is None:
-        raise _trouble(*_outside(directory))
-    git_dir = _git_dir(root)
-    common_dir = _common_dir(git_dir)
-    for place in {git_dir, common_dir}:
-        _check_shape(place)
-    program = _program(directory)
-    prefix = directory[len(root.rstrip("/")) + 1 :]
-    found = Repository(program, root, git_dir, common_dir, f"{prefix}/" if prefix else "", _identity(git_dir))
-    _check_owner(found)
-    _check_configuration(found)
-    return found
-
-
-def _check(repository: Repository) -> None:
-    if _identity(repository.git_dir) != repository.identity:
-        raise _trouble("the git directory was replaced by another one", "look into it before going on")
-    for name, what, remedy in UNDER_WAY:
-        if os.path.lexists(os.path.join(repository.git_dir, name)):
-            raise _trouble(f"{what} is in progress", f"end it first ({remedy})")
-    for path in _locks(repository):
-        _check_lock(path)
-    for place in (repository.git_dir, repository.common_dir, os.path.join(repository.common_dir, "objects")):
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise _trouble(
-                f"no permission to write in {escape_controls(place)}", "give yourself that permission"
-            )
+    """Raise Trouble if a commit cannot be made now, or would interfere with a merge, rebase and the like."""
+    with os_errors_as_trouble():
+        if _identity(repository.git_dir) != repository.identity:
+            raise _trouble("the git directory was replaced by another one", "look into it before going on")
+        for name, what, remedy in IN_PROGRESS:
+            if os.path.lexists(os.path.join(repository.git_dir, name)):
+                raise _trouble(f"{what} is in progress", f"end it first ({remedy})")
+        for path in _locked_by_commits(repository):
+            _wait_for_git_lock(f"{path}.lock")
+        objects = os.path.join(repository.common_dir, "objects")
+        for place in (repository.git_dir, repository.common_dir, objects):
+            if not os.access(place, os.W_OK | os.X_OK):
+                message = f"no permission to write in {escape_controls(place)}"
+                raise _trouble(message, "give yourself that permission")
 
 
 def _trouble(message: str, remedy: str) -> Trouble:
     return Trouble("git_operation_failed", message, remedy)
 
 
-def _root(directory: str) -> str | None:
-    """Return the nearest directory upwards with a .git that counts, on the same file system."""
+def _root(workspace: str) -> str:
+    """Return the nearest directory upwards that has a usable .git, on the same file system."""
+    directory = workspace
     device = os.lstat(directory).st_dev
     while True:
         entry = os.path.join(directory, ".git")
         try:
             mode = os.lstat(entry).st_mode
         except (FileNotFoundError, PermissionError):
-            mode = 0  # what nobody may look at is no repository to work in; one further up may be
+            mode = 0  # one that cannot be looked at is none; there may be another further up
         if S_ISLNK(mode):
             raise _trouble(
                 f"{escape_controls(entry)} is a symbolic link", "work where the repository really is"
@@ -166,14 +165,11 @@ def _root(directory: str) -> str | None:
             return directory
         above = os.path.dirname(directory)
         if above == directory or os.lstat(above).st_dev != device:
-            return None
+            break
         directory = above
-
-
-def _outside(directory: str) -> tuple[str, str]:
-    if _looks_like_git_dir(directory):
-        return "this is a bare repository, without a work tree", "work in a clone of it"
-    return f"not a git repository: {escape_controls(directory)}", "run git init"
+    if _looks_like_git_dir(workspace):
+        raise _trouble(BARE, WORK_IN_A_CLONE)
+    raise _trouble(f"not a git repository: {escape_controls(workspace)}", "run git init")
 
 
 def _looks_like_git_dir(path: str) -> bool:
@@ -185,11 +181,11 @@ def _git_dir(root: str) -> str:
     entry = os.path.join(root, ".git")
     if os.path.isdir(entry):
         return entry
-    pointer = _pointer(entry)
+    pointer = _read_pointer(entry)
     if not pointer.startswith("gitdir: "):
-        raise _odd(entry)
+        raise _damaged(entry)
     git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
-    if git.inside(git_dir, root):
+    if git.is_inside(git_dir, root):
         raise _trouble(
             f"{escape_controls(entry)} leads to {escape_controls(git_dir)}, inside the work tree",
             "remove that file",
@@ -197,35 +193,21 @@ def _git_dir(root: str) -> str:
     return git_dir
 
 
-def _common_dir(git_dir: str) -> str:
-    pointer = os.path.join(git_dir, "commondir")
-    if not os.path.lexists(pointer):
-        return git_dir
-    return os.path.realpath(os.path.join(git_dir, _pointer(pointer)))
-
-
-def _pointer(path: str) -> str:
-    """Return the path that a small file of git's holds."""
-    with open(path, "rb", opener=git.opener) as file:
+def _read_pointer(path: str) -> str:
+    """Return the text of a file in which git names another path."""
+    with open(path, "rb", opener=git.safe_opener) as file:
         pointer = os.fsdecode(file.read(MAX_POINTER).rstrip(b"\r\n"))
     if "\0" in pointer:
-        raise _odd(path)
+        raise _damaged(path)
     return pointer
 
 
-def _odd(path: str) -> Trouble:
+def _damaged(path: str) -> Trouble:
     return _trouble(f"{escape_controls(path)} is not a file that git could have made", "repair it")
 
 
-def _check_shape(place: str) -> None:
-    if not os.path.isdir(os.path.join(place, "")):
-        raise _trouble(f"the git directory {escape_controls(place)} is missing", "repair the .git file")
-    if os.path.islink(os.path.join(place, "clada")):
-        raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
-
-
 def _program(workspace: str) -> str:
-    for directory in git.directories(os.environ, workspace):
+    for directory in git.path_directories(os.environ, workspace):
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
@@ -238,35 +220,30 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _check_owner(repository: Repository) -> None:
-    """Refuse a git directory of someone else, unless git itself was told to trust it (safe.directory)."""
+    """Refuse another user's git directory, unless git is configured to trust it (safe.directory)."""
+    user = os.geteuid()
+    caller = read_number(os.environ.get("SUDO_UID", "")) if user == 0 else None  # under sudo, as git has it
     owners = {os.lstat(place).st_uid for place in (repository.git_dir, repository.common_dir)}
-    if owners <= _own_users():
+    if owners <= {user, user if caller is None else caller}:
         return
-    asking = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
+    command = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
     variables = git.environment(os.environ, repository.workspace)
-    answer = git.run([*asking, "-C", repository.root, "rev-parse", "--git-dir"], variables)
-    if answer.code != 0:
+    result = git.run([*command, "-C", repository.root, "rev-parse", "--git-dir"], variables)
+    if result.code != 0:
         message = f"the repository belongs to another user: {escape_controls(repository.git_dir)}"
         trust = f"git config --global --add safe.directory {escape_controls(repository.root)}"
         raise _trouble(message, f"if you trust it, run {trust}")
 
 
-def _own_users() -> set[int]:
-    """Return the ids of the user: under sudo also the one who called it, as git has it."""
-    user = os.geteuid()
-    caller = read_number(os.environ.get("SUDO_UID", "")) if user == 0 else None
-    return {user} if caller is None else {user, caller}
-
-
 def _check_configuration(repository: Repository) -> None:
     """Refuse a bare repository, and a git directory whose work tree is another one."""
     values = {key: value for _, key, value in git.configuration(repository)}
-    linked = repository.git_dir != repository.common_dir  # then git leaves core.bare and core.worktree aside
+    linked = repository.git_dir != repository.common_dir  # then git ignores core.bare and core.worktree
     if not linked and values.get("core.bare", "false").lower() not in {"false", "no", "off", "0", ""}:
-        raise _trouble("this is a bare repository, without a work tree", "work in a clone of it")
+        raise _trouble(BARE, WORK_IN_A_CLONE)
     if repository.git_dir == os.path.join(repository.root, ".git"):
         return
-    expected = _work_tree(repository) if linked else _configured_work_tree(repository)
+    expected = _work_tree(repository, linked=linked)
     if os.path.realpath(expected) != repository.root:
         raise _trouble(
             f"the git directory {escape_controls(repository.git_dir)} belongs to {escape_controls(expected)}",
@@ -274,33 +251,29 @@ def _check_configuration(repository: Repository) -> None:
         )
 
 
-def _work_tree(repository: Repository) -> str:
-    """Return the linked work tree that its git directory leads back to."""
-    pointer = _pointer(os.path.join(repository.git_dir, "gitdir"))
-    return os.path.dirname(os.path.join(repository.git_dir, pointer))
-
-
-def _configured_work_tree(repository: Repository) -> str:
-    """Return the work tree that a git directory elsewhere, such as a submodule's, says it belongs to."""
+def _work_tree(repository: Repository, *, linked: bool) -> str:
+    """Return the work tree that a git directory elsewhere says it belongs to."""
     git_dir = repository.git_dir
-    listed = git.hardened_git(repository).call("config", "--get", "core.worktree")
-    if listed.code == 0:
-        return os.path.join(git_dir, os.fsdecode(listed.output.rstrip(b"\n")))
+    if linked:
+        return os.path.dirname(os.path.join(git_dir, _read_pointer(os.path.join(git_dir, "gitdir"))))
+    configured = git.hardened_git(repository).call("config", "--get", "core.worktree")  # as a submodule has
+    if configured.code == 0:
+        return os.path.join(git_dir, os.fsdecode(configured.output.rstrip(b"\n")))
     return os.path.dirname(git_dir) if os.path.basename(git_dir) == ".git" else repository.root
 
 
-def _locks(repository: Repository) -> list[str]:
-    """Return where git processes lock what a commit changes: the index, HEAD and the branch that it names."""
+def _locked_by_commits(repository: Repository) -> list[str]:
+    """Return the files that git locks for a commit: the index, HEAD and the branch that it names."""
     head = os.path.join(repository.git_dir, "HEAD")
-    branch = f"ref:{os.readlink(head)}" if os.path.islink(head) else _pointer(head)
-    held = [os.path.join(repository.git_dir, "index"), head]
+    branch = f"ref:{os.readlink(head)}" if os.path.islink(head) else _read_pointer(head)
+    files = [os.path.join(repository.git_dir, "index"), head]
     if branch.startswith("ref:"):
-        held.append(os.path.join(repository.common_dir, branch.removeprefix("ref:").strip()))
-    return [f"{path}.lock" for path in held]
+        files.append(os.path.join(repository.common_dir, branch.removeprefix("ref:").strip()))
+    return files
 
 
-def _check_lock(path: str, tries: int = 10) -> None:
-    """Refuse while another git process holds this lock; an editor's short look is waited for."""
+def _wait_for_git_lock(path: str, tries: int = 10) -> None:
+    """Wait a little while another git process, such as an editor's, holds this lock; then raise."""
     for _ in range(tries):
         if not os.path.lexists(path):
             return

@@ -1,15 +1,22 @@
-"""Undoing a run: the files that it changed are put back as they were, in a new commit."""
+"""Undoes a run: the files that it changed are put back as they were, in a new commit.
+
+Git writes the old files into a directory of its own first. From there each is moved to its place whole, and
+never through a link.
+"""
 
 from __future__ import annotations
 
 import os
+from stat import S_IMODE, S_ISLNK
 
 from clada.errors import Trouble, system_words
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git import commits, history, restoring, staging
+from clada.world.files.atomic import AS_OWNER, CHANCE, LEFTOVER
+from clada.world.git import commits, history
 from clada.world.git.calls import hardened_git
-from clada.world.git.repository import Reaching, check, find
+from clada.world.git.repository import check, find, os_errors_as_trouble
+from clada.world.handles import is_directory, open_descendant, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,44 +25,49 @@ if TYPE_CHECKING:
     from clada.world.git.calls import Git
     from clada.world.git.repository import Repository
 
-NOTHING = "000000"  # the mode of what is not there
+NOTHING = "000000"  # the mode of a file that does not exist
 GITLINK = "160000"  # the mode of a submodule
 MAX_NAMED = 20
 LISTED = "clada history lists the runs"
 NO_RUN = "no run is recorded for this workspace"
 
 
-class Difference(Value):
-    """How one file differs between the commits before and after a run."""
+class ChangedFile(Value):
+    """A file that differs between the commits before and after a run."""
 
     path: str
     old_mode: str
-    old: str
+    old: str  # the object with its content before the run
     new_mode: str
+
+    @property
+    def was_there(self) -> bool:
+        """Whether it existed before the run, and so has to be put back."""
+        return self.old_mode != NOTHING
 
 
 class Undone(Value):
     """What an undo did."""
 
-    run: history.Run  # the one that was undone
+    run: history.RecordedRun  # the one that was undone
     number: int  # of the undo itself, which can be undone in turn
     commit: str
     restored: tuple[str, ...]  # files put back as they were, below the workspace
-    removed: tuple[str, ...]  # files that were not there before the run
+    removed: tuple[str, ...]  # files that did not exist before the run
     notes: tuple[str, ...] = ()  # what could not be restored
 
 
-def past_runs(workspace: str) -> list[history.Run]:
+def past_runs(workspace: str) -> list[history.RecordedRun]:
     """Return the recorded runs of the workspace, newest first."""
     repository = find(workspace)
-    with Reaching():
+    with os_errors_as_trouble():
         return history.runs(repository)
 
 
 def runs_elsewhere(workspace: str) -> str | None:
-    """Return a clause that names the other workspaces of the repository, if these have runs."""
+    """Return a clause that names the other workspaces of the repository that have runs; None if none has."""
     repository = find(workspace)
-    with Reaching():
+    with os_errors_as_trouble():
         return _elsewhere(repository)
 
 
@@ -75,7 +87,7 @@ def undo(
     """Undo the last run in the workspace, or the one with this number."""
     repository = find(workspace)
     who = commits.read_author(author)
-    with repository.lock(lock_timeout, waiting), Reaching():
+    with repository.lock(lock_timeout, waiting), os_errors_as_trouble():
         check(repository)
         git = hardened_git(repository)
         runs = history.runs(repository)
@@ -83,17 +95,22 @@ def undo(
             raise _trouble(NO_RUN, _elsewhere(repository) or LISTED)
         run = _chosen(runs, number)
         _refuse_without_changes(run, runs)
-        differences, left = _differences(git, run)
-        _refuse_if_changed(git, run, differences)
+        files, left = _changed_files(git, run)
+        _refuse_if_changed_since(git, run, files)
+        _refuse_if_lost(git, run.prefix, files)
         try:
-            return _undone(git, repository, run, differences, who).replace(notes=_notes(run, left))
+            undone = _restore_and_commit(git, repository, run, files, who)
         except OSError as error:
             message = f"undoing stopped half way: {escape_controls(system_words(error))}"
             raise Trouble("io_error", message, "every content is in a commit: git log shows them") from None
+        return undone.replace(notes=_notes(run, left))
 
 
-def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
-    """Return the run to undo, which must have been recorded to its end."""
+# What is to be undone, and whether it can be.
+
+
+def _chosen(runs: list[history.RecordedRun], number: int | None) -> history.RecordedRun:
+    """Return the run to undo; raise if there is none, or if the commit after it is missing."""
     run = next((run for run in runs if number in {None, run.number}), None)
     if run is None:
         raise _trouble(f"there is no run {number} for this workspace", LISTED)
@@ -105,8 +122,8 @@ def _chosen(runs: list[history.Run], number: int | None) -> history.Run:
     return run
 
 
-def _refuse_without_changes(run: history.Run, runs: list[history.Run]) -> None:
-    """Raise where there is nothing to undo, and name the run before it that changed something."""
+def _refuse_without_changes(run: history.RecordedRun, runs: list[history.RecordedRun]) -> None:
+    """Raise if there is nothing to undo, and name the last run before it that changed something."""
     if run.before != run.after:
         return
     lost = _named(run.unrecorded, run.prefix)
@@ -117,14 +134,13 @@ def _refuse_without_changes(run: history.Run, runs: list[history.Run]) -> None:
     raise _trouble(f"run {run.number} changed nothing{unrecorded}", hint)
 
 
-def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str]]:
-    """Return what the run changed and undo puts back, and the files that it leaves as they are."""
-    before = run.before or commits.empty_tree(git)
-    found = _diff(git, before, run.after, run.prefix)
+def _changed_files(git: Git, run: history.RecordedRun) -> tuple[list[ChangedFile], list[str]]:
+    """Return the files that the run changed and undo puts back, and the paths that it leaves alone."""
+    found = _diff(git, run.before or commits.empty_tree(git), run.after, run.prefix)
     left = [
         each.path
         for each in found
-        if GITLINK in {each.old_mode, each.new_mode} or staging.protected(each.path)
+        if GITLINK in {each.old_mode, each.new_mode} or commits.is_off_limits(each.path)
     ]
     taken = [each for each in found if each.path not in left]
     if not taken:
@@ -132,26 +148,25 @@ def _differences(git: Git, run: history.Run) -> tuple[list[Difference], list[str
     return taken, left
 
 
-def _diff(git: Git, before: str, after: str, prefix: str) -> list[Difference]:
+def _diff(git: Git, before: str, after: str, prefix: str) -> list[ChangedFile]:
     limit = ["--", prefix.rstrip("/")] if prefix else []
     call = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-    parts = os.fsdecode(git.ask(*call, before, after, *limit)).split("\0")[:-1]
+    parts = os.fsdecode(git.check_output(*call, before, after, *limit)).split("\0")[:-1]
     fields = [part[1:].split(" ") for part in parts[0::2]]
     return [
-        Difference(path, old_mode, old, new_mode)
+        ChangedFile(path, old_mode, old, new_mode)
         for path, (old_mode, new_mode, old, _, _) in zip(parts[1::2], fields, strict=True)
     ]
 
 
-def _refuse_if_changed(git: Git, run: history.Run, differences: list[Difference]) -> None:
-    """Raise, naming the files, where undoing would lose what was done to them since."""
-    paths = {each.path for each in differences}
-    found = staging.scan(git, run.prefix)
-    staging.refuse_unmerged(git, found, run.prefix)
+def _refuse_if_changed_since(git: Git, run: history.RecordedRun, files: list[ChangedFile]) -> None:
+    """Raise, naming the files, if undoing would lose what was done to them since."""
+    paths = {each.path for each in files}
+    found = commits.status(git, run.prefix)
+    commits.refuse_unmerged(git, found, run.prefix)
     since = {*found.changed, *found.untracked, *found.staged}
     since |= {each.path for each in _diff(git, run.after, found.head, run.prefix)}
-    in_the_way = _in_the_way(staging.Tree(git.root), differences)
-    changed = sorted((since & paths) | in_the_way)
+    changed = sorted((since & paths) | _in_the_way(commits.WorkTree(git.root), files))
     if changed:
         raise _trouble(
             f"changed since run {run.number}: {_named(changed, run.prefix)}",
@@ -159,11 +174,11 @@ def _refuse_if_changed(git: Git, run: history.Run, differences: list[Difference]
         )
 
 
-def _in_the_way(tree: staging.Tree, differences: list[Difference]) -> set[str]:
-    """Return what stands where a file has to come back, even if git ignores it."""
-    going = {each.path for each in differences if each.old_mode == NOTHING}
+def _in_the_way(tree: commits.WorkTree, files: list[ChangedFile]) -> set[str]:
+    """Return what is at places where a file has to come back, even if git ignores it."""
+    going = {each.path for each in files if not each.was_there}
     found: set[str] = set()
-    for each in differences:
+    for each in files:
         kind = tree.kind(each.path)
         if each.new_mode != NOTHING:
             found |= set() if kind == "file" else {each.path}
@@ -171,77 +186,175 @@ def _in_the_way(tree: staging.Tree, differences: list[Difference]) -> set[str]:
             found |= set(tree.files(each.path)) - going
         elif kind == "beyond":
             found |= {
-                path for path in staging.lineage(each.path) if tree.kind(path) in {"file", "other"}
+                path for path in commits.with_parents(each.path) if tree.kind(path) in {"file", "other"}
             } - going
         elif kind != "gone":
             found.add(each.path)
     return found
 
 
-def _undone(
-    git: Git, repository: Repository, run: history.Run, differences: list[Difference], author: commits.Author
-) -> Undone:
-    """Put the files back and commit them; what else is staged or changed stays as it is."""
-    _check_contents(git, run.prefix, differences)
-    when, head = commits.timestamp(), commits.head(git)
-    store = os.path.join(repository.git_dir, "clada", f"undo.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        tree = _tree(git, store, head.tree, differences)
-        begun = _begun(repository, run, when, head.commit)
-        _put_back(git.root, store, run.prefix, differences)
-    finally:
-        restoring.discard(store)
-    staging.stage(git, [each.path for each in differences])
-    made = commits.record(git, tree, head.commit, f"[clada:undo] {when}", author)
-    history.end(repository, begun.replace(ended="ok", after=made, post=made, unrecorded=run.unrecorded))
-    restored = [each.path for each in differences if each.old_mode != NOTHING]
-    removed = [each.path for each in differences if each.old_mode == NOTHING]
-    return Undone(run, begun.number, made, _below(run.prefix, restored), _below(run.prefix, removed))
-
-
-def _begun(repository: Repository, run: history.Run, when: str, head: str) -> history.Run:
-    """Record the start of the undo, which is a run like any other."""
-    what = f"undo of run {run.number}"
-    return history.start(repository, history.Run(0, when, what, run.prefix, head))
-
-
-def _check_contents(git: Git, prefix: str, differences: list[Difference]) -> None:
-    """Raise, before anything is touched, where git no longer has what is to come back."""
-    wanted = {each.old: each.path for each in differences if each.old_mode != NOTHING}
-    given = "".join(f"{name}\n" for name in wanted).encode()
-    listed = git.ask("cat-file", "--batch-check", given=given).decode().splitlines()
+def _refuse_if_lost(git: Git, prefix: str, files: list[ChangedFile]) -> None:
+    """Raise if git no longer has a content that is to come back."""
+    wanted = {each.old: each.path for each in files if each.was_there}
+    stdin = "".join(f"{name}\n" for name in wanted).encode()
+    listed = git.check_output("cat-file", "--batch-check", stdin=stdin).decode().splitlines()
     missing = [wanted[line.split()[0]] for line in listed if line.endswith(" missing")]
     if missing:
         names = _named(missing, prefix)
         raise _trouble(f"the repository does not have the content of {names}", "fetch it first")
 
 
-def _tree(git: Git, store: str, tree: str, differences: list[Difference]) -> str:
-    """Return the last commit's tree with these files as they were, and write them into the store."""
+# Undoing it.
+
+
+def _restore_and_commit(
+    git: Git,
+    repository: Repository,
+    run: history.RecordedRun,
+    files: list[ChangedFile],
+    author: commits.Author,
+) -> Undone:
+    """Put the files back and commit them; what else is staged or changed stays as it is."""
+    when, head = commits.timestamp(), commits.head(git)
+    store = os.path.join(repository.git_dir, "clada", f"undo.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        tree = _check_out(git, store, head.tree, files)
+        # An undo is a run like any other in the history.
+        begun = history.RecordedRun(0, when, f"undo of run {run.number}", run.prefix, head.commit)
+        begun = history.start(repository, begun)
+        for each in files:
+            if not each.was_there:
+                remove_file(git.root, each.path, run.prefix.rstrip("/"))
+        for each in files:
+            if each.was_there:
+                same_mode = each.old_mode == each.new_mode
+                restore_file(git.root, each.path, f"{store}/files", like_present=same_mode)
+    finally:
+        remove_tree(store)
+    commits.stage(git, [each.path for each in files])
+    made = commits.commit_tree(git, tree, head.commit, f"[clada:undo] {when}", author)
+    history.end(repository, begun.replace(ended="ok", after=made, post=made, unrecorded=run.unrecorded))
+    restored = [each.path for each in files if each.was_there]
+    removed = [each.path for each in files if not each.was_there]
+    return Undone(run, begun.number, made, _below(run.prefix, restored), _below(run.prefix, removed))
+
+
+def _check_out(git: Git, store: str, tree: str, files: list[ChangedFile]) -> str:
+    """Write the files as they were to `files` in the store; return the last commit's tree with them."""
     os.makedirs(store)
     index = f"{store}/index"
-    gone_first = sorted(differences, key=lambda each: each.old_mode != NOTHING)
-    given = os.fsencode("".join(f"{each.old_mode} {each.old}\t{each.path}\0" for each in gone_first))
-    git.ask("read-tree", tree, GIT_INDEX_FILE=index)
-    git.ask("update-index", "--add", "--replace", "-z", "--index-info", given=given, GIT_INDEX_FILE=index)
-    back = [each.path for each in differences if each.old_mode != NOTHING]
-    restoring.check_out(git, index, f"{store}/files", back)
-    return git.word("write-tree", "--missing-ok", GIT_INDEX_FILE=index)
+    gone_first = sorted(files, key=lambda each: each.was_there)
+    entries = os.fsencode("".join(f"{each.old_mode} {each.old}\t{each.path}\0" for each in gone_first))
+    git.check_output("read-tree", tree, GIT_INDEX_FILE=index)
+    update = ("update-index", "--add", "--replace", "-z", "--index-info")
+    git.check_output(*update, stdin=entries, GIT_INDEX_FILE=index)
+    back = b"".join(os.fsencode(each.path) + b"\0" for each in files if each.was_there)
+    if back:
+        checkout = ("checkout-index", "-f", "-q", "-z", "--stdin", f"--prefix={store}/files/")
+        git.check_output(*checkout, stdin=back, GIT_INDEX_FILE=index)
+    return git.check_word("write-tree", "--missing-ok", GIT_INDEX_FILE=index)
 
 
-def _put_back(root: str, store: str, prefix: str, differences: list[Difference]) -> None:
-    """Make the files in the tree what they were before the run."""
-    for each in differences:
-        if each.old_mode == NOTHING:
-            restoring.take_away(root, each.path, prefix.rstrip("/"))
-    for each in differences:
-        if each.old_mode != NOTHING:
-            same = each.old_mode == each.new_mode
-            restoring.bring_back(root, each.path, f"{store}/files", like_present=same)
+def remove_file(root: str, path: str, keep: str) -> None:
+    """Remove a file, and the directories that this leaves empty, except for the one to keep."""
+    directory, _, name = path.rpartition("/")
+    parent = open_descendant(root, directory)
+    try:
+        os.unlink(name, dir_fd=parent)
+    finally:
+        os.close(parent)
+    while directory and directory != keep and _remove_empty(root, directory):
+        directory = directory.rpartition("/")[0]
 
 
-def _notes(run: history.Run, left: list[str]) -> tuple[str, ...]:
-    """Return what the undo could not restore, in words."""
+def _remove_empty(root: str, directory: str) -> bool:
+    """Remove a directory if there is nothing in it; return whether that is so."""
+    above, _, name = directory.rpartition("/")
+    try:
+        parent = open_descendant(root, above)
+    except OSError:
+        return False  # another program has changed something there
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError:
+        return False  # it is not empty
+    finally:
+        os.close(parent)
+    return True
+
+
+def restore_file(root: str, path: str, store: str, *, like_present: bool) -> None:
+    """Move a file from the store to its place; `like_present`: with mode and owner of the present one."""
+    directory, _, name = path.rpartition("/")
+    source = os.path.join(store, path)
+    parent = open_descendant(root, directory, make=True)
+    try:
+        if like_present:
+            _copy_mode(source, os.stat(name, dir_fd=parent, follow_symlinks=False))
+        _remove_empty_directories(name, parent)
+        _move(source, name, parent)
+    finally:
+        os.close(parent)
+
+
+def _copy_mode(path: str | int, present: os.stat_result) -> None:
+    """Give a file the owner and the mode of another; if it cannot be given away, it stays the user's own."""
+    if S_ISLNK(present.st_mode):
+        return
+    mode = S_IMODE(present.st_mode)
+    try:
+        os.chown(path, present.st_uid, present.st_gid)
+    except PermissionError:
+        mode &= ~AS_OWNER
+    os.chmod(path, mode)
+
+
+def _remove_empty_directories(name: str, parent: int) -> None:
+    """Remove a directory that is where a file has to be, with the empty directories in it."""
+    if not is_directory(name, parent):
+        return
+    for _, directories, _, handle in os.fwalk(name, topdown=False, dir_fd=parent):
+        for inner in directories:
+            os.rmdir(inner, dir_fd=handle)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _move(source: str, name: str, parent: int) -> None:
+    try:
+        os.rename(source, name, dst_dir_fd=parent)
+    except OSError as error:
+        import errno
+
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(source, name, parent)
+
+
+def _copy(source: str, name: str, parent: int) -> None:
+    """Move a file to another file system: as a copy beside its place that is then renamed."""
+    temporary = f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"  # a later run removes it
+    try:
+        if os.path.islink(source):
+            os.symlink(os.readlink(source), temporary, dir_fd=parent)
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            handle = os.open(temporary, flags, 0o600, dir_fd=parent)
+            with open(source, "rb") as old, open(handle, "wb") as new:
+                while chunk := old.read(1 << 20):
+                    new.write(chunk)
+                new.flush()
+                _copy_mode(handle, os.fstat(old.fileno()))
+        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        remove_tree(temporary, parent)
+        raise
+
+
+# What is said about it.
+
+
+def _notes(run: history.RecordedRun, left: list[str]) -> tuple[str, ...]:
+    """Return what the undo could not restore."""
     notes = []
     if run.unrecorded:
         names = _named(run.unrecorded, run.prefix)
@@ -255,7 +368,7 @@ def _notes(run: history.Run, left: list[str]) -> tuple[str, ...]:
 
 
 def _below(prefix: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths as the workspace knows them; what is not in it keeps its whole name."""
+    """Return the paths relative to the workspace; those outside of it stay as they are."""
     return tuple(path.removeprefix(prefix) for path in paths)
 
 

@@ -1,4 +1,4 @@
-"""A program that was started, seen from clada: how to tell that it is over, to end it, and to bury it."""
+"""A started program as clada sees it: whether it has ended, how to end it, and its exit code."""
 
 from __future__ import annotations
 
@@ -7,57 +7,57 @@ import os
 import time
 
 from clada.errors import Trouble
-from clada.world.processes.family import (
+from clada.world.processes.process_tree import (
+    GIVE_UP_AFTER,
     GRACE,
-    KILL,
-    PATIENCE,
-    TERMINATE,
-    end_writers,
-    watch,
+    SIGKILL,
+    SIGTERM,
+    kill_writers,
+    open_pidfd,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from clada.world.processes.spawn import Order
+    from clada.world.processes.spawn import SpawnSpec
 
     class Child(Protocol):
         """What `processes.run` needs of a child."""
 
-        handle: int  # becomes readable when there is something to see; -1 where that cannot be had
+        handle: int  # becomes readable when there is something to look at; -1 where the system has none
 
-        def is_over(self) -> bool:
-            """Return whether the program has ended; asked when the handle is readable."""
+        def has_ended(self) -> bool:
+            """Return whether the program has ended; called when the handle is readable."""
 
-        def ask(self) -> None:
-            """Ask everything to end."""
+        def terminate(self) -> None:
+            """Ask everything that was started to end."""
 
-        def force(self) -> None:
-            """End everything, asked for in vain."""
+        def kill(self) -> None:
+            """End everything that did not end when asked to."""
 
-        def bury(self) -> None:
+        def reap(self) -> None:
             """Make sure that nothing is left, now."""
 
         def exit_code(self) -> int:
-            """Return the exit code; raise Trouble if there is none. Asked once, when all output is read."""
+            """Return the exit code; raise Trouble if there is none. Called once, when all output is read."""
 
 
 _MOMENT = 0.001
 
 
 class NotStarted(Trouble):
-    """What was to surround a program could not be set up, and nothing was run: it may go better next time."""
+    """The sandbox of a program could not be set up and nothing was run; another attempt may succeed."""
 
 
-def shell_code(state: int) -> int:
+def shell_code(status: int) -> int:
     """Return the exit code of a wait status, as a shell does: 128 + the signal that killed the process."""
-    code = os.waitstatus_to_exitcode(state)
+    code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
 def cannot_start(name: str, code: int) -> Trouble:
-    """Return what to say when the system refuses to execute a program."""
+    """Return the error for a program that the system refuses to execute, given the errno."""
     if code in (errno.ENOENT, errno.ENOTDIR):
         if "/" in name:
             return Trouble(
@@ -76,130 +76,125 @@ def cannot_start(name: str, code: int) -> Trouble:
 
 
 def _wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
-    """Return whether the child is dead, and its wait status; None if someone else has taken that."""
+    """Return whether the child is dead, and its wait status; None if the host has taken that."""
     try:
-        found, state = os.waitpid(pid, options)
+        found, status = os.waitpid(pid, options)
     except ChildProcessError:  # the host ignores SIGCHLD, or waits for all its children
         return True, None
-    return bool(found), state
+    return bool(found), status
 
 
-class Alone:
-    """A child of our own that leads a process group; all that it starts is expected to stay in it."""
+class DirectChild:
+    """A child process that leads a process group; all that it starts is expected to stay in the group."""
 
     def __init__(self, pid: int) -> None:
-        self.handle = watch(pid)
+        self.handle = open_pidfd(pid)
         self._pid = pid
-        self._state: int | None = None
-        self._buried = False
+        self._status: int | None = None
+        self._reaped = False
 
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the program has ended."""
         if self.handle < 0:  # without a handle, only a wait can tell
-            self._wait(os.WNOHANG)
-            return self._buried
+            self._reaped, self._status = _wait_for(self._pid, os.WNOHANG)
+            return self._reaped
         return True
 
-    def ask(self) -> None:
+    def terminate(self) -> None:
         """Ask the group to end."""
-        self._signal(TERMINATE)
+        self._signal_group(SIGTERM)
 
-    def force(self) -> None:
+    def kill(self) -> None:
         """End the group."""
-        self._signal(KILL)
+        self._signal_group(SIGKILL)
 
-    def bury(self) -> None:
-        """End what is left of the group. Its number cannot be another's, as long as we have not waited."""
-        self._signal(KILL)
-        if not self._buried:
-            self._wait(0)
-        self._wait_for_group()
+    def reap(self) -> None:
+        """End what is left of the group. Nobody else can get its number before we have waited for it."""
+        self._signal_group(SIGKILL)
+        if not self._reaped:
+            self._reaped, self._status = _wait_for(self._pid)
+        deadline = time.monotonic() + GRACE
+        while self._signal_group(0) and time.monotonic() < deadline:  # being killed takes a moment
+            time.sleep(_MOMENT)
         if self.handle >= 0:
             os.close(self.handle)
 
-    def _wait_for_group(self) -> None:
-        """Wait until the last of the group is gone: being killed takes a moment."""
-        deadline = time.monotonic() + GRACE
-        while self._signal(0) and time.monotonic() < deadline:
-            time.sleep(_MOMENT)
-
     def exit_code(self) -> int:
         """Return the exit code."""
-        if self._state is None:
+        if self._status is None:
             raise Trouble("exec_failed", "the exit code is lost: the process that runs clada takes it itself")
-        return shell_code(self._state)
+        return shell_code(self._status)
 
-    def _signal(self, signal: int) -> bool:
+    def _signal_group(self, signal: int) -> bool:
+        """Send a signal, or 0 for none; return whether the group still exists."""
         try:
             os.killpg(self._pid, signal)
         except (ProcessLookupError, PermissionError):  # macOS says "permission" of a group that is dead
             return False
         return True
 
-    def _wait(self, options: int) -> None:
-        self._buried, self._state = _wait_for(self._pid, options)
 
+class SupervisedChild:
+    """A command that runs under a supervisor process: see supervisor.py."""
 
-class Supervised:
-    """A command under a supervisor process, which see."""
-
-    def __init__(self, pid: int, control: int, status: int, order: Order) -> None:
+    def __init__(self, pid: int, control: int, status: int, spec: SpawnSpec) -> None:
         self.handle = status
         self._pid = pid
         self._control = control
-        self._name = order.argv[0]
-        self._pipe = os.fstat(order.output).st_ino
-        self._said = b""
+        self._name = spec.argv[0]
+        self._pipe = os.fstat(spec.output).st_ino
+        self._received = b""
 
-    def is_over(self) -> bool:
-        """Read what the supervisor says; it falls silent when all is over."""
-        words = os.read(self.handle, 1 << 12)
-        self._said += words
-        return not words
+    def has_ended(self) -> bool:
+        """Read what the supervisor reports; it closes the pipe when nothing of the command is left."""
+        data = os.read(self.handle, 1 << 12)
+        self._received += data
+        return not data
 
-    def ask(self) -> None:
-        """Have the supervisor end everything: it asks first, and does not ask twice."""
+    def terminate(self) -> None:
+        """Tell the supervisor to end everything, by closing the control pipe; it sends SIGTERM first."""
         if self._control >= 0:
             os.close(self._control)
             self._control = -1
 
-    def force(self) -> None:
-        """Trust the supervisor to do it."""
+    def kill(self) -> None:
+        """Do nothing: the supervisor sends SIGKILL to what does not end."""
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Wait until the supervisor is done; if it is dead or stuck, do what can be done without it."""
-        self.ask()
-        if not self._falls_silent(GRACE + 2 * PATIENCE):
-            os.kill(self._pid, KILL)
+        self.terminate()
+        if not self._wait_for_end(GRACE + 2 * GIVE_UP_AFTER):
+            os.kill(self._pid, SIGKILL)
         os.close(self.handle)
         _wait_for(self._pid)
-        if not any(map(self._word, ("exited", "failed", "trouble"))):
-            end_writers(self._pipe)
+        if not any(map(self._reported, ("exited", "failed", "trouble"))):
+            kill_writers(self._pipe)
 
     def exit_code(self) -> int:
-        """Return the exit code that the supervisor told."""
-        if code := self._word("exited"):
+        """Return the exit code that the supervisor reported."""
+        if code := self._reported("exited"):
             return int(code)
-        if number := self._word("failed"):
+        if number := self._reported("failed"):
             raise cannot_start(self._name, int(number))
-        if text := self._word("trouble"):
+        if text := self._reported("trouble"):
             kind, _, message = text.partition(" ")
             raise Trouble(kind, message)
         raise Trouble(
             "exec_failed", "the process that supervised the command was killed", "by the command itself?"
         )
 
-    def _falls_silent(self, seconds: float) -> bool:
+    def _wait_for_end(self, seconds: float) -> bool:
         import select
 
         poll = select.poll()
         poll.register(self.handle, select.POLLIN)
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if poll.poll(int(left * 1000) + 1) and self.is_over():
+            if poll.poll(int(left * 1000) + 1) and self.has_ended():
                 return True
         return False
 
-    def _word(self, key: str) -> str:
-        lines = self._said.decode("utf-8", "replace").split("\n")
+    def _reported(self, key: str) -> str:
+        """Return what the supervisor reported under this key; nothing if it did not."""
+        lines = self._received.decode("utf-8", "replace").split("\n")
         return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")

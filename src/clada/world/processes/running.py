@@ -1,11 +1,12 @@
-"""Runs a program to its end: streams its output in safe lines, limits it, and leaves nothing of it behind.
+"""Runs a program to its end: streams its output in safe lines, limits it, and leaves no process behind.
 
-    ended = run(["npm", "test"], Frame(os.environ), directory=handle, timeout=30.0, max_output=10 << 20,
-                emit=print, truncated=lambda: print("[output truncated]"), path=search_path(os.environ))
+    result = run(["npm", "test"], Launcher(os.environ), directory=handle, timeout=30.0,
+                 emit=printed.extend, path=search_path(os.environ))
 
-`emit` gets each line without its line break, escaped by `shown`; the time that it takes does not count.
-`truncated` is called once, between the last kept line and the end. `stop` is a handle that becomes readable
-when the run must end early. A program that cannot be started raises Trouble("exec_failed").
+`emit` gets lines without their line breaks, with control characters escaped, as many as came at once; what
+it waits for does not count as time of the program. Once it returns true, what follows is discarded. `stop`
+is a handle that becomes readable when the run must end early. A program that cannot be started raises
+Trouble("exec_failed").
 """
 
 from __future__ import annotations
@@ -17,33 +18,33 @@ import time
 
 from clada.errors import Trouble
 from clada.values import Value
-from clada.world.processes.family import GRACE
+from clada.world.processes.process_tree import GRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from clada.world.processes.children import Child
-    from clada.world.processes.output import Listener, Output
-    from clada.world.processes.spawn import Order
+    from clada.world.processes.output import Emit, OutputReader
+    from clada.world.processes.spawn import SpawnSpec
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
-_ATTEMPTS = 16  # at what surrounds a program: a file that it covers can vanish at that moment
-_TURN_MS = 20  # between looks at a child, where the system cannot wake us when it ends
+_ATTEMPTS = 16  # to set up a sandbox: a file that it has to cover can vanish at that moment
+_POLL_MS = 20  # between looks at a child, where the system cannot wake us when it ends
 
 
-class Ended(Value):
+class ProcessResult(Value):
     """How a program ended: its exit code, 128 + the signal if one killed it, and what cut it short."""
 
     exit_code: int
     timed_out: bool = False
     cancelled: bool = False
-    lacked: str | None = None  # what its frame seems to have kept a failed program from
+    hint: str | None = None  # what its sandbox seems to have kept a failed program from
 
 
 def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
-    """Return where the program is: as it is if it has a slash, else in the path's absolute directories."""
+    """Return a name with a slash as it is; else look it up in the absolute directories of the path."""
     if "/" in name:
         return name
     candidates = [f"{directory}/{name}" for directory in path if directory.startswith("/")]
@@ -57,7 +58,7 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
 
 
 def _refuse_directory(name: str, here: int) -> None:
-    """Say what the system would call a lack of permission."""
+    """Raise if the name is that of a directory: the system would only say that permission is lacking."""
     try:
         mode = os.stat(name, dir_fd=here).st_mode if "/" in name else 0
     except (OSError, ValueError):
@@ -67,133 +68,111 @@ def _refuse_directory(name: str, here: int) -> None:
 
 
 def search_path(environment: Mapping[str, str]) -> Sequence[str]:
-    """Return where an environment has its programs."""
+    """Return the directories in which an environment has its programs."""
     return environment["PATH"].split(":") if environment.get("PATH") else SYSTEM_PATH
 
 
 def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     argv: Sequence[str],
-    frame: Frame,
+    launcher: Launcher,
     *,
     directory: int,
     timeout: float | None,
-    max_output: int,
-    emit: Callable[[str], None],
-    truncated: Callable[[], None] = lambda: None,
+    emit: Emit,
     stop: int | None = None,
     path: Sequence[str] = SYSTEM_PATH,
-) -> Ended:
+) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    from clada.world.processes.output import Listener
-    from clada.world.processes.spawn import Order
+    from clada.world.processes.spawn import SpawnSpec
 
     deadline = None if timeout is None else time.monotonic() + timeout
-    listener = Listener(max_output, emit, truncated)
     try:
         program = find_program(argv[0], path)
         _refuse_directory(argv[0], directory)
-        order = Order(program, argv, frame.environment, directory, seconds=timeout)
-        ended, tail = _persistently(frame, order, listener, deadline, stop)
+        spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
+        result, tail = _run_with_retries(launcher, spec, emit, deadline, stop)
     finally:
-        frame.end()
-    return frame.judged(ended, tail)
+        launcher.close()
+    return launcher.explain(result, tail)
 
 
-def _persistently(
-    frame: Frame, order: Order, listener: Listener, deadline: float | None, stop: int | None
-) -> tuple[Ended, list[str]]:
-    """Run a program, and again where it was not started; return how it ended, and its last lines."""
+def _run_with_retries(
+    launcher: Launcher, spec: SpawnSpec, emit: Emit, deadline: float | None, stop: int | None
+) -> tuple[ProcessResult, list[str]]:
     from clada.world.processes.children import NotStarted
 
     for _attempt in range(_ATTEMPTS - 1):
         try:
-            return _once(frame, order, listener, deadline, stop)
+            return _run_once(launcher, spec, emit, deadline, stop)
         except NotStarted:
             continue
-    return _once(frame, order, listener, deadline, stop)
+    return _run_once(launcher, spec, emit, deadline, stop)
 
 
-def _once(
-    frame: Frame, order: Order, listener: Listener, deadline: float | None, stop: int | None
-) -> tuple[Ended, list[str]]:
-    from clada.world.processes.output import Output
+def _run_once(
+    launcher: Launcher, spec: SpawnSpec, emit: Emit, deadline: float | None, stop: int | None
+) -> tuple[ProcessResult, list[str]]:
+    """Run a program; return how it ended, and its last lines of output."""
+    from clada.world.processes.output import OutputReader
 
     source, sink = os.pipe()
-    output = Output(source, frame.hear(listener))
+    output = OutputReader(source, launcher.listen(emit))
     try:
-        child = _launch(frame, order.replace(output=sink))
-        cut = _follow_to_the_end(child, output, deadline, stop)
+        try:
+            child = launcher.start(spec.replace(output=sink))
+        finally:
+            os.close(sink)  # from now on only the program can write to the pipe
+        try:
+            cut = _follow(child, output, deadline, stop)
+        finally:
+            child.reap()
+        output.finish()
     finally:
         output.close()
-    return Ended(child.exit_code(), cut == "timed out", cut == "cancelled"), output.tail
+    return ProcessResult(child.exit_code(), cut == "timed out", cut == "cancelled"), output.tail
 
 
-class Frame:
-    """What surrounds a program while it runs: by itself nothing, and others make more of it.
+class Launcher:
+    """Starts a program for one run; the subclasses in sandbox/ start it confined.
 
-    A program that starts no others needs no supervisor to end them. It then has a limit of processor time.
+    A program that starts no others needs no supervisor to end them: it gets a limit of processor time.
     """
 
     def __init__(self, environment: Mapping[str, str], *, supervised: bool = True) -> None:
         self.environment = environment
         self._supervised = supervised
 
-    def hear(self, listener: Listener) -> Listener:
-        """Return who hears the program that is started next, and hands on what it prints."""
-        return listener
+    def listen(self, emit: Emit) -> Emit:
+        """Return what takes the lines of the program that is started next, and passes them on to `emit`."""
+        return emit
 
-    def start(self, order: Order) -> Child:
-        """Start the program; raise NotStarted where another attempt may go better."""
-        if not self._supervised:
-            return _alone(order)
-        unlimited = order.replace(seconds=None)
-        return _under_supervisor(unlimited) if _LINUX else _alone(unlimited)
+    def start(self, spec: SpawnSpec) -> Child:
+        """Start the program; raise NotStarted where another attempt may succeed."""
+        from clada.world.processes.children import DirectChild, SupervisedChild, cannot_start
+        from clada.world.processes.spawn import spawn
 
-    def end(self) -> None:
-        """Clear up, whatever has happened; called once."""
+        if self._supervised:
+            spec = spec.replace(cpu_seconds=None)
+            if _LINUX:
+                from clada.world.processes.supervisor import start_supervisor
 
-    def judged(self, ended: Ended, tail: Sequence[str]) -> Ended:
-        """Return how the program ended, seen from here; `tail` is the end of its output."""
+                return SupervisedChild(*start_supervisor(spec), spec)
+        try:
+            return DirectChild(spawn(spec))
+        except OSError as error:
+            raise cannot_start(spec.argv[0], error.errno or 0) from error
+
+    def close(self) -> None:
+        """Clean up, whatever has happened; called once."""
+
+    def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
+        """Return the result, with a hint if the sandbox seems to be the cause. `tail`: the last output."""
         del tail
-        return ended
+        return result
 
 
-def _launch(frame: Frame, order: Order) -> Child:
-    """Start the program; from then on only it holds the writing end of its output."""
-    try:
-        return frame.start(order)
-    finally:
-        os.close(order.output)
-
-
-def _under_supervisor(order: Order) -> Child:
-    from clada.world.processes.children import Supervised
-    from clada.world.processes.supervisor import start_supervisor
-
-    return Supervised(*start_supervisor(order), order)
-
-
-def _alone(order: Order) -> Child:
-    from clada.world.processes.children import Alone, cannot_start
-    from clada.world.processes.spawn import spawn
-
-    try:
-        return Alone(spawn(order))
-    except OSError as error:
-        raise cannot_start(order.argv[0], error.errno or 0) from error
-
-
-def _follow_to_the_end(child: Child, output: Output, deadline: float | None, stop: int | None) -> str:
-    try:
-        cut = _follow(child, output, deadline, stop)
-    finally:
-        child.bury()
-    output.finish()
-    return cut
-
-
-def _follow(child: Child, output: Output, deadline: float | None, stop: int | None) -> str:
-    """Pass on the output until the child is over; return what cut it short, if anything did."""
+def _follow(child: Child, output: OutputReader, deadline: float | None, stop: int | None) -> str:
+    """Pass on the output until the child has ended; return what cut it short, if anything did."""
     import select
 
     poll = select.poll()
@@ -202,29 +181,29 @@ def _follow(child: Child, output: Output, deadline: float | None, stop: int | No
             poll.register(handle, select.POLLIN)
     cut = ""
     while True:
-        ready = dict(poll.poll(_patience(deadline, child.handle)))
+        ready = dict(poll.poll(_milliseconds(deadline, child.handle)))
         if output.source in ready:
             if not output.read():
                 poll.unregister(output.source)
-            deadline = None if deadline is None else deadline + output.held_up()
-        if (child.handle in ready or child.handle < 0) and child.is_over():
+            deadline = None if deadline is None else deadline + output.seconds_waited()
+        if (child.handle in ready or child.handle < 0) and child.has_ended():
             return cut
         late = deadline is not None and time.monotonic() >= deadline
         if cut and late:
-            child.force()
+            child.kill()
             deadline = None
         elif not cut and (late or stop in ready):
             cut = "timed out" if late else "cancelled"
-            child.ask()
+            child.terminate()
             deadline = time.monotonic() + GRACE
             if stop is not None:
                 poll.unregister(stop)
 
 
-def _patience(deadline: float | None, handle: int) -> int | None:
-    """Return how many milliseconds there is nothing to do but wait for an event."""
+def _milliseconds(deadline: float | None, handle: int) -> int | None:
+    """Return how long to wait for an event; None for without a limit."""
     if handle < 0:
-        return _TURN_MS
+        return _POLL_MS
     if deadline is None:
         return None
     return max(0, int((deadline - time.monotonic()) * 1000) + 1)

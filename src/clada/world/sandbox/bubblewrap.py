@@ -1,4 +1,4 @@
-"""The sandbox of bubblewrap: namespaces in which a command sees a read-only system around its workspace."""
+"""Runs a command in bubblewrap: in namespaces where it sees a read-only system around its workspace."""
 
 from __future__ import annotations
 
@@ -7,31 +7,40 @@ import os
 import stat
 
 from clada.errors import Trouble, system_words
+from clada.world.processes.children import DirectChild, NotStarted, cannot_start
+from clada.world.processes.process_tree import (
+    GIVE_UP_AFTER,
+    SIGKILL,
+    SIGTERM,
+    descendants,
+    open_pidfd,
+    send_signal,
+)
+from clada.world.processes.running import Launcher, find_program, run
 from clada.world.sandbox.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clada.world.processes.children import Child
-    from clada.world.processes.spawn import Order
-    from clada.world.sandbox.boxed import Held
+    from clada.world.processes.output import Emit
+    from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.layers import Confinement
 
-TEMPORARY = "/tmp"  # noqa: S108 (it is hidden, not used)
+_TMP = "/tmp"  # noqa: S108 (it is hidden, not used)
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
     --ro-bind / / --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /tmp --tmpfs /run
 """.split()
-# More of the kernel's settings, which root could write even without capabilities.
+# Kernel settings besides those in /proc/sys that root could write even without capabilities.
 _KERNEL = ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 
-_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (what is there inside is not what is there outside)
-# Below /run, which is hidden for its sockets, this is only read: some systems keep their programs there,
-# and with the network the names of hosts are looked up there.
+_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (the sandbox has its own)
+# /run is hidden for its sockets, except for these, read-only: some systems have their programs there, and
+# with the network the names of hosts are looked up there.
 _RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
 _RUN_NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
-# In the user's home: what gives access to other machines and accounts, or tells of them.
+# In the user's home: what gives access to other machines and accounts, or names them.
 CREDENTIALS = """
     .ssh .aws .azure .gnupg .kube .docker .password-store .terraform.d .vault-token .netrc .pgpass .my.cnf
     .git-credentials .npmrc .pypirc .yarnrc.yml .cargo/credentials .cargo/credentials.toml .gem/credentials
@@ -42,33 +51,28 @@ CREDENTIALS = """
 
 
 def trouble() -> str | None:
-    """Return why bubblewrap cannot do here what we ask of it; None if it can. It is really tried."""
-    from clada.world.processes.running import Frame, find_program, run
-
+    """Return why bubblewrap does not work here with our options, by trying it; None if it does."""
     lines: list[str] = []
     try:
-        words = [find_program("bwrap"), *_SANDBOX, "--", find_program("true")]
+        argv = [find_program("bwrap"), *_SANDBOX, "--", find_program("true")]
     except Trouble:
         return "not installed"
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        frame = Frame({}, supervised=False)
-        ended = run(words, frame, directory=root, timeout=5.0, max_output=1 << 12, emit=lines.append)
+        launcher = Launcher({}, supervised=False)
+        result = run(argv, launcher, directory=root, timeout=5.0, emit=lines.extend)
     finally:
         os.close(root)
-    return None if ended.exit_code == 0 else (lines or ["no reason given"])[0].removeprefix("bwrap: ")
+    return None if result.exit_code == 0 else (lines or ["no reason given"])[0].removeprefix("bwrap: ")
 
 
-def start(order: Order, confinement: Confinement, held: Held) -> Child:
-    """Start a program in the sandbox; nothing is started where that fails."""
-    from clada.world.processes.children import cannot_start
-    from clada.world.sandbox.boxed import Boxed
-
-    if problem := _cannot_execute(order):
-        raise cannot_start(order.argv[0], problem)
+def start(spec: SpawnSpec, confinement: Confinement, output: BwrapOutput) -> BwrapProcess:
+    """Start a program in the sandbox; nothing is started if that fails."""
+    if problem := _execute_errno(spec):
+        raise cannot_start(spec.argv[0], problem)
     status, status_writer = os.pipe()
     try:
-        return Boxed(_spawn(order, confinement, status_writer), status, held)
+        return BwrapProcess(_spawn(spec, confinement, status_writer), status, output)
     except BaseException:
         os.close(status)
         raise
@@ -76,20 +80,19 @@ def start(order: Order, confinement: Confinement, held: Held) -> Child:
         os.close(status_writer)
 
 
-def _spawn(order: Order, confinement: Confinement, status: int) -> int:
-    """Start bubblewrap, which tells by `status` how the program fares, and return its process id."""
-    from clada.world.processes.running import find_program
+def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
+    """Start bubblewrap, which writes its JSON messages to `status`, and return its process id."""
     from clada.world.processes.spawn import spawn
 
     program = find_program("bwrap")
     handles = [status]
     try:
         options = ["--json-status-fd", "3", *arguments(confinement)]
-        if confinement.network:  # the abstract sockets of the host's desktop are reachable with it
+        if confinement.network:  # with it, the abstract sockets of the host's desktop could be reached
             handles.append(_filter_handle())
             options += ["--seccomp", "4"]
-        words = [program, *options, "--", order.program, *order.argv[1:]]
-        return spawn(order.replace(program=program, argv=words, handles=handles, seconds=None))
+        argv = [program, *options, "--", spec.program, *spec.argv[1:]]
+        return spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
     except OSError as error:
         message = f"the sandbox could not be started: {system_words(error)}"
         raise Trouble("command_not_allowed", message) from error
@@ -98,13 +101,13 @@ def _spawn(order: Order, confinement: Confinement, status: int) -> int:
             os.close(handle)
 
 
-def _cannot_execute(order: Order) -> int:
-    """Return the error that executing the program would meet: bubblewrap would only say it as output."""
+def _execute_errno(spec: SpawnSpec) -> int:
+    """Return the errno that executing the program would fail with, or 0: bubblewrap would only print it."""
     try:
-        found = os.stat(order.program, dir_fd=order.directory)
+        found = os.stat(spec.program, dir_fd=spec.directory)
     except OSError as error:
         return error.errno or errno.ENOENT
-    runnable = stat.S_ISREG(found.st_mode) and os.access(order.program, os.X_OK, dir_fd=order.directory)
+    runnable = stat.S_ISREG(found.st_mode) and os.access(spec.program, os.X_OK, dir_fd=spec.directory)
     return 0 if runnable else errno.EACCES
 
 
@@ -121,7 +124,7 @@ def arguments(confinement: Confinement) -> list[str]:
     """Return the options that build the sandbox. A later mount covers an earlier one."""
     workspace = confinement.workspace
     options = [*_SANDBOX, *(["--share-net"] if confinement.network else [])]
-    for path in (*_KERNEL, *_RUN, *(_RUN_NETWORK if confinement.network else ()), *_programs()):
+    for path in (*_KERNEL, *_RUN, *(_RUN_NETWORK if confinement.network else ()), *_programs_in_tmp()):
         options += ["--ro-bind-try", path, path]
     options += ["--bind", workspace, workspace]
     for path in _hidden(workspace):
@@ -135,16 +138,16 @@ def arguments(confinement: Confinement) -> list[str]:
     return options
 
 
-def _programs() -> list[str]:
-    """Return what holds programs of PATH in /tmp, which is a new one inside: an environment may be there."""
+def _programs_in_tmp() -> list[str]:
+    """Return what PATH needs of /tmp, which the sandbox hides: there may be a virtual environment."""
     places = os.environ.get("PATH", "").split(":")
-    directories = [place for place in places if place.startswith(f"{TEMPORARY}/")]
-    above = {directory: os.path.dirname(directory) for directory in map(os.path.normpath, directories)}
-    return sorted({directory if home == TEMPORARY else home for directory, home in above.items()})
+    directories = [os.path.normpath(place) for place in places if place.startswith(f"{_TMP}/")]
+    above = {directory: os.path.dirname(directory) for directory in directories}
+    return sorted({directory if parent == _TMP else parent for directory, parent in above.items()})
 
 
 def not_mountable(workspace: str) -> tuple[str, ...]:
-    """Return the protected names that no mount can protect: not there, or a link."""
+    """Return the protected names that a mount cannot protect: those that are missing or a link."""
     paths = {name: os.path.join(workspace, name) for name in PROTECTED}
     return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
 
@@ -167,16 +170,107 @@ def _is_in(path: str, directory: str) -> bool:
 
 
 def _sockets() -> Iterator[str]:
-    """Return where services listen: a read-only mount would not keep a command from talking to them."""
+    """Return the sockets of services: a read-only mount does not keep a command from connecting to them."""
     with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
             path = line.rstrip("\n").split(" ", 7)[-1].lstrip(" 0123456789")
-            if path.startswith("/") and not path.startswith(_PRIVATE) and _is_open_socket(path):
+            if not path.startswith("/") or path.startswith(_PRIVATE):
+                continue
+            try:
+                is_socket = stat.S_ISSOCK(os.stat(path).st_mode)
+            except OSError:  # its name is gone, so nobody can connect
+                continue
+            if is_socket and os.access(path, os.W_OK):
                 yield path
 
 
-def _is_open_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.stat(path).st_mode) and os.access(path, os.W_OK)
-    except OSError:
-        return False
+_PREFIX = "bwrap: "  # of bubblewrap's own lines
+_NOT_EXECUTED = f"{_PREFIX}execvp "
+
+
+class BwrapOutput:
+    """Passes on what is printed, but keeps back a first line that may be bubblewrap's until that is known."""
+
+    def __init__(self, emit: Emit) -> None:
+        self.reason = ""  # the first line, if it looks like bubblewrap's
+        self._emit = emit
+        self._is_kept = self._has_begun = False
+
+    def emit(self, lines: list[str]) -> bool | None:
+        """Take lines; return whether there are enough."""
+        if not self._has_begun and lines[0].startswith(_PREFIX):
+            self.reason, lines = lines[0], lines[1:]
+            self._is_kept = True
+        self._has_begun = True
+        if not lines:
+            return False
+        self.release()
+        return self._emit(lines)
+
+    def release(self) -> None:
+        """Pass on what was kept back: it was the command's."""
+        if self._is_kept:
+            self._emit([self.reason])
+        self._is_kept = False
+
+
+class BwrapProcess(DirectChild):
+    """A command in bubblewrap: when the first process of its namespace ends, all others in it do."""
+
+    def __init__(self, pid: int, status: int, output: BwrapOutput) -> None:
+        super().__init__(pid)
+        self._status_pipe = status
+        self._output = output
+        self._messages = ""
+
+    def terminate(self) -> None:
+        """Ask each process inside to end; the first one of the namespace would not pass on the signal."""
+        send_signal(descendants(self._pid), SIGTERM)
+
+    def kill(self) -> None:
+        """End the namespace."""
+        send_signal(descendants(self._pid), SIGKILL)
+        super().kill()
+
+    def reap(self) -> None:
+        """Wait until the namespace is gone, which takes a moment after bubblewrap itself has ended."""
+        super().reap()
+        os.set_blocking(self._status_pipe, False)
+        try:
+            self._messages = os.read(self._status_pipe, 1 << 12).decode("ascii", "replace")
+        except BlockingIOError:  # it was killed before it could write anything
+            self._messages = ""
+        os.close(self._status_pipe)
+        if first := self._number("child-pid"):
+            _wait_for_end(first, GIVE_UP_AFTER)
+
+    def exit_code(self) -> int:
+        """Return the command's exit code; raise Trouble if the sandbox failed before it was executed."""
+        code = super().exit_code()
+        if self._number("exit-code") is None and code < 128:  # noqa: PLR2004 (it was not killed)
+            reason = self._output.reason or "it ended at once"
+            if reason.startswith(_NOT_EXECUTED):
+                raise Trouble("exec_failed", reason.removeprefix(_NOT_EXECUTED))
+            message = f"the sandbox could not be set up, nothing was run: {reason}"
+            raise NotStarted("command_not_allowed", message)
+        self._output.release()
+        return code
+
+    def _number(self, key: str) -> int | None:
+        """Return a number from bubblewrap's JSON messages; importing json costs more than this."""
+        digits = self._messages.partition(f'"{key}": ')[2]
+        end = next((at for at, letter in enumerate(digits) if not letter.isdigit()), len(digits))
+        return int(digits[:end]) if end else None
+
+
+def _wait_for_end(pid: int, seconds: float) -> None:
+    """Wait until a process has ended that is not our child."""
+    import select
+
+    handle = open_pidfd(pid)
+    if handle < 0:
+        return
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    poll.poll(int(seconds * 1000))
+    os.close(handle)

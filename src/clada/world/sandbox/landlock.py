@@ -1,4 +1,4 @@
-"""Landlock: rules that a thread imposes on itself, for good, and so on every program that it starts."""
+"""Landlock: restrictions that a thread puts on itself for good, and so on every program that it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clada.world.libc import LIBC
 from clada.world.sandbox import seccomp
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
-_ASK_VERSION, _PATH_BENEATH = 1, 1
+_GET_VERSION, _PATH_BENEATH = 1, 1
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _CLEAR_ALL = 24, 38, 47, 4
 _CAPABILITY_VERSION, _CAPABILITIES = 0x20080522, 64
 
@@ -21,7 +21,7 @@ _WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
 _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER = 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13
 _FILE = _WRITE_FILE | _TRUNCATE
-# Device files are never made: one for the disk would lead anywhere.
+# Device files may never be made: one for the disk would give access to everything.
 _DIRECTORY = (
     _FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM | _REFER
 )
@@ -33,16 +33,21 @@ _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
-class Rules(Value):
-    """What is left to a program: the paths below which it may write, and whether it has the network."""
+class LandlockRules(Value):
+    """What a program may do: the paths below which it may write, and whether it has the network."""
 
     write: tuple[str, ...] = ()
     network: bool = False
 
-    def impose(self) -> None:
-        """Impose the rules on this thread. Nothing is started when that fails."""
+    def apply(self) -> None:
+        """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
         try:
-            self._impose()
+            known = version()
+            _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+            _restrict_files(known, self.write)
+            _drop_capabilities()
+            refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
+            seccomp.install(seccomp.socket_filter(network=self.network, refused=refused))
         except OSError as error:
             raise Trouble(
                 "command_not_allowed",
@@ -50,18 +55,10 @@ class Rules(Value):
                 "--sandbox=off runs without it",
             ) from error
 
-    def _impose(self) -> None:
-        known = version()
-        _must(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        _restrict_files(known, self.write)
-        _drop_capabilities()
-        refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
-        seccomp.install(seccomp.socket_filter(network=self.network, refused=refused))
-
 
 def version() -> int:
     """Return the version of the kernel's Landlock, 0 if it has none."""
-    found: int = LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
+    found: int = LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _GET_VERSION)
     return max(0, found)
 
 
@@ -72,11 +69,11 @@ def _restrict_files(known: int, write: tuple[str, ...]) -> None:
             handled &= ~right
     scoped = _ABSTRACT_SOCKETS | _SIGNALS if known >= SCOPED_SINCE else 0
     attributes = struct.pack("=QQQ", handled, 0, scoped) if scoped else struct.pack("=Q", handled)
-    ruleset = _must(LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    ruleset = _check(LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:
         for path in (*_DEVICES, *write):
             _allow(ruleset, path, handled)
-        _must(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
+        _check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
@@ -85,28 +82,28 @@ def _allow(ruleset: int, path: str, handled: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # what is not there needs no right, and gets none when it appears
+        return  # a path that does not exist gets no right, even if it is made later
     try:
         rights = _DIRECTORY if stat.S_ISDIR(os.fstat(place).st_mode) else _FILE
         rule = struct.pack("=Qi", rights & handled, place)
-        _must(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+        _check(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:
         os.close(place)
 
 
 def _drop_capabilities() -> None:
-    """Make root an ordinary user, who owns root's files; for others there is nothing to drop."""
+    """Make root an ordinary user who owns root's files; other users have nothing to drop."""
     if os.geteuid():
         return
     LIBC.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     for capability in range(_CAPABILITIES):
         if LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
-            _must(-1 if capability == 0 else 0)  # the highest one the kernel knows is not known here
+            _check(-1 if capability == 0 else 0)  # others fail where the kernel knows fewer of them
             break
-    _must(LIBC.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
+    _check(LIBC.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
 
 
-def _must(result: int) -> int:
+def _check(result: int) -> int:
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -1,7 +1,7 @@
-"""A seccomp filter: system calls that lead out of a confined command, refused by the kernel for good.
+"""A seccomp filter: the kernel refuses system calls that would lead out of the sandbox.
 
-Landlock knows nothing of sockets other than TCP's, of namespaces and of io_uring, which can open sockets
-behind the filter's back; this is what is refused here. The filter is a list of BPF instructions.
+Landlock knows no sockets but TCP's, no namespaces, and no io_uring, which could open sockets past the filter;
+these are refused here. The filter is a list of BPF instructions.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _X32 = 0x40000000  # a second set of numbers on x86_64, for the same calls
 _NEW_USER = 0x10000000  # CLONE_NEWUSER
 _INET, _INET6, _NETLINK = 2, 10, 16
 
-# Calls that no build or test needs and that reach beyond the sandbox or deep into the kernel.
+# Refused with EPERM: no build or test needs them, and they reach out of the sandbox or deep into the kernel.
 _REFUSED = "setns keyctl add_key request_key bpf perf_event_open userfaultfd mount umount2 pivot_root".split()
 _REFUSED += "open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr".split()
-# Calls said to be missing: programs then do the same in another way, which the filter can look into.
+# Refused with ENOSYS: programs then use older calls, whose arguments the filter can look at.
 _MISSING = "clone3 io_uring_setup io_uring_enter io_uring_register".split()
 
 _COMMON = {
@@ -56,18 +56,18 @@ _AARCH64 = dict(
         strict=True,
     )
 )
-# The machine as uname names it: the kernel's name for its system calls, and their numbers.
+# By the name in uname: the number of the architecture, and the numbers of its system calls.
 _MACHINES = {"x86_64": (0xC000003E, _X86_64 | _COMMON), "aarch64": (0xC00000B7, _AARCH64 | _COMMON)}
 
 
 def is_supported() -> bool:
-    """Return whether this kernel takes filters, and this machine is one we know the numbers of."""
+    """Return whether this kernel takes filters, and we know the numbers of this machine's system calls."""
     LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
     return os.uname().machine in _MACHINES and ctypes.get_errno() == errno.EFAULT
 
 
 def socket_filter(*, network: bool, refused: tuple[str, ...] = ()) -> bytes:
-    """Return the filter: which kinds of sockets are left, and which calls are refused besides."""
+    """Return the filter: with network, internet sockets are allowed; `refused` names more calls to refuse."""
     architecture, numbers = _MACHINES[os.uname().machine]
     domains = [_INET, _INET6] * network
     program = [
@@ -82,12 +82,13 @@ def socket_filter(*, network: bool, refused: tuple[str, ...] = ()) -> bytes:
         program += [_step(_EQUAL, numbers[name], no=1), _refuse(errno.ENOSYS)]
     for name in (*_REFUSED, *refused):
         program += [_step(_EQUAL, numbers[name], no=1), _refuse(errno.EPERM)]
-    program += _without_new_users(numbers["clone"]) + _without_new_users(numbers["unshare"])
+    program += _no_user_namespace(numbers["clone"]) + _no_user_namespace(numbers["unshare"])
     program += _only_domains(numbers["socket"], domains)
     return b"".join([*program, _step(_RETURN, _ALLOW)])
 
 
-def _without_new_users(number: int) -> list[bytes]:
+def _no_user_namespace(number: int) -> list[bytes]:
+    """Refuse this call, clone or unshare, where it would make a user namespace."""
     return [
         _step(_EQUAL, number, no=4),
         _step(_LOAD, _argument(0)),
@@ -98,7 +99,7 @@ def _without_new_users(number: int) -> list[bytes]:
 
 
 def _only_domains(number: int, domains: list[int]) -> list[bytes]:
-    """Allow sockets of these domains, and those that list the machine's own network interfaces."""
+    """Allow sockets of these domains only, and netlink sockets that list the network interfaces."""
     checks = [part for domain in domains for part in (_step(_EQUAL, domain, no=1), _step(_RETURN, _ALLOW))]
     interfaces = [
         _step(_EQUAL, _NETLINK, no=3),
@@ -123,7 +124,7 @@ def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
 
 
 def install(program: bytes) -> None:
-    """Put this thread, and all that it starts, under the filter."""
+    """Apply the filter to this thread and all that it starts."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
     if LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0):

@@ -1,0 +1,182 @@
+"""The body of a run on its way: its commands, one after the other until one fails."""
+
+from __future__ import annotations
+
+import os
+
+from clada.commands.judgements import Allowed, BuiltIn
+from clada.errors import Error, Trouble
+from clada.model import Change, Done, Failed, Outcome, Skipped
+from clada.operations.builtins import run as run_builtin
+from clada.operations.builtins.job import with_operand
+from clada.operations.run import launch, operands
+from clada.operations.run.output import Allowance, Printed
+from clada.operations.run.permission import permitted
+from clada.world.files.paths import display_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.operations.run.launch import Program
+    from clada.operations.run.permission import Approved, How, Permit
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
+    from clada.world.processes.running import ProcessResult
+    from clada.world.world import World
+
+INTERRUPTED = "interrupted"
+WIDEST = 200  # characters of a command that an error names
+
+
+def run_commands(world: World, body: str, directory: str | None) -> Outcome:
+    """Check all commands of a body, then carry them out."""
+    here = _directory(world, directory)
+    permit = permitted(world, body, here)
+    if isinstance(permit, Skipped):
+        return permit
+    return _Run(world, body, here, permit).outcome()
+
+
+def _directory(world: World, path: str | None) -> Parts:
+    """Return where a run starts; what is wrong there is told as trouble with `dir`."""
+    if path is None:
+        return ()
+    try:
+        here = world.files.locate_directory(path)
+        _check_directory(world.files.entry(here))
+    except Trouble as trouble:
+        raise with_operand(trouble, f"dir={path}") from None
+    return here
+
+
+def _check_directory(entry: Entry | None) -> None:
+    if entry is None:
+        raise Trouble("file_not_found", "no such directory")
+    if entry.kind == "link":
+        raise Trouble("symlink_not_allowed", "is a symbolic link")
+    if entry.kind != "directory":
+        raise Trouble("file_not_found", "is not a directory")
+
+
+class _Run:
+    """One run on its way: where it is, what it has changed, and what it has printed."""
+
+    def __init__(self, world: World, body: str, here: Parts, permit: Permit) -> None:
+        self.world, self.body, self.here, self.permit = world, body, here, permit
+        self.changes: list[Change] = []
+        self.printed = Printed(world)
+        # Of all built-in and approved commands together.
+        self.shared = Allowance(self.printed, world.settings.max_output)
+
+    def outcome(self) -> Outcome:
+        """Carry out the commands until one fails; return what came of it."""
+        for text, how in self.permit.commands:
+            ended = self._halted() or self._naming(text, self._tried(how))
+            if ended:
+                return ended
+        return Done("ran", self.body, exit_code=0, changes=tuple(self.changes))
+
+    def _tried(self, how: How) -> Outcome | None:
+        try:
+            return self._carry_out(how)
+        except Trouble as trouble:
+            return self._failed(trouble.error)
+
+    def _halted(self) -> Failed | None:
+        reason = self.world.halted()
+        if not reason:
+            return None
+        return self._failed(Error("exec_failed" if reason == INTERRUPTED else "exec_timeout", reason))
+
+    def _carry_out(self, how: How) -> Outcome | None:
+        """Carry out one command; return how the run ends, if it ends with it."""
+        if isinstance(how, BuiltIn):
+            return self._run_built_in(how)
+        if isinstance(how, Allowed):
+            operands.check(self.world.files, how, self.here)
+        if self.world.settings.dry_run:
+            return self._left_out()
+        return self._run_allowed(how) if isinstance(how, Allowed) else self._run_approved(how)
+
+    def _left_out(self) -> Skipped:
+        lacking = self.permit.lacking
+        approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
+        return Skipped(f"not run in a dry run: {approval}", left_out=True)
+
+    def _run_built_in(self, how: BuiltIn) -> Failed | None:
+        ran = run_builtin(how, self.world.files, self.here, self._print)
+        self.here = ran.here
+        self.changes += ran.changes
+        if ran.refused:
+            return self._failed(ran.refused)
+        return self._exited(ran.exit_code) if ran.exit_code else None
+
+    def _print(self, line: str) -> None:
+        self.shared.emit([line])
+
+    def _run_allowed(self, how: Allowed) -> Failed | None:
+        program = launch.reader(self.world, how)
+        self.world.ran |= how.whole_repository
+        self.world.confinement = self.world.confinement or program.layer
+        return self._start(program, Allowance(self.printed, launch.READER_OUTPUT))
+
+    def _run_approved(self, how: Approved) -> Failed | None:
+        program = launch.approved(self.world, how)
+        self.world.ran = True
+        self.world.confinement = program.layer
+        return self._start(program, self.shared)
+
+    def _start(self, program: Program, allowance: Allowance) -> Failed | None:
+        from clada.world.processes.running import run
+
+        bounded = program.within(self.world.remaining())
+        directory = self._handle()
+        try:
+            ended = run(
+                program.argv,
+                program.launcher(),
+                directory=directory,
+                timeout=bounded.seconds,
+                emit=allowance.emit,
+                stop=self.world.stop.handle if self.world.stop else None,
+                path=program.path,
+            )
+        finally:
+            os.close(directory)
+        return self._judged(bounded, ended)
+
+    def _handle(self) -> int:
+        """Return a handle of the present directory; it may have been removed on the way."""
+        files = self.world.files
+        try:
+            return files.handle(self.here)
+        except Trouble as trouble:
+            message = f"cannot run in {display_path(self.here)}: {trouble.error.message}"
+            raise Trouble(trouble.error.type, message) from None
+        finally:
+            files.forget()
+
+    # How it ends.
+
+    def _naming(self, text: str, ended: Outcome | None) -> Outcome | None:
+        """Say which command failed, where there are several; one that was interrupted did not."""
+        alone = len(self.permit.commands) == 1
+        if alone or not isinstance(ended, Failed) or ended.error.message == INTERRUPTED:
+            return ended
+        which = f"the command was `{text if len(text) <= WIDEST else f'{text[:WIDEST]}…'}`"
+        hint = f"{which}; {ended.error.hint}" if ended.error.hint else which
+        return ended.replace(error=ended.error.replace(hint=hint))
+
+    def _judged(self, program: Program, ended: ProcessResult) -> Failed | None:
+        code = ended.exit_code
+        if ended.cancelled:
+            return self._failed(Error("exec_failed", INTERRUPTED, ended.hint), code)
+        if ended.timed_out:
+            return self._failed(Error("exec_timeout", program.timeout_message, ended.hint), code)
+        return self._exited(code, program.meanings.get(code), ended.hint) if code else None
+
+    def _exited(self, code: int, meaning: str | None = None, hint: str | None = None) -> Failed:
+        message = f"exit code {code}" + (f": {meaning}" if meaning else "")
+        return self._failed(Error("exec_failed", message, hint), code)
+
+    def _failed(self, error: Error, code: int | None = None) -> Failed:
+        return Failed(error.replace(details=self.printed.tail), code, tuple(self.changes))

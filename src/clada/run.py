@@ -1,0 +1,210 @@
+"""The way of a document, from its text to the report: newcomers start here.
+
+text ─► plan ─► workspace ─► lock ─► record ─► engine ─► report
+"""
+
+from __future__ import annotations
+
+from clada.engine import Engine
+from clada.errors import Error, Trouble
+from clada.model import Note, Plan
+from clada.notations import parse
+from clada.report import Report
+from clada.settings import Settings
+from clada.world.files.paths import display_path
+from clada.world.files.workspace import Workspace
+from clada.world.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Self, Unpack
+
+    from clada.model import Event
+    from clada.settings import Options
+    from clada.world.files.tree import Files
+    from clada.world.git.recording import Recording
+    from clada.world.locks import LockFile
+    from clada.world.world import Ask, Stop
+
+ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
+
+
+def execute(
+    document: Plan | str | bytes,
+    *,
+    on_event: Callable[[Event], None] = lambda _event: None,
+    ask: Ask | None = None,
+    stop: Stop | None = None,
+    settings: Settings | None = None,
+    **options: Unpack[Options],
+) -> Report:
+    """Carry out a document, or a plan made of one, and report. What happens is told to `on_event`.
+
+    The options are those of the command line, under the same names; `git=False` is --no-git. `settings` is
+    all of them at once. `ask` puts commands that are not approved to a person; without it, they are refused.
+    Raises TypeError or ValueError on bad arguments, and what `on_event` and `ask` raise, which ends the run
+    in order; whatever goes wrong with the document is in the report.
+    """
+    settings = settings or Settings.from_options(**options)
+    caller = _Caller(on_event, ask, stop)
+    plan = _plan_of(document, settings)
+    if plan.fatal:
+        return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
+    if settings.dry_run or not any(block.operations and block.valid for block in plan.blocks):
+        # Nothing will change: nobody need wait, and there is nothing to record.
+        settings = settings.replace(lock_file=None, git=False)
+    try:
+        caller.tell(plan.notes)
+        with (
+            Workspace(settings.workspace, allow_escape=settings.allow_escape) as workspace,
+            _lock(settings, caller),
+            _record(plan, settings, caller) as record,
+            workspace,  # once more: what it holds in memory is written before it is recorded
+        ):
+            caller.tell(record.notes)  # warnings come before what they warn of
+            files = _files(workspace, settings)
+            world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
+            blocks = Engine(plan, world).run()
+            interrupted = stop.signal if stop else None
+            report = Report(plan.notation, blocks, interrupted=interrupted, dry_run=settings.dry_run)
+            report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
+            record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
+            record.ended = "interrupted" if interrupted else "ok" if report.ok else "failed"
+        caller.tell(record.notes)
+        commits = {
+            name: commit for name, commit in zip(("pre", "post"), record.commits, strict=False) if commit
+        }
+        return report.replace(error=record.error, commits=commits, notes=tuple(caller.notes))
+    except Trouble as trouble:
+        interrupted = stop.signal if stop else None
+        fatal = trouble.error
+        return Report(plan.notation, fatal=fatal, interrupted=interrupted, notes=tuple(caller.notes))
+    except _CallerError as raised:
+        error = raised.error
+    raise error
+
+
+def _plan_of(document: object, settings: Settings) -> Plan:
+    if isinstance(document, Plan):
+        return document
+    if not isinstance(document, str | bytes):
+        raise TypeError(
+            f"execute() takes a text, or a plan as parse() returns it, not {type(document).__name__}"
+        )
+    delimiters = {"start_delimiter": settings.start_delimiter, "end_delimiter": settings.end_delimiter}
+    return parse(document, settings.format, **delimiters)
+
+
+def _files(workspace: Workspace, settings: Settings) -> Files:
+    """Return what operations work on: the workspace, or in a dry run an overlay, which changes nothing."""
+    if not settings.dry_run:
+        return workspace
+    from clada.world.files.overlay import Overlay
+
+    return Overlay(workspace)
+
+
+def _lock(settings: Settings, caller: _Caller) -> LockFile | _Nothing:
+    if not settings.lock_file:
+        return _Nothing()
+    from clada.world.locks import LockFile
+
+    def waiting() -> None:
+        caller.emit(Note(f"waiting for the lock {settings.lock_file}"))
+
+    return LockFile(settings.lock_file, settings.lock_timeout, waiting, caller.stop_handle)
+
+
+def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Nothing:
+    if not settings.git:
+        return _Nothing()
+    from clada.world.git import repository
+
+    def waiting() -> None:
+        caller.emit(Note("waiting for another run in this repository"))
+
+    with repository.suggest_no_git():
+        found = repository.find(settings.workspace)
+    recording = found.recorded(
+        settings.git_author,
+        _summary(plan),
+        lock_timeout=settings.lock_timeout,
+        waiting=waiting,
+        stop=caller.stop_handle,
+    )
+    recording.lock_file = settings.lock_file
+    return recording
+
+
+def _summary(plan: Plan) -> str:
+    """Return what a plan does, for the history: `2 writes, 1 run`."""
+    names = [item.name for block in plan.blocks if block.valid for item in block.operations]
+    counts = [(names.count(name), name) for name in dict.fromkeys(names)]
+    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+
+
+class _Nothing:
+    """Where there is no lock to hold and nothing to record: it takes in what a recording takes."""
+
+    touched: Iterable[str | bytes] | None = None
+    commands = False
+    ended = ""
+    commits: tuple[str | None, ...] = ()
+    error: Error | None = None
+    notes: Sequence[str] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class _Caller:
+    """Whoever called: its own functions, checked, and what they raise carried past all errors of ours."""
+
+    def __init__(self, on_event: Callable[[Event], None], ask: Ask | None, stop: Stop | None) -> None:
+        if not callable(on_event):
+            raise TypeError(f"on_event must be a function, not {on_event!r}")
+        if ask is not None and not callable(ask):
+            raise TypeError(f"ask must be a function, not {ask!r}")
+        if stop is not None and not hasattr(stop, "handle"):
+            raise TypeError(f"stop must be a Stop, not {stop!r}")
+        self._on_event, self._ask = on_event, ask
+        self.stop_handle = stop.handle if stop else None
+        self.notes: list[str] = []  # that were told
+
+    def emit(self, event: Event) -> None:
+        """Tell an event; notes are kept for the report."""
+        if isinstance(event, Note):
+            self.notes.append(event.text)
+        try:
+            self._on_event(event)
+        except Exception as error:
+            raise _CallerError(error) from error
+
+    def tell(self, notes: Iterable[str]) -> None:
+        """Tell those of these notes that were not told yet."""
+        for note in notes:
+            if note not in self.notes:
+                self.emit(Note(note))
+
+    def answer(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
+        """Ask, and hold the answer to what an answer can be."""
+        try:
+            given = self._ask and self._ask(command, directory, reason, network=network)
+            if given is not None and given not in ANSWERS:
+                expected = f"ask must return one of {', '.join(ANSWERS)}, or None, not {given!r}"
+                raise ValueError(expected) if isinstance(given, str) else TypeError(expected)  # noqa: TRY301
+        except Exception as error:
+            raise _CallerError(error) from error
+        return given
+
+
+class _CallerError(BaseException):
+    """Carries what the caller's own function raised past all that deals with errors of ours."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error

@@ -1,0 +1,79 @@
+"""The git commands that a document may run: safe arguments, and a stash that leaves the approvals alone."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
+from clada.world.git.calls import hardened_git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clada.world.git.calls import Git
+    from clada.world.git.repository import Repository
+
+# Options that are added after the name of a command.
+_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+ADDED_OPTIONS = {
+    "status": ("--ignore-submodules=all",),
+    "diff": _NO_PROGRAMS,
+    "log": _NO_PROGRAMS,
+    "show": _NO_PROGRAMS,
+    "stash list": _NO_PROGRAMS,
+    "stash show": _NO_PROGRAMS,
+}
+
+
+def allowed_command(arguments: Sequence[str], repository: Repository) -> tuple[list[str], dict[str, str]]:
+    """Return the argv and the environment of an allowed git command, given what follows the word `git`."""
+    git = hardened_git(repository)
+    words = [word for word in arguments if word != "--no-pager"]
+    if words[0] == "stash" and words[1:2] in ([], ["push"]):
+        variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}
+        return [*git.command, "stash", "push", *words[2:], *_stash_limits(git)], variables
+    name = " ".join(words[:2]) if words[0] == "stash" else words[0]
+    if name in {"stash pop", "stash apply"}:
+        _refuse_stashed_approvals(git, words[2:])
+    length = len(name.split())
+    variables = {**git.variables, "GIT_OPTIONAL_LOCKS": "0"}
+    return [*git.command, *words[:length], *ADDED_OPTIONS.get(name, ()), *words[length:]], variables
+
+
+def _stash_limits(git: Git) -> list[str]:
+    """Return the arguments that keep approvals which are not committed out of a stash; mostly none.
+
+    With such limits git adds untracked files before it stashes them, so nested repositories are left out too.
+    """
+    from clada.world.git.commits import is_off_limits, status
+
+    found = status(git, "")
+    if not any(is_off_limits(path) for path in (*found.changed, *found.untracked, *found.staged)):
+        return []
+    nested = [f":(top,exclude,literal){path}" for path in found.nested]
+    return ["--", ":(top)", ":(top,exclude,glob,icase)**/.clada/**", *nested]
+
+
+def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
+    """Raise if a stash that is to be applied holds approvals."""
+    from clada.world.git.commits import is_off_limits
+
+    names = [word for word in words if not word.startswith("-")]
+    stash = names[0] if names else "stash@{0}"
+    if stash.isascii() and stash.isdecimal():
+        stash = f"stash@{{{stash}}}"
+    held = _paths(git, "diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{stash}^1", stash)
+    held += _paths(git, "ls-tree", "-r", "-z", "--name-only", f"{stash}^3")  # the untracked files, if any
+    approvals = [path for path in held if is_off_limits(path)]
+    if approvals:
+        raise Trouble(
+            "permission_denied", f"the stash holds {escape_controls(approvals[0])}, which is protected"
+        )
+
+
+def _paths(git: Git, *call: str) -> list[str]:
+    """Return what git lists; nothing if there is no such stash, which git itself will report."""
+    result = git.call(*call)
+    return os.fsdecode(result.output).split("\0")[:-1] if result.code == 0 else []

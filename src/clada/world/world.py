@@ -1,0 +1,112 @@
+"""What the operations of one run act on: files, settings, who is told and asked, and the run's clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import accumulate
+
+from clada.world.clock import seconds_waited
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol, Self, TypeVar
+
+    from clada.model import Event
+    from clada.settings import Settings
+    from clada.world.files.tree import Files
+
+    Result = TypeVar("Result")
+
+    class Ask(Protocol):
+        """Puts a command to a person."""
+
+        def __call__(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
+            """Return once, always, no or never, with `+network` behind it; None where nobody can be asked."""
+
+
+SIGINT = 2
+
+
+class Stop:
+    """Ends a run early, in order: another thread, or a signal handler, calls `set`.
+
+    `handle` becomes readable then, so that whoever waits for something else can wait for it, too.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None  # set, once the run is to end
+        self.handle, self._sink = os.pipe()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.handle)
+        os.close(self._sink)
+
+    def set(self, signal: int = SIGINT) -> None:
+        """End the run as this signal would."""
+        self.signal = signal
+        os.write(self._sink, b"!")
+
+
+class World:
+    """What the operations of one run act on, and what they leave word of."""
+
+    def __init__(
+        self,
+        files: Files,
+        settings: Settings,
+        emit: Callable[[Event], None],
+        ask: Ask | None = None,
+        stop: Stop | None = None,
+    ) -> None:
+        self.files, self.settings, self.emit, self.ask, self.stop = files, settings, emit, ask, stop
+        self.deadline: float | None = None
+        if settings.total_timeout is not None:
+            self.deadline = time.monotonic() + settings.total_timeout
+            self.emit = lambda event: self.untimed(emit, event)
+        self.ran = False  # a program has run: anything in the tree may have changed
+        self.noted: set[str] = set()  # what the person was told, once
+        self._room = settings.max_output  # bytes of output that the report may still keep
+        self.begin("")
+
+    def begin(self, label: str) -> None:
+        """Start a task."""
+        self.label = label
+        self.confinement: str | None = None
+        self.output: list[str | None] = []  # lines; None where output was cut off
+        self.truncated = False
+
+    def keep(self, lines: Sequence[str], *, cut: bool = False) -> None:
+        """Keep lines of output for the report, as far as there is room, and that there were more, if so."""
+        size = len("".join(lines)) + len(lines)
+        if size > self._room:
+            ends = accumulate(len(line) + 1 for line in lines)
+            lines, cut = [line for line, end in zip(lines, ends, strict=True) if end <= self._room], True
+            size = self._room
+        self._room -= size
+        self.output.extend(lines)
+        if cut and self.output[-1:] != [None]:
+            self.output.append(None)
+
+    def untimed(self, call: Callable[..., Result], *arguments: object, **named: object) -> Result:
+        """Call what waits for somebody else, a person or a reader: the run's clock stands still meanwhile."""
+        result, waited = seconds_waited(call, *arguments, **named)
+        if self.deadline is not None:
+            self.deadline += waited
+        return result
+
+    def remaining(self) -> float | None:
+        """Return how many seconds the whole run has left; None where it has no limit."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def halted(self) -> str | None:
+        """Return why nothing more is to be done, if that is so."""
+        if self.stop and self.stop.signal:
+            return "interrupted"
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return "total timeout reached"
+        return None

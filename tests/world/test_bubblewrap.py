@@ -1,0 +1,62 @@
+"""What bubblewrap itself says is never taken for the command's output, and that never for its words."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.errors import Trouble
+from clada.world.processes.running import run
+from clada.world.sandbox import layers
+from clada.world.sandbox.layers import Confinement, confined_launcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(
+    not layers.has_bubblewrap(), reason="bubblewrap does not work on this machine"
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """Return a workspace and a handle of it."""
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    yield str(tmp_path), handle
+    os.close(handle)
+
+
+def printed(script: str, workspace: tuple[str, int], *, write: tuple[str, ...] = ()) -> list[str]:
+    """Run a script in the sandbox, and return its output."""
+    folder, handle = workspace
+    lines: list[str] = []
+    try:
+        run(
+            ["sh", "-c", script],
+            confined_launcher(Confinement("bubblewrap", folder, write=write), os.environ),
+            directory=handle,
+            timeout=90.0,
+            emit=lines.extend,
+        )
+    except Trouble as trouble:
+        lines.append(trouble.error.type)
+    return lines
+
+
+def test_a_sandbox_that_cannot_be_set_up_prints_nothing(workspace: tuple[str, int]) -> None:
+    """However often it is tried again."""
+    (folder, _handle) = workspace
+    with open(os.path.join(folder, "file"), "w", encoding="utf-8"):
+        pass
+    assert printed("echo x", workspace, write=(f"{folder}/file/x",)) == ["command_not_allowed"]
+
+
+@pytest.mark.parametrize("between", ["", "sleep 0.1; "])
+@pytest.mark.parametrize("text", ["bwrap: x", "bwr", "x", ""])
+def test_what_the_command_prints_is_its_own(workspace: tuple[str, int], text: str, between: str) -> None:
+    """Also where it looks like bubblewrap's words, alone or with more lines."""
+    assert printed(f"echo '{text}'", workspace) == [text]
+    assert printed(f"echo '{text}'; {between}echo end", workspace) == [text, "end"]

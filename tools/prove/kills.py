@@ -1,0 +1,174 @@
+"""Kills recorded runs at random moments: the repository stays sound, and nobody's work is lost.
+
+python -m tools.prove.kills [ROUNDS]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STAGED = 0.3  # how often a user stages what there is
+LONGEST = 0.3  # seconds that runs get before they are killed
+NAMES = ("a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
+
+# Makes runs and undoes some of them until it is killed.
+WORKER = """
+import os, random, sys
+from clada.errors import Trouble
+from clada.world.git.repository import find
+from clada.world.git.undo import undo
+root, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+chance = random.Random(seed)
+print("started", flush=True)
+for number in range(1000):
+    try:
+        if chance.random() < 0.3:
+            undo(root)
+            continue
+        with find(root).recorded(describe="random") as record:
+            touched = set()
+            for _ in range(chance.randrange(4)):
+                name = chance.choice(names)
+                touched.add(name)
+                path = os.path.join(root, name)
+                if chance.random() < 0.3 and os.path.lexists(path):
+                    os.unlink(path)
+                else:
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    with open(path + ".temporary", "w") as file:
+                        file.write(f"run {seed} {number} {chance.random()}")
+                    os.rename(path + ".temporary", path)
+            record.touched = touched if chance.random() < 0.5 else None
+        assert record.error is None, record.error
+    except Trouble as trouble:
+        if trouble.error.message.startswith(("changed since", "run ", "no run")):
+            continue
+        raise
+"""
+
+
+def kills(rounds: int, seed: int = 0, worker: str = WORKER) -> list[str]:
+    """Return what went wrong in so many kills; nothing, if all is well."""
+    folder = Path(tempfile.mkdtemp(prefix="clada-kills-"))
+    chance = random.Random(seed)  # noqa: S311 (it has to be repeatable)
+    try:
+        _git(folder, "init", "-q")
+        (folder / ".gitignore").write_text("*.log\n")
+        found = [
+            complaint for number in range(rounds) for complaint in _round(folder, number, chance, worker)
+        ]
+        return found + _unsound(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _round(folder: Path, number: int, chance: random.Random, worker: str) -> list[str]:
+    """Do a user's work, start runs, kill them, and look for the work."""
+    _work(folder, number, chance)
+    precious = _contents(folder)
+    _kill_at_random(folder, number, chance.uniform(0, LONGEST), worker)
+    (folder / ".git/index.lock").unlink(
+        missing_ok=True
+    )  # as the error message of the next run tells the user
+    for lock in (folder / ".git").rglob("*.lock"):
+        lock.unlink()
+    kept = {_blob(content) for content in _contents(folder).values()} | _reachable(folder)
+    lost = [
+        path for path, content in precious.items() if _blob(content) not in kept and not path.endswith(".log")
+    ]
+    complaints = [f"round {number}: lost what was in {path!r}" for path in lost]
+    return complaints + (_unsound(folder) if number % 20 == 0 else [])
+
+
+def _work(folder: Path, number: int, chance: random.Random) -> None:
+    """Edit, add, stage and remove some files, as a user would between runs."""
+    for _ in range(chance.randrange(1, 4)):
+        path = folder / chance.choice(NAMES)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"user {number} {chance.random()}")
+        if chance.random() < STAGED:
+            _git(folder, "add", "-A")
+
+
+def _kill_at_random(folder: Path, number: int, seconds: float, script: str) -> None:
+    argv = [sys.executable, "-c", script, str(folder), str(number), *NAMES]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdout is not None  # noqa: S101 (it is a pipe)
+        worker.stdout.readline()
+        time.sleep(seconds)
+        children = _children(worker.pid) if number % 2 else []  # else git may finish what it is at
+        for pid in (worker.pid, *children):
+            _kill(pid)
+        _, errors = worker.communicate()
+        if b"Error" in errors or b"Trouble" in errors:
+            raise SystemExit(errors.decode())
+    _await_end(folder)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, 9)
+    except ProcessLookupError:
+        return
+
+
+def _await_end(folder: Path) -> None:
+    """Wait for the git process that a killed run may have left: it is at work in the folder."""
+    while any(_works_in(entry, folder) for entry in Path("/proc").iterdir() if entry.name.isdecimal()):
+        time.sleep(0.005)
+
+
+def _works_in(process: Path, folder: Path) -> bool:
+    try:
+        return os.fsencode(folder) in (process / "cmdline").read_bytes() and process.name != str(os.getpid())
+    except OSError:
+        return False
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    paths = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def _blob(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()  # noqa: S324 (it is git's name)
+
+
+def _reachable(folder: Path) -> set[str]:
+    listed = _git(folder, "rev-list", "--objects", "--all")
+    return {line.split(" ")[0] for line in listed.splitlines()}
+
+
+def _unsound(folder: Path) -> list[str]:
+    done = subprocess.run(
+        ["git", "-C", folder, "fsck", "--strict", "--no-dangling", "--no-progress"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = (done.stdout + done.stderr).splitlines()
+    return [f"git fsck: {line}" for line in lines if not line.startswith("notice:")]
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    complaints = kills(int(sys.argv[1]) if sys.argv[1:] else 300)
+    print("\n".join(complaints) or "sound, and nothing lost")
+    sys.exit(bool(complaints))
