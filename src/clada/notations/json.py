@@ -25,7 +25,7 @@ from clada.notations.structured import (
     OTHER,
     Draft,
     Malformed,
-    Task,
+    RawTask,
     checked_version,
     shortened,
     too_deep,
@@ -205,7 +205,7 @@ def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
             members = {key: (reader.scalar(depth + 2), place) for key, place in reader.members(depth + 1)}
         elif members is None:
             reader.skip(depth + 1)
-        draft.add(Task(start, reader.ended, members))
+        draft.add(RawTask(start, reader.ended, members))
 
 
 class Reader:
