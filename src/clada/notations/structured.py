@@ -222,11 +222,16 @@ def checked(task: RawTask, data: bytes, line: int, block_line: int | None) -> Op
     return Invalid(line, (task.start, task.end), given.others, name, fields, tuple(problems))
 
 
+_any: dict[tuple[str, ...], tuple[Field, ...]] = {}  # by the names of all operations: a row may be added
+
+
 def _any_fields() -> tuple[Field, ...]:
     """Return what an operation of an unknown action is listed with: any field, none needed."""
-    kinds = filter(None, map(find, OPERATIONS))
-    fields = {field.name: field for kind in kinds for field in kind.fields}
-    return tuple(field.replace(required=False, default=None) for field in fields.values())
+    names = tuple(OPERATIONS)
+    if names not in _any:
+        fields = {field.name: field for kind in filter(None, map(find, names)) for field in kind.fields}
+        _any[names] = tuple(field.replace(required=False, default=None) for field in fields.values())
+    return _any[names]
 
 
 def _action(task: RawTask) -> tuple[str, list[tuple[str, str | None]]]:
