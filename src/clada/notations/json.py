@@ -17,6 +17,7 @@ import re
 from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
+from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
 from clada.notations.structured import (
@@ -27,7 +28,6 @@ from clada.notations.structured import (
     Malformed,
     RawTask,
     checked_version,
-    shortened,
     too_deep,
     too_many,
 )
@@ -181,7 +181,7 @@ def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
     if reader.next() != "{":
         raise reader.expected("an object with a 'tasks' list")
     draft.open_block(start)
-    version, found = None, False
+    version, found, others = None, False, {}
     for key, place in reader.members(depth):
         if key == "tasks":
             found = True
@@ -189,10 +189,10 @@ def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
         elif key == "version":
             version = checked_version(reader.scalar(depth + 1), place)
         else:
-            reader.skip(depth + 1)
+            others[key] = reader.scalar(depth + 1)
     if not found:
         raise Malformed("Expected an object with a 'tasks' list", start)
-    draft.close_block(version)
+    draft.close_block(version, others)
 
 
 def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Problem, cut_off
+from clada.errors import Problem, cut_off, shortened
 from clada.grammar import (
     BLOCK_VERSIONS,
     LARGE_COUNT,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 32
 MAX_TASKS = 100_000
 MAX_VALUES = 1_000_000  # in one document: ten for each task
-LONGEST_SHOWN = 60  # characters of a name or a version in a message
 
 UNKNOWN = "unknown"  # the name of an operation whose action is missing
 ALIASES = {"find": "search", "cmd": "command"}
@@ -97,9 +96,11 @@ class Draft:
         too_many(len(self._blocks) + 1, MAX_TASKS, "blocks", offset)
         self._block_line = self._lines.line(offset)
 
-    def close_block(self, version: str | None) -> None:
-        """End the open block."""
-        self._blocks.append(Block(self._block_line or 1, version, False, tuple(self._operations)))
+    def close_block(self, version: str | None, others: Mapping[str, Any]) -> None:
+        """End the open block; of its other members, the texts are kept."""
+        texts = {name: value for name, value in others.items() if isinstance(value, str)}
+        operations = tuple(self._operations)
+        self._blocks.append(Block(self._block_line or 1, version, False, operations, texts))
         self._block_line, self._operations = None, []
 
     def expect_task(self, offset: int) -> None:
@@ -122,7 +123,7 @@ class Draft:
     def plan(self, trouble: Malformed | None = None) -> Plan:
         """Return the plan; with trouble, of what was complete before it."""
         if self._operations:
-            self.close_block(None)
+            self.close_block(None, {})
         fatal = self._fatal(trouble) if trouble else None
         return Plan(self.notation, tuple(self._blocks), fatal, source=self.data)
 
@@ -146,11 +147,6 @@ def checked_version(value: Any, offset: int) -> str:
 
 def _shown(value: Any) -> str:
     return "a value" if isinstance(value, Other) else str(value).lower()
-
-
-def shortened(text: str) -> str:
-    """Return a text from the document as a message shows it."""
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 def operation(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:

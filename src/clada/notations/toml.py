@@ -104,7 +104,8 @@ def _add_block(table: Any, scope: Scope, draft: Draft, version: str | None) -> N
     for element, task in _elements(table, "task", scope, scope.tasks):
         draft.expect_task(task.start)
         draft.add(_task(element, task))
-    draft.close_block(own_version or version)
+    others = {name: _value(value) for name, value in table.items() if name not in ("version", "task")}
+    draft.close_block(own_version or version, others)
 
 
 def _version(table: dict[str, Any], scope: Scope) -> str | None:

@@ -18,7 +18,7 @@ class Report(Value):
 
     notation: str | None
     blocks: tuple[BlockReport, ...] = ()
-    fatal: Error | None = None
+    fatal: Error | None = None  # why nothing was executed; of a dry run, why nothing would be
     error: Error | None = None  # of the run as a whole, after its tasks: the post-commit
     commits: Mapping[str, str] = {}
     interrupted: int | None = None  # the signal
