@@ -15,7 +15,7 @@ import re
 
 from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
-from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, Task, checked_version
+from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, RawTask, checked_version
 from clada.notations.toml_scan import Scan, Scope
 
 TYPE_CHECKING = False
@@ -130,11 +130,11 @@ def _elements(
         yield element, scopes[index]
 
 
-def _task(table: Any, scope: Scope) -> Task:
+def _task(table: Any, scope: Scope) -> RawTask:
     members = None
     if isinstance(table, dict):
         members = {name: (_value(value), scope.place(name)) for name, value in table.items()}
-    return Task(scope.start, scope.end, members)
+    return RawTask(scope.start, scope.end, members)
 
 
 def _value(value: Any) -> Any:
