@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Files: TypeAlias = Workspace | Overlay
 
 
+CONTAINS_WORKSPACE = "contains the workspace"
+
+
 def existing(files: Files, parts: Parts) -> Entry:
     """Return what stands at this place; it must."""
     entry = files.entry(parts)
@@ -49,7 +52,9 @@ def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
 def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
     """Return all that is below a directory, as walk does; git's or clada's own files may not be there."""
     found = list(walk(files, top))
-    for parts, _ in found:
+    for parts, entry in found:
+        if entry.kind == "directory" and entry.identity == files.identity:  # mounted there once more
+            raise Trouble("permission_denied", CONTAINS_WORKSPACE)
         if is_protected(parts[-1]):
             message = f"contains {'/'.join(parts[len(top) :])}, which is protected"
             raise Trouble("permission_denied", message)
@@ -58,11 +63,11 @@ def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
 
 def refuse_workspace(files: Files, parts: Parts) -> None:
     """Refuse to take away the workspace, or a directory that it lies in."""
-    home = (OUTSIDE, *filter(None, files.root.split("/")))
     if not parts:
         raise Trouble("permission_denied", "is the workspace itself")
-    if parts == home[: len(parts)]:
-        raise Trouble("permission_denied", "contains the workspace")
+    entry = files.entry(parts) if parts[0] == OUTSIDE else None
+    if entry and entry.identity in files.lineage():
+        raise Trouble("permission_denied", CONTAINS_WORKSPACE)
 
 
 def remove(files: Files, parts: Parts) -> None:
