@@ -7,7 +7,7 @@ import os
 
 from clada.errors import Trouble
 from clada.world.files.entries import errno_trouble
-from clada.world.files.paths import OUTSIDE, is_protected
+from clada.world.files.paths import OUTSIDE, display_path, is_protected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,16 +70,44 @@ def refuse_workspace(files: Files, parts: Parts) -> None:
         raise Trouble("permission_denied", CONTAINS_WORKSPACE)
 
 
-def remove(files: Files, parts: Parts) -> None:
-    """Remove whatever stands at this place, with all below it; links are removed, never followed."""
+def remove(files: Files, parts: Parts) -> list[Parts]:
+    """Remove whatever stands at this place, with all below it; links are removed, never followed.
+
+    Where something cannot be removed, raise HalfRemoved with what is gone by then.
+    """
     entry = existing(files, parts)
     refuse_workspace(files, parts)
     below = unprotected(files, parts) if entry.kind == "directory" else []
+    removed: list[Parts] = []
     for place, each in [*below, (parts, entry)]:
-        if each.kind == "directory":
-            files.remove_directory(place)
-        else:
-            files.unlink(place)
+        try:
+            if each.kind == "directory":
+                files.remove_directory(place)
+            else:
+                files.unlink(place)
+        except Trouble as trouble:
+            raise HalfRemoved(trouble, place, removed) if removed or place != parts else trouble from None
+        note_removed(removed, place)
+    return removed
+
+
+class HalfRemoved(Trouble):
+    """Something below a directory could not be removed; `removed` is what was, by then."""
+
+    def __init__(self, trouble: Trouble, place: Parts, removed: list[Parts]) -> None:
+        error = trouble.error
+        message, hint = error.message, error.hint
+        if error.type == "file_not_found":
+            message, hint = "was moved or removed by another program meanwhile", "look where it is now"
+        super().__init__(error.type, f"{display_path(place)}: {message}", hint, system=trouble.system)
+        self.removed = removed
+
+
+def note_removed(removed: list[Parts], parts: Parts) -> None:
+    """Add a place to what is removed, the topmost only: what was removed below it goes without saying."""
+    while removed and removed[-1][: len(parts)] == parts:
+        removed.pop()
+    removed.append(parts)
 
 
 def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
