@@ -308,12 +308,15 @@ class Workspace:
         self._directories.made.clear()
         try:
             action(self._directories.make(parts))
-        except OSError as error:
+        except (OSError, Trouble) as error:
             self._directories.remove_made()
-            raise trouble(error) from None
-        except Trouble:
-            self._directories.remove_made()
-            raise
+            self._refuse_if_removed()
+            raise trouble(error) if isinstance(error, OSError) else error from None
+
+    def _refuse_if_removed(self) -> None:
+        """Say why nothing can be written any more, where somebody has removed the workspace itself."""
+        if os.fstat(self._root).st_nlink == 0:
+            raise Trouble("file_not_found", f"the workspace {self.root} has been removed")
 
     def _clear(self, parts: Parts) -> None:
         self._cleared.add(parts)

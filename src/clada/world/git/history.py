@@ -7,6 +7,7 @@ import os
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.git.calls import opener
+from clada.world.handles import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _lines(repository: Repository, limit: int) -> list[list[str]]:
 def _append(repository: Repository, fields: tuple[str, ...]) -> None:
     """Add a line in one write; what a crash cut off before it is left as a line of its own."""
     path = _path(repository)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_directory(os.path.dirname(path))  # only this one: a workspace that was deleted is not made anew
     line = os.fsencode("\t".join(_written(field) for field in fields) + "\n")
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with open(handle, "r+b", buffering=0) as file:
