@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.operations.builtins.job import CommandError, MissingError
+from clada.world.files.tree import note_removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,17 +50,22 @@ def _doomed(job: Job, operand: Operand) -> Doomed:
 def _remove(job: Job, operand: Operand, doomed: Doomed) -> None:
     """Remove all of it; a directory that something stays in stays too, and nothing more is said of it."""
     staying: set[Parts] = set()
-    for rest, entry in doomed:
-        if rest in staying:
-            staying.add(rest[:-1])
-            continue
-        try:
-            _remove_one(job, operand.below(*rest), entry)
-        except CommandError as error:
-            job.complain(error)
-            staying.add(rest[:-1])
-    if doomed and () not in staying:
-        job.changed(operand, "removed")
+    removed: list[Parts] = []
+    try:
+        for rest, entry in doomed:
+            if rest in staying:
+                staying.add(rest[:-1])
+                continue
+            try:
+                _remove_one(job, operand.below(*rest), entry)
+            except CommandError as error:
+                job.complain(error)
+                staying.add(rest[:-1])
+            else:
+                note_removed(removed, rest)
+    finally:
+        for rest in removed:
+            job.changed(operand.below(*rest), "removed")
 
 
 def _remove_one(job: Job, operand: Operand, entry: Entry) -> None:

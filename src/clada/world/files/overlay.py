@@ -51,6 +51,8 @@ class Overlay:
         self.root = under.root
         self.locate = under.locate
         self.locate_directory = under.locate_directory
+        self.identity = under.identity
+        self.lineage = under.lineage
         self.touched: set[Parts] = set()
         self._tree = _Branch()
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.

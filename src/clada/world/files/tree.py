@@ -7,7 +7,7 @@ import os
 
 from clada.errors import Trouble
 from clada.world.files.entries import errno_trouble
-from clada.world.files.paths import OUTSIDE, is_protected
+from clada.world.files.paths import OUTSIDE, display_path, is_protected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from clada.world.files.workspace import Workspace
 
     Files: TypeAlias = Workspace | Overlay
+
+
+CONTAINS_WORKSPACE = "contains the workspace"
 
 
 def existing(files: Files, parts: Parts) -> Entry:
@@ -49,7 +52,9 @@ def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
 def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
     """Return all that is below a directory, as walk does; git's or clada's own files may not be there."""
     found = list(walk(files, top))
-    for parts, _ in found:
+    for parts, entry in found:
+        if entry.kind == "directory" and entry.identity == files.identity:  # mounted there once more
+            raise Trouble("permission_denied", CONTAINS_WORKSPACE)
         if is_protected(parts[-1]):
             message = f"contains {'/'.join(parts[len(top) :])}, which is protected"
             raise Trouble("permission_denied", message)
@@ -58,23 +63,51 @@ def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
 
 def refuse_workspace(files: Files, parts: Parts) -> None:
     """Refuse to take away the workspace, or a directory that it lies in."""
-    home = (OUTSIDE, *filter(None, files.root.split("/")))
     if not parts:
         raise Trouble("permission_denied", "is the workspace itself")
-    if parts == home[: len(parts)]:
-        raise Trouble("permission_denied", "contains the workspace")
+    entry = files.entry(parts) if parts[0] == OUTSIDE else None
+    if entry and entry.identity in files.lineage():
+        raise Trouble("permission_denied", CONTAINS_WORKSPACE)
 
 
-def remove(files: Files, parts: Parts) -> None:
-    """Remove whatever stands at this place, with all below it; links are removed, never followed."""
+def remove(files: Files, parts: Parts) -> list[Parts]:
+    """Remove whatever stands at this place, with all below it; links are removed, never followed.
+
+    Where something cannot be removed, raise HalfRemoved with what is gone by then.
+    """
     entry = existing(files, parts)
     refuse_workspace(files, parts)
     below = unprotected(files, parts) if entry.kind == "directory" else []
+    removed: list[Parts] = []
     for place, each in [*below, (parts, entry)]:
-        if each.kind == "directory":
-            files.remove_directory(place)
-        else:
-            files.unlink(place)
+        try:
+            if each.kind == "directory":
+                files.remove_directory(place)
+            else:
+                files.unlink(place)
+        except Trouble as trouble:
+            raise HalfRemoved(trouble, place, removed) if removed or place != parts else trouble from None
+        note_removed(removed, place)
+    return removed
+
+
+class HalfRemoved(Trouble):
+    """Something below a directory could not be removed; `removed` is what was, by then."""
+
+    def __init__(self, trouble: Trouble, place: Parts, removed: list[Parts]) -> None:
+        error = trouble.error
+        message, hint = error.message, error.hint
+        if error.type == "file_not_found":
+            message, hint = "was moved or removed by another program meanwhile", "look where it is now"
+        super().__init__(error.type, f"{display_path(place)}: {message}", hint, system=trouble.system)
+        self.removed = removed
+
+
+def note_removed(removed: list[Parts], parts: Parts) -> None:
+    """Add a place to what is removed, the topmost only: what was removed below it goes without saying."""
+    while removed and removed[-1][: len(parts)] == parts:
+        removed.pop()
+    removed.append(parts)
 
 
 def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:

@@ -18,8 +18,26 @@ from clada.text.match import Text
 from clada.world.files.appending import Addition, extend
 from clada.world.files.atomic import clear, put
 from clada.world.files.directories import Directories
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, refuse_shared, trouble
-from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
+from clada.world.files.entries import (
+    Entry,
+    Identity,
+    checked_utf8,
+    entry_of,
+    identity_of,
+    read_regular,
+    refuse_shared,
+    trouble,
+)
+from clada.world.files.paths import (
+    OUTSIDE,
+    Parts,
+    display_path,
+    inside,
+    locate,
+    locate_inside,
+    parts_outside,
+    protect,
+)
 from clada.world.files.root import HANDLES, opened
 from clada.world.files.versions import Version, now
 from clada.world.handles import NO_FOLLOW, READ
@@ -40,6 +58,7 @@ class Workspace:
         self.allow_escape = allow_escape
         self.touched: set[Parts] = set()  # what was changed, for the commit
         self._root, self.root = opened(directory)
+        self.identity = identity_of(os.fstat(self._root))
         self._directories = Directories(self._root, self.touched)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
@@ -65,12 +84,39 @@ class Workspace:
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
-        return locate(path, self.root, base, allow_escape=self.allow_escape)
+        parts = locate(path, self.root, base, allow_escape=self.allow_escape)
+        if len(parts) > 1 and parts[0] == OUTSIDE:
+            parts = self._by_other_names(parts)
+            protect(parts)
+        return parts
+
+    def _by_other_names(self, parts: Parts) -> Parts:
+        """Return the parts below the workspace where an outside path leads into it by a link, or a mount.
+
+        Links on the way are followed outside; what is at the end of the path is not.
+        """
+        real = parts_outside(os.path.realpath(display_path(parts[:-1]))) + parts[-1:]
+        found = inside(real, self.root)
+        if found[:1] != (OUTSIDE,):
+            return found
+        for size in range(len(real), 1, -1):
+            if _identity_at(display_path(real[:size])) == self.identity:
+                return real[size:]
+        return parts
 
     def locate_directory(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a directory to run in: here an absolute path inside the workspace is fine."""
         inside = locate_inside(path, self.root)
         return self.locate(path, base) if inside is None else self.locate("/".join(inside))
+
+    def lineage(self) -> set[Identity]:
+        """Return what the workspace is, and all directories above it, by whatever names they are known."""
+        found: set[Identity] = set()
+        up = "."
+        while (above := identity_of(os.stat(up, dir_fd=self._root))) not in found:
+            found.add(above)
+            up += "/.."
+        return found
 
     # Looking. A link is never followed, and none is allowed on the way.
 
@@ -265,12 +311,15 @@ class Workspace:
         self._directories.made.clear()
         try:
             action(self._directories.make(parts))
-        except OSError as error:
+        except (OSError, Trouble) as error:
             self._directories.remove_made()
-            raise trouble(error) from None
-        except Trouble:
-            self._directories.remove_made()
-            raise
+            self._refuse_if_removed()
+            raise trouble(error) if isinstance(error, OSError) else error from None
+
+    def _refuse_if_removed(self) -> None:
+        """Say why nothing can be written any more, where somebody has removed the workspace itself."""
+        if os.fstat(self._root).st_nlink == 0:
+            raise Trouble("file_not_found", f"the workspace {self.root} has been removed")
 
     def _clear(self, parts: Parts) -> None:
         self._cleared.add(parts)
@@ -310,6 +359,13 @@ class Workspace:
     def _refuse_root(parts: Parts) -> None:
         if parts in ((), (OUTSIDE,)):
             raise Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
+
+
+def _identity_at(path: str) -> Identity | None:
+    try:
+        return identity_of(os.lstat(path))
+    except OSError:
+        return None
 
 
 def _reaches_handles() -> bool:

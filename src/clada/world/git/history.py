@@ -7,6 +7,7 @@ import os
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.git.calls import safe_opener
+from clada.world.handles import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _lines(repository: Repository, limit: int) -> list[list[str]]:
 def _append(repository: Repository, fields: tuple[str, ...]) -> None:
     """Add a line in one write; a line before it that a crash cut off is ended first."""
     path = _path(repository)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_directory(os.path.dirname(path))  # only this one: a workspace that was deleted is not made anew
     line = os.fsencode("\t".join(_escape(field) for field in fields) + "\n")
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with open(handle, "r+b", buffering=0) as file:
