@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clada
-from clada.model import Ended, Started
+from clada.model import TaskEnded, TaskStarted
 from clada.world.files.root import opened
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_a_directory_named_like_one_that_is_gone_is_not_taken_for_it(
 
 
 @pytest.mark.parametrize("git", [False, True])
-@pytest.mark.parametrize("moment", [Started, Ended])
+@pytest.mark.parametrize("moment", [TaskStarted, TaskEnded])
 def test_a_workspace_that_is_deleted_meanwhile_is_not_made_anew(
     tmp_path: Path, git: bool, moment: type
 ) -> None:
