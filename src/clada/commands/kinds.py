@@ -1,4 +1,4 @@
-"""The kinds of values and operands in the table: whether a value is one, and which paths it names."""
+"""The kinds of values and operands in the table: whether a value is of one, and the paths that it names."""
 
 from __future__ import annotations
 
@@ -33,10 +33,6 @@ def is_digits(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _anything(_value: str) -> tuple[str, ...]:
-    return ()
-
-
 def _if(fits: bool) -> tuple[str, ...] | None:
     return () if fits else None
 
@@ -45,10 +41,6 @@ def _number(value: str) -> tuple[str, ...] | None:
     digits = value.rstrip("bkBKMGTPEZYi")
     unit = value[len(digits) :]
     return _if(is_digits(digits) and (not unit or unit in _UNITS))
-
-
-def _signed(value: str) -> tuple[str, ...] | None:
-    return _number(value[1:] if value[:1] in ("+", "-") else value)
 
 
 def _offset(value: str) -> tuple[str, ...] | None:
@@ -61,18 +53,9 @@ def _mode(value: str) -> tuple[str, ...] | None:
     return _if(mode is not None and not mode.special)
 
 
-def _attributes(value: str) -> tuple[str, ...] | None:
-    return _if(_ATTRIBUTES.issuperset(value.split(",")))
-
-
 def _path(value: str) -> tuple[str, ...]:
-    """Without trailing slashes: with one, a link would be followed where the check looks at the link."""
+    """Drop trailing slashes: with one, a link would be followed where the check looks at the link."""
     return (value.rstrip("/") or value[:1],)
-
-
-def _name(value: str) -> tuple[str, ...]:
-    """As it is written: clada itself reads it."""
-    return (value,)
 
 
 def _pathspec(value: str) -> tuple[str, ...] | None:
@@ -130,15 +113,15 @@ def _fields(value: str) -> tuple[str, ...] | None:
 
 
 _KINDS: dict[str, Callable[[str], tuple[str, ...] | None]] = {
-    "TEXT": _anything,
-    "PATTERN": _anything,
-    "WORD": _anything,
-    "NAME": _name,
+    "TEXT": lambda _value: (),
+    "PATTERN": lambda _value: (),
+    "WORD": lambda _value: (),
+    "NAME": lambda value: (value,),  # clada itself reads it
     "NUMBER": _number,
-    "SIGNED": _signed,
+    "SIGNED": lambda value: _number(value[1:] if value[:1] in ("+", "-") else value),
     "OFFSET": _offset,
     "MODE": _mode,
-    "ATTRIBUTES": _attributes,
+    "ATTRIBUTES": lambda value: _if(_ATTRIBUTES.issuperset(value.split(","))),
     "PATH": _path,
     "PATHSPEC": _pathspec,
     "REVISION": _revision,

@@ -68,6 +68,6 @@ def _ending_at(data: bytes, position: int) -> bytes:
     return CRLF if position and data[position - 1 : position] == CR else LF
 
 
-def missing_line_break(content: bytes | bytearray) -> bytes:
-    """Return the line break to add to a file's content before more is appended; empty if none is missing."""
+def between(content: bytes | bytearray) -> bytes:
+    """Return what must stand between a file's content and more of it, so that this starts a line."""
     return LF if content and not content.endswith((b"\n", b"\r")) else b""

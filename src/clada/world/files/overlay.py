@@ -6,7 +6,7 @@ import errno
 import time
 
 from clada.errors import Trouble
-from clada.text.line_endings import missing_line_break
+from clada.text.line_endings import between
 from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory
@@ -121,7 +121,7 @@ class Overlay:
         if not self.entry(parts):
             return False
         old = self.load(parts)
-        self.store(parts, old + missing_line_break(old) + data)
+        self.store(parts, old + between(old) + data)
         return True
 
     def flush(self) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.text.line_endings import missing_line_break
+from clada.text.line_endings import between
 from clada.text.match import Text
 from clada.world.files.atomic import clear, put
 from clada.world.files.directories import Directories
@@ -161,7 +161,7 @@ class Workspace:
             content = bytearray(self.load(parts))
             self._growing = (parts, content, self._version_read(parts))
         content = self._growing[1]
-        content += missing_line_break(content) + data
+        content += between(content) + data
         return True
 
     def flush(self) -> None:
