@@ -109,6 +109,9 @@ _END = ""  # the last token
 _DANGLING_AND = Refusal(
     "&&", "`&&` must stand between two commands: leave it out, or add the other one", shell=False
 )
+_NOTHING_ESCAPED = Refusal(
+    "\\", "`\\` at the end of the command has nothing to escape: leave it out", shell=False
+)
 _UNREADABLE = Refusal(
     "NUL", "a NUL or half a surrogate pair cannot be passed to a program: leave it out", shell=False
 )
@@ -203,7 +206,10 @@ def _part(body: str, at: int) -> tuple[str, str, int] | Refusal:
     if char == '"':
         return _double_quoted(body, at)
     if char == "\\":
-        return _escaped(body, at)
+        following = body[at + 1 : at + 2]
+        if not following:
+            return _NOTHING_ESCAPED
+        return (following, _QUOTED, at + 2) if following != "\n" else ("", "", at + 2)
     if char == "\r":
         return _CARRIAGE_RETURN
     if char in _NOT_PLAIN:
@@ -242,17 +248,6 @@ def _double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
             pieces.append(body[at:end])
             at = end
     return _unclosed('"')
-
-
-def _escaped(body: str, at: int) -> tuple[str, str, int] | Refusal:
-    following = body[at + 1 : at + 2]
-    if following == "\n":
-        return "", "", at + 2
-    if not following:
-        return Refusal(
-            "\\", "`\\` at the end of the command has nothing to escape: leave it out", shell=False
-        )
-    return following, _QUOTED, at + 2
 
 
 def _refused_word(word: _Word, *, first: bool) -> Refusal | None:

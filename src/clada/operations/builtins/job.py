@@ -1,4 +1,4 @@
-"""A built-in command at work: its operands, what it says, as coreutils would, and what it has changed."""
+"""What all built-in commands share: operands, messages in the words of coreutils, the changes made."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MAX_SHOWN = 200  # characters of an operand that an error names
 
 
 class CommandError(Exception):
-    """What is wrong with one operand: it is said, the others still get their turn, and the command fails."""
+    """Something is wrong with one operand: the command says so, goes on with the others, and fails."""
 
 
 class MissingError(CommandError):
-    """The operand names nothing that is there."""
+    """The operand does not exist."""
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(f"{what}: {why}")
@@ -60,7 +60,7 @@ class Operand(Value):
         return self.text.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
     def below(self, *names: str) -> Operand:
-        """Return what a name below this one stands for."""
+        """Return the operand with these names added to its path."""
         if not names:
             return self
         between = "" if self.slash else "/"
@@ -77,13 +77,13 @@ def quoted(text: str) -> str:
 
 
 def with_operand(trouble: Trouble, text: str) -> Trouble:
-    """Return the trouble with the operand in front: a command has several."""
+    """Return the trouble with the operand in front of its message, since a command can have several."""
     error = trouble.error
     return Trouble(error.type, f"{escape_controls(shortened(text))}: {error.message}", error.hint)
 
 
 def shortened(text: str) -> str:
-    """Return a text that a line of a report can hold."""
+    """Return the text, cut to what fits on a line of a report."""
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
@@ -101,7 +101,11 @@ def refuse_special(operand: Operand, entry: Entry | None) -> None:
 
 
 class Job:
-    """One command at work. A rule that it breaks is a Trouble; any other trouble is said, and it fails."""
+    """Runs one built-in command.
+
+    Breaking a rule of clada raises Trouble, which ends the run. Anything else that goes wrong is a
+    CommandError: it is printed, and the command fails.
+    """
 
     def __init__(self, command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> None:
         self.name, self.options, self.operands = command.name, command.options, command.operands
@@ -110,7 +114,7 @@ class Job:
         self.exit_code = 0
         self._emit = emit
 
-    # What it was asked.
+    # Options and operands.
 
     def has(self, *options: str) -> bool:
         """Whether one of these options is given."""
@@ -122,24 +126,24 @@ class Job:
         return value if isinstance(value, str) else None
 
     def located(self, texts: Iterable[str] | None = None) -> list[Operand]:
-        """Return where the operands, or these texts, lead."""
+        """Return the operands, or these texts, with the paths that they stand for."""
         return [self.locate(text) for text in (self.operands if texts is None else texts)]
 
     def locate(self, text: str) -> Operand:
-        """Return where an operand leads; that must be where clada may act."""
+        """Return a text with the path that it stands for, if clada may act there."""
         try:
             return Operand(text, self.files.locate(text, self.here))
         except Trouble as trouble:
             raise with_operand(trouble, text) from None
 
-    # What it says, and what it has done.
+    # Output and changes.
 
     def say(self, text: str) -> None:
-        """Print a line, which cannot look like another."""
+        """Print a line, escaped so that it cannot forge another."""
         self._emit(escape_controls(text))
 
     def complain(self, error: CommandError) -> None:
-        """Print what is wrong; the command fails by it."""
+        """Print what is wrong; the command will exit with 1."""
         self.say(f"{self.name}: {error}")
         self.exit_code = 1
 
@@ -147,7 +151,7 @@ class Job:
         """Note a change for the report."""
         self.changes.append(Change(display_path(operand.parts), how))
 
-    # Acting.
+    # Actions.
 
     def each(
         self,
@@ -155,10 +159,13 @@ class Job:
         check: Callable[[Item], Checked],
         act: Callable[[Item, Checked], None],
     ) -> None:
-        """Check and act on each item; of several, all pass the rules before the first is acted on."""
+        """Check and act on each item; of several, all are checked before the first is acted on."""
         if len(items) > 1:
             for item in items:
-                self._forecheck(item, check)
+                try:
+                    check(item)
+                except CommandError:
+                    continue  # it is said when it is the item's turn
         for item in items:
             try:
                 act(item, check(item))
@@ -166,15 +173,8 @@ class Job:
                 self.complain(error)
 
     @staticmethod
-    def _forecheck(item: Item, check: Callable[[Item], Checked]) -> None:
-        try:
-            check(item)
-        except CommandError:
-            return  # no rule: it is said when it is the item's turn
-
-    @staticmethod
     def attempt(what: str, operand: Operand, action: Callable[..., Result], *args: object) -> Result:
-        """Act on an operand; say what could not be done where the system does not let us."""
+        """Call the action; if the system refuses, raise a CommandError that says what could not be done."""
         try:
             return action(*args)
         except Trouble as trouble:
@@ -182,16 +182,16 @@ class Job:
                 raise with_operand(trouble, operand.text) from None
             raise CommandError(f"{what}: {trouble.system}") from None
 
-    # Looking.
+    # Looking at files.
 
     def entry(self, operand: Operand, what: str) -> Entry | None:
-        """Return what an operand stands for, or None."""
+        """Return what is at an operand's path, or None."""
         if not operand.text:
             return None
         return self.attempt(what, operand, self.files.entry, operand.parts)
 
     def existing(self, operand: Operand, what: str) -> Entry:
-        """Return what an operand stands for; it must, and be a directory if it is named as one."""
+        """Return what is at an operand's path: something, and a directory if there is a slash at its end."""
         entry = self.entry(operand, what)
         if entry is None:
             raise MissingError(what, self.why_missing(operand, what))
@@ -201,7 +201,7 @@ class Job:
         return entry
 
     def why_missing(self, operand: Operand, what: str) -> str:
-        """Return why an operand names nothing: no entry, or no directory to look in."""
+        """Return why an operand does not exist: no such entry, or something above it is no directory."""
         for size in range(1, len(operand.parts)):  # downwards: each look starts where the last one ended
             above = self.attempt(what, operand, self.files.entry, operand.parts[:size])
             if above is None:
@@ -214,19 +214,19 @@ class Job:
         return NO_SUCH
 
     def make_sure_of_parent(self, operand: Operand, what: str) -> None:
-        """Fail where the directory that something new needs is not there: files would make it."""
+        """Fail where the directory for a new entry does not exist; a plain write would create it."""
         above = self.attempt(what, operand, self.files.entry, operand.parts[:-1]) if operand.text else None
         if not above or above.kind != "directory":
             raise CommandError(f"{what}: {self.why_missing(operand, what)}")
 
     def tree(self, operand: Operand, what: str) -> list[tuple[Parts, Entry]]:
-        """Return all below a directory, by the rest of its path, each directory after its content.
+        """Return all entries below a directory, by their path below it, each directory after its content.
 
-        What is protected may be neither taken away nor copied.
+        Fail on what is protected: it may be neither removed nor copied.
         """
         found = self.attempt(what, operand, unprotected, self.files, operand.parts)
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
 
     def refuse_taking(self, operand: Operand) -> None:
-        """Refuse to take away the workspace, or a directory that it lies in."""
+        """Refuse to move or remove the workspace, or a directory that it lies in."""
         self.attempt(f"cannot take {operand}", operand, refuse_workspace, self.files, operand.parts)
