@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20
 KINDS = {"duration": "a duration such as 5m, or seconds", "size": "a size such as 10MB, or bytes"}
 FOLDER, FILE = ".clada", "config.toml"
+DEEPEST = 4  # dots in a key; tomllib takes time with their square
+STRINGS_AND_COMMENTS = (
+    r'''(?s)"""(?:\\.|[^\\])*?"{3,5}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*'''
+)
 
 
 def load_options(workspace: str = ".") -> Options:
@@ -97,11 +101,24 @@ def _text(path: str, folder: int | None = None) -> str | None:
 def _read(path: str, text: str, *, own: bool) -> dict[str, Any]:
     import tomllib
 
+    _refuse_deep_keys(path, text)
     try:
         values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: its values are nested too deeply") from None
     return {key: _value(path, key, value, own=own) for key, value in values.items()}
+
+
+def _refuse_deep_keys(path: str, text: str) -> None:
+    """Refuse what would take tomllib very long: outside of strings and comments, dots are those of keys."""
+    import re
+
+    bare = re.sub(STRINGS_AND_COMMENTS, lambda found: "\n" * found[0].count("\n"), text)
+    for number, line in enumerate(bare.split("\n"), 1):
+        if line.count(".") > DEEPEST:
+            raise UsageError(f"{path}: line {number}: a key with more than {DEEPEST} dots in it")
 
 
 def _value(path: str, key: str, value: Any, *, own: bool) -> Any:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from clada.values import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, TypeAlias
+
+    Complaints: TypeAlias = list[tuple[str | None, str]]  # the attribute, and what is wrong with it
+
 MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
 DELIMITERS = START_DELIMITER, END_DELIMITER = "<---", "--->"  # of CSL markers
 CSL_VERSIONS = ("1.0", "1.1", "2.0")
@@ -47,9 +54,46 @@ def read_number(text: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_COUNT_DIGITS else None
 
 
-def read_flag(text: str) -> bool | None:
-    """Return what a flag attribute stands for: `true` or `false`; None if it is wrong."""
-    return FLAG_WORDS.get(text)
+def take_fields(
+    fields: Iterable[Field], attributes: dict[str, str], complaints: Complaints, names: Mapping[str, str]
+) -> dict[str, Any]:
+    """Take what is written as attributes out of them, and return it by the names of the fields.
+
+    `names` has the attributes that are called otherwise than their field. Defaults are filled in.
+    """
+    taken: dict[str, Any] = {}
+    for field in fields:
+        kind, name = field.kind, field.name
+        if kind == "text":
+            continue  # it is no attribute
+        key = names.get(name, name)
+        written = attributes.pop(key, None)
+        if field.required and not written:
+            complaints.append((key, f"Missing required attribute '{key}'"))
+        elif written is None:
+            if field.default is not None:
+                taken[name] = field.default
+        elif kind == "path" and len(written) <= SHORT and written.isprintable():  # the usual case
+            taken[name] = written
+        else:
+            value, complaint = _read_attribute(kind, key, written)
+            if complaint:
+                complaints.append((key, complaint))
+            else:
+                taken[name] = value
+    return taken
+
+
+def _read_attribute(kind: str, key: str, written: str) -> tuple[Any, str | None]:
+    """Return what an attribute stands for, or what is wrong with it."""
+    if kind == "count":
+        count = read_count(written)
+        return count, wrong_count(written) if count is None else None
+    if kind == "flag":
+        flag = FLAG_WORDS.get(written)
+        return flag, WRONG_FLAG if flag is None else None
+    complaint = path_complaint(written)
+    return written, complaint and f"Invalid value for '{key}': {complaint}"
 
 
 def path_complaint(path: str) -> str | None:

@@ -5,9 +5,11 @@ text ─► plan ─► workspace ─► lock ─► record ─► engine ─►
 
 from __future__ import annotations
 
+import os
+
 from clada.engine import Engine
 from clada.errors import Error, Trouble
-from clada.model import Note, Plan
+from clada.model import Note, Operation, Plan
 from clada.notations import parse
 from clada.report import Report
 from clada.settings import Settings
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Self, Unpack
 
-    from clada.model import Event
+    from clada.model import BlockReport, Event
     from clada.settings import Options
     from clada.world.files.tree import Files
     from clada.world.git.recording import Recording
@@ -51,7 +53,7 @@ def execute(
     plan = _plan_of(document, settings)
     if plan.fatal:
         return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
-    if settings.dry_run or not any(block.operations and block.valid for block in plan.blocks):
+    if not any(block.operations and block.valid for block in plan.blocks):
         # Nothing will change: nobody need wait, and there is nothing to record.
         settings = settings.replace(lock_file=None, git=False)
     try:
@@ -63,13 +65,17 @@ def execute(
             workspace,  # once more: what it holds in memory is written before it is recorded
         ):
             caller.tell(record.notes)  # warnings come before what they warn of
+            caller.tell(_notes_on_paths(plan, workspace.root))
             files = _files(workspace, settings)
             world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
             blocks = Engine(plan, world).run()
             interrupted = stop.signal if stop else None
             report = Report(plan.notation, blocks, interrupted=interrupted, dry_run=settings.dry_run)
             report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
+            if settings.dry_run and settings.git:
+                report = report.replace(fatal=_refusal(settings.workspace))
             record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
+            record.what = _summary(plan, blocks)
             record.ended = "interrupted" if interrupted else "ok" if report.ok else "failed"
         caller.tell(record.notes)
         commits = {
@@ -106,7 +112,7 @@ def _files(workspace: Workspace, settings: Settings) -> Files:
 
 
 def _lock(settings: Settings, caller: _Caller) -> LockFile | _Nothing:
-    if not settings.lock_file:
+    if not settings.lock_file or settings.dry_run:
         return _Nothing()
     from clada.world.locks import LockFile
 
@@ -117,7 +123,7 @@ def _lock(settings: Settings, caller: _Caller) -> LockFile | _Nothing:
 
 
 def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Nothing:
-    if not settings.git:
+    if not settings.git or settings.dry_run:
         return _Nothing()
     from clada.world.git import repository
 
@@ -137,11 +143,48 @@ def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Not
     return recording
 
 
-def _summary(plan: Plan) -> str:
-    """Return what a plan does, for the history: `2 writes, 1 run`."""
+def _refusal(workspace: str) -> Error | None:
+    """Return why the run that a dry run stands for would not begin, if it could not be recorded.
+
+    Nothing is touched, and nobody waits: another run that holds the lock will have ended by then.
+    """
+    from clada.world.git import repository
+
+    try:
+        with repository.suggest_no_git():
+            repository.check(repository.find(workspace))
+    except Trouble as trouble:
+        return trouble.error
+    return None
+
+
+def _notes_on_paths(plan: Plan, root: str) -> list[str]:
+    """Return a note where paths were meant from the root of the repository, and the workspace is below it."""
+    top = root
+    while not os.path.lexists(os.path.join(top, ".git")):
+        if top == os.path.dirname(top):
+            return []  # there is no repository
+        top = os.path.dirname(top)
+    if top == root:
+        return []
+    from clada.world.files.elsewhere import note_on_paths
+
+    items = [item for block in plan.blocks for item in block.operations]
+    return note_on_paths([item for item in items if isinstance(item, Operation)], root, top)
+
+
+def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
+    """Return what a plan does, for the history: `2 writes, 1 run`; if not all was tried, `1 of 2 writes`."""
     names = [item.name for block in plan.blocks if block.valid for item in block.operations]
-    counts = [(names.count(name), name) for name in dict.fromkeys(names)]
-    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+    left = [
+        task.operation for block in blocks if block.valid for task in block.tasks if task.status == "skipped"
+    ]
+    parts = []
+    for name in dict.fromkeys(names):
+        count, undone = names.count(name), left.count(name)
+        part = f"{count - undone} of {count}" if undone else f"{count}"
+        parts.append(f"{part} {name}{'' if count == 1 else 's'}")
+    return ", ".join(parts)
 
 
 class _Nothing:
@@ -149,7 +192,7 @@ class _Nothing:
 
     touched: Iterable[str | bytes] | None = None
     commands = False
-    ended = ""
+    what = ended = ""
     commits: tuple[str | None, ...] = ()
     error: Error | None = None
     notes: Sequence[str] = ()

@@ -100,6 +100,42 @@ def test_a_mistake_in_a_file_is_one_line_that_names_the_file(shell: Shell, conte
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {path}: {WRONG[content]}\n")
 
 
+MANY = 1 << 19
+GROWING = {
+    "a dotted key": (".".join("a" * MANY), "line 1: a key with more than 4 dots in it"),
+    "a header": (f"[{'.'.join('a' * (MANY - 1))}]", "line 1: a key with more than 4 dots in it"),
+    "quoted parts": ("\n" + ".".join(["'a'"] * (MANY // 2)), "line 2: a key with more than 4 dots in it"),
+    "an inline table": (
+        'approve = ["""a"""", {' + ".".join("a" * (MANY - 20)) + "= 1}]",
+        "line 1: a key with more than 4 dots in it",
+    ),
+    "brackets": (f"timeout = {'[' * MANY}", "its values are nested too deeply"),
+    "braces": (f"timeout = {'{a=' * (MANY // 2)}", "its values are nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_file_that_would_take_very_long_to_read_is_refused_at_once(shell: Shell, kind: str) -> None:
+    """Up to 1 MB, of which the parser would take hours."""
+    content, message = GROWING[kind]
+    path = shell.write(".clada/config.toml", content)
+    before = os.times()
+    done = shell("--no-git", document=WRITE)
+    after = os.times()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"clada: ./{path.relative_to(shell.workspace)}: {message}\n"
+    assert after.children_user - before.children_user < 3
+
+
+def test_dots_in_texts_and_comments_are_just_dots(shell: Shell) -> None:
+    shell.configure(
+        'approve = ["a.b.c.d.e.f", \'a.b.c.d.e.f\', """\n......\\"""......""""", \'\'\'\n......\'\'\']'
+        "  # ......\n"
+        "lock_timeout = 1.5\n"
+    )
+    assert shell("--no-git", document=WRITE).returncode == 0
+
+
 def test_a_number_is_seconds_or_bytes(shell: Shell) -> None:
     shell.configure("timeout = 5\nmax_output = 100\nno_git = true\n")
     assert shell(document=WRITE).returncode == 0

@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -65,6 +66,37 @@ def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
     assert repository.git("log", "--format=%s").startswith("[clada:post] ")
     assert repository.git("show", "--name-only", "--format=").split() == ["before.txt"]
     assert "interrupted" in repository("history").stdout
+    assert repository("history").stdout.endswith("  1 of 2 writes, 1 run\n")
+
+
+MANY = 60_000
+
+
+def test_an_interrupt_between_many_operations_is_counted_right(repository: Shell) -> None:
+    """In the lines, in both summaries and in the history: what was done, and what was not."""
+    document = "".join(f'<---WRITE file="{n % 100}/{n}"--->\n<---END--->\n' for n in range(MANY))
+    argv = [sys.executable, "-m", "clada", "--summary=json"]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        cwd=repository.workspace, env=repository.environment, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(document)
+        process.stdin.close()
+        first = [process.stdout.readline() for _ in range(500)]
+        os.kill(process.pid, signal.SIGINT)
+        out = "".join(first) + process.stdout.read()
+    assert process.returncode == 130
+    lines, _, summary = out.partition("{\n")
+    report = json.loads("{" + summary)
+    done = sum(len(files) for place, _, files in os.walk(repository.workspace) if ".git" not in place)
+    assert 500 <= done < MANY
+    assert (lines.count("] SUCCESS: "), lines.count("] SKIP: WRITE - interrupted\n")) == (done, MANY - done)
+    counts = {name: report[name] for name in ("tasks", "succeeded", "failed", "skipped")}
+    assert counts == {"tasks": MANY, "succeeded": done, "failed": 0, "skipped": MANY - done}
+    assert sum(block["status"] == "success" for block in report["blocks"]) == done
+    assert f"  {done} of {MANY} writes\n" in repository("history").stdout
 
 
 def test_one_signal_ends_a_run_whose_output_nobody_reads(repository: Shell) -> None:

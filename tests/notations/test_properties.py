@@ -64,12 +64,12 @@ def _first_bad_byte(data: bytes) -> int | None:
 def test_csl_in_two_pieces_is_the_same_at_every_cut(path: Path) -> None:
     """The streaming reader gives the plan of the whole, however the text is cut."""
     text, options = _text(path), _options(path)
-    expected = clada.parse(text, "csl", **options).to_dict()
+    expected = clada.parse(text, "csl", **options)
     for cut in range(len(text) + 1):
         reader = clada.Reader(**options)
         reader.feed(text[:cut])
         reader.feed(text[cut:])
-        assert reader.close().to_dict() == expected, cut
+        assert reader.close() == expected, cut
 
 
 @pytest.mark.parametrize("path", CSL_DOCUMENTS, ids=lambda path: path.stem)
@@ -112,8 +112,7 @@ def _assert_same_with_and_without_expat(text: str) -> None:
 
 
 def _text(path: Path) -> str:
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    return data.decode()
+    return path.read_bytes().decode()
 
 
 def _options(path: Path) -> dict[str, Any]:
@@ -176,9 +175,7 @@ PATTERNS = CONTENTS.filter(
     lambda text: text and not any(line.startswith(("<---TO", "<---REPLACE")) for line in text.split("\n"))
 )
 COMMANDS = CONTENTS.map(lambda text: text.strip(" \t\r\n")).filter(bool)
-PATHS = st.text(CHARACTERS, min_size=1, max_size=12).filter(
-    lambda text: "\n" not in text and "\t" not in text
-)
+PATHS = st.text(CHARACTERS, min_size=1, max_size=12).filter(lambda text: "\n" not in text)
 COUNTS = st.integers(1, 10**6) | st.just("all")
 
 WRITES = st.fixed_dictionaries(

@@ -715,6 +715,22 @@ def test_a_hard_link_is_not_written_through(top: Path) -> None:
     assert (top / "hard").read_text() == "ws/b"
 
 
+@pytest.mark.parametrize(
+    "command", ["chmod 600 linked", "chmod +x a linked", "touch linked", "touch -d 2020-01-01 a linked"]
+)
+def test_the_mode_and_times_of_a_file_with_other_names_stay(top: Path, command: str) -> None:
+    """They belong to all its names, of which some may be outside; and nothing else is done either."""
+    os.link(top.parent / "outside" / "x", top / "linked")
+    before = (top / "linked").stat()
+    assert_refused(top, command, "permission_denied")
+    after = (top / "linked").stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    with Workspace(str(top)) as files:
+        assert do(files, "touch -c missing") == (0, [])
+        assert do(files, "cp linked copy") == (0, [])
+        assert do(files, "chmod 600 copy") == (0, [])
+
+
 def test_a_very_deep_tree_is_copied_moved_and_removed(top: Path) -> None:
     """Deeper than any path that is allowed: moves can make such a tree."""
     path, more = "/".join(["n" * 20] * 150), "/".join(["m" * 20] * 150)

@@ -94,6 +94,18 @@ def test_an_invalid_task_is_skipped_with_its_message() -> None:
     assert not list(skipped_block_lines("5", NOTATIONS["cml"]))
 
 
+def test_an_invalid_task_names_its_path_or_its_command_if_it_has_one() -> None:
+    invalid = Failed(Error("invalid_operation", "Invalid value for 'count': …"))
+    for operation, target, line in (
+        ("edit", "app.js", "SKIP: SEARCH - app.js: Invalid value for 'count': …"),
+        ("run", "ls\nls", "SKIP: RUN - ls …: Invalid value for 'count': …"),
+        ("move", "a\x1b -> b", "SKIP: MOVE - a\\x1b -> b: Invalid value for 'count': …"),
+    ):
+        assert status_line(task(operation, invalid, target).replace(invalid=True), NOTATIONS["csl"])[1] == (
+            f"[task-1] {line}"
+        )
+
+
 FATAL = {
     "malformed_csl": "PARSE", "malformed_json": "PARSE", "unsupported_version": "PARSE",
     "input_too_large": "INPUT", "invalid_utf8": "INPUT", "git_operation_failed": "GIT",
@@ -116,7 +128,8 @@ def test_trouble_before_any_task(type_: str) -> None:
     error = Error(type_, "Line 3: Malformed marker")
     for notation in ("csl", "json", "toml", None):
         assert fatal_line(error, notation) == f"[task-1] FATAL: {FATAL[type_]} - Line 3: Malformed marker"
-    assert fatal_line(error, "cml") == f"[task-1] Error: {type_}: Line 3: Malformed marker"
+    said = f"[task-1] Error: {type_}: Line 3: Malformed marker; nothing was executed"
+    assert fatal_line(error, "cml") == said
 
 
 def test_the_xml_summary_is_that_of_the_specification() -> None:

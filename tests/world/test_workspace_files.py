@@ -285,7 +285,6 @@ def test_a_file_that_is_not_utf8_is_not_edited(
         (b"a\r\n", "x", b"a\r\nx"),
         (b"a\r", "x", b"a\rx"),
         (b"a\n\n", "x\n", b"a\n\nx\n"),
-        (b"\xff", "x", b"\xff\nx"),  # what is there is not looked at
         (b"a", "", b"a"),
         (b"a", "\ufeffx", b"a\nx"),
     ],

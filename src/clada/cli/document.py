@@ -187,7 +187,7 @@ class Presenter:
             case TaskStarted(target=target):
                 self.console.working(self._ended, len(self._items), target)
             case TaskEnded(task=task):
-                self._ended += 1
+                self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
                 lines = [status_line(task, self.notation), *self._details(task)]
                 self._say(lines, failed=task.status == "error")
                 self.console.working(self._ended, len(self._items), "")
@@ -197,15 +197,15 @@ class Presenter:
                 self.console.complain(f"clada: {text}")
 
     def finish(self, report: Report) -> None:
-        """Show what is left at the end: what was kept, the diff of a dry run, the summary."""
+        """Show what is left at the end: what was kept, the diff of a dry run, what failed, the summary."""
         kept, self.mode = self._kept, "stream" if self.mode == "buffer" else self.mode
         self.console.say(kept)
-        if report.fatal or report.error:
-            self._say([*failure_lines(report, self.notation), *self._surroundings()], failed=True)
         if report.changes or report.modes:
             from clada.report.diff import diff_lines
 
             self._say(diff_lines(report.changes, report.modes))
+        if report.fatal or report.error:
+            self._say([*failure_lines(report, self.notation), *self._surroundings()], failed=True)
         if self.summary != "none":
             from importlib import import_module
 

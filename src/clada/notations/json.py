@@ -17,6 +17,7 @@ import re
 from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
+from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
 from clada.notations.structured import (
@@ -25,9 +26,8 @@ from clada.notations.structured import (
     OTHER,
     Draft,
     Malformed,
-    Task,
+    RawTask,
     checked_version,
-    shortened,
     too_deep,
     too_many,
 )
@@ -55,13 +55,13 @@ _DEEPER = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _GAP = re.compile(r"[ \t\n\r]*+")
 _COMMA = re.compile(r"[ \t\n\r]*+,[ \t\n\r]*+(?![\]}])")
 _PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f\x80-\xff]*+)"[ \t\n\r]*+:')
-# A key with a short string, a number or a boolean, or up to where the inside of another string starts; and
-# nothing of all that at the end.
-_MEMBER = _PLAIN_KEY.pattern + (
-    r'[ \t\n\r]*+(?:"(?:([^"\\\x00-\x1f\x80-\xff]{0,100}+)"|)|(true|false|[1-9][0-9]{0,15}+))'
-)
-_FIRST_MEMBER = re.compile(r"\{[ \t\n\r]*+" + _MEMBER)
-_NEXT_MEMBER = re.compile(rf"[ \t\n\r]*+(?:,[ \t\n\r]*+{_MEMBER}|\}})")
+# Of a plain task, up to two short strings and the start of another; then a member, or the end.
+_KEY = _PLAIN_KEY.pattern + r"[ \t\n\r]*+"
+_SHORT = r'([^"\\\x00-\x1f\x80-\xff]{0,100}+)"'
+_BEFORE = rf'(?:{_KEY}"{_SHORT}[ \t\n\r]*+,[ \t\n\r]*+)?'
+_HEAD = re.compile(rf'\{{[ \t\n\r]*+{_BEFORE}{_BEFORE}{_KEY}"')
+_MEMBER = rf'{_KEY}(?:"(?:{_SHORT}|)|(true|false|[1-9][0-9]{{0,15}}+))'
+_NEXT = re.compile(rf"[ \t\n\r]*+(?:,[ \t\n\r]*+{_MEMBER}|\}})")
 _WORDS = {"true": True, "false": False}
 # What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
 # keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
@@ -181,7 +181,7 @@ def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
     if reader.next() != "{":
         raise reader.expected("an object with a 'tasks' list")
     draft.open_block(start)
-    version, found = None, False
+    version, found, others = None, False, {}
     for key, place in reader.members(depth):
         if key == "tasks":
             found = True
@@ -189,10 +189,10 @@ def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
         elif key == "version":
             version = checked_version(reader.scalar(depth + 1), place)
         else:
-            reader.skip(depth + 1)
+            others[key] = reader.scalar(depth + 1)
     if not found:
         raise Malformed("Expected an object with a 'tasks' list", start)
-    draft.close_block(version)
+    draft.close_block(version, others)
 
 
 def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
@@ -205,7 +205,7 @@ def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
             members = {key: (reader.scalar(depth + 2), place) for key, place in reader.members(depth + 1)}
         elif members is None:
             reader.skip(depth + 1)
-        draft.add(Task(start, reader.ended, members))
+        draft.add(RawTask(start, reader.ended, members))
 
 
 class Reader:
@@ -243,28 +243,39 @@ class Reader:
 
         Any other, or what is wrong in any way, is left to the other methods: None.
         """
-        text, end = self._text, self._end
+        member = _HEAD.match(self._text, self.at, self._end)
+        if not member:
+            return None
+        first, one, second, two, key = member.groups()
         found: dict[str, tuple[Any, int]] = {}
-        member = _FIRST_MEMBER.match(text, self.at, end)
-        while member:
-            key, value, word = member.groups()
+        if first is not None:
+            found[first] = one, member.start(1) - 1
+        if second is not None:
+            found[second] = two, member.start(3) - 1
+        count, most = (first is not None) + (second is not None), MAX_VALUES - self._values
+        value: Any = None
+        place = member.start(5) - 1
+        while key is not None:
             at = member.end()
-            if key is None:
-                self._values += len(found)
-                self._move(at)
-                return found
-            if word:
-                value = _WORDS[word] if word in _WORDS else int(word)
-            elif value is None:
+            if value is None:
                 try:
                     value, at = self._scanned(at)
                 except ValueError:
                     return None
-            if key in found or self._values + len(found) >= MAX_VALUES:
+            found[key] = value, place
+            count += 1
+            member = _NEXT.match(self._text, at, self._end)
+            if not member or count > most:
                 return None
-            found[key] = value, member.start(1) - 1
-            member = _NEXT_MEMBER.match(text, at, end)
-        return None
+            key, value, word = member.groups()
+            place = member.start(1) - 1
+            if word:
+                value = _WORDS[word] if word in _WORDS else int(word)
+        if len(found) < count:
+            return None
+        self._values += count
+        self._move(member.end())
+        return found
 
     def members(self, depth: int) -> Iterator[tuple[str, int]]:
         """Yield each key of an object and its place; the caller reads the value."""

@@ -15,7 +15,7 @@ import re
 
 from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
-from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, Task, checked_version
+from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, RawTask, checked_version
 from clada.notations.toml_scan import Scan, Scope
 
 TYPE_CHECKING = False
@@ -104,7 +104,8 @@ def _add_block(table: Any, scope: Scope, draft: Draft, version: str | None) -> N
     for element, task in _elements(table, "task", scope, scope.tasks):
         draft.expect_task(task.start)
         draft.add(_task(element, task))
-    draft.close_block(own_version or version)
+    others = {name: _value(value) for name, value in table.items() if name not in ("version", "task")}
+    draft.close_block(own_version or version, others)
 
 
 def _version(table: dict[str, Any], scope: Scope) -> str | None:
@@ -129,11 +130,11 @@ def _elements(
         yield element, scopes[index]
 
 
-def _task(table: Any, scope: Scope) -> Task:
+def _task(table: Any, scope: Scope) -> RawTask:
     members = None
     if isinstance(table, dict):
         members = {name: (_value(value), scope.place(name)) for name, value in table.items()}
-    return Task(scope.start, scope.end, members)
+    return RawTask(scope.start, scope.end, members)
 
 
 def _value(value: Any) -> Any:

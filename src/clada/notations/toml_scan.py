@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 
+from clada.errors import shortened
 from clada.notations.fences import closing
 from clada.notations.structured import (
     CUT,
@@ -24,7 +25,6 @@ from clada.notations.structured import (
     MAX_TASKS,
     MAX_VALUES,
     Malformed,
-    shortened,
     too_deep,
     too_many,
 )

@@ -18,7 +18,7 @@ class Report(Value):
 
     notation: str | None
     blocks: tuple[BlockReport, ...] = ()
-    fatal: Error | None = None
+    fatal: Error | None = None  # why nothing was executed; of a dry run, why nothing would be
     error: Error | None = None  # after the tasks: the final commit failed
     commits: Mapping[str, str] = {}
     interrupted: int | None = None  # the number of the signal that ended it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.errors import shortened
 from clada.model import Done, Failed, Skipped, output_prefix
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
 from clada.operations import find
@@ -44,11 +45,11 @@ def report_lines(report: Report) -> Iterator[Line]:
             for line in task.output:
                 yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
             yield status_line(task, notation)
-    yield from failure_lines(report, notation)
     if report.changes or report.modes:
         from clada.report.diff import diff_lines
 
         yield from diff_lines(report.changes, report.modes)
+    yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
 
 
 def output_text(label: str, lines: Sequence[str]) -> str:
@@ -81,7 +82,8 @@ def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
 def _failure_text(error: Error, notation: Notation, status: str) -> str:
     message = escape_controls(error.sentence)
     if notation.family == SENTENCES:
-        return f"Error: {error.type}: {message}"
+        # No word for fatal here: what is called task 1 could be anywhere, and others be thought done.
+        return f"Error: {error.type}: {message}{'; nothing was executed' if status == 'FATAL' else ''}"
     if status == "FATAL":
         return f"FATAL: {STAGES.get(error.stage or error.type, 'PARSE')} - {message}"
     return f"ERROR: {STAGES.get(error.type, 'RUN')} - {error.type}: {message}"
@@ -90,7 +92,7 @@ def _failure_text(error: Error, notation: Notation, status: str) -> str:
 def _tagged_text(task: Task, notation: Notation) -> str:
     """Return `STATUS: OPERATION - details`."""
     name, outcome = task.operation, task.outcome
-    word = notation.words.get(name) or escape_controls(name.upper())
+    word = notation.words.get(name) or escape_controls(shortened(name).upper())
     match outcome:
         case Done():
             return f"SUCCESS: {word} - {_success_text(task, outcome, 0)}"
@@ -98,7 +100,8 @@ def _tagged_text(task: Task, notation: Notation) -> str:
             return f"SKIP: {word} - {escape_controls(outcome.reason)}"
         case Failed(error=error):
             if task.invalid:
-                return f"SKIP: {word} - {escape_controls(error.message)}"
+                named = f"{_target(task)}: " if task.target else ""
+                return f"SKIP: {word} - {named}{escape_controls(error.message)}"
             where = f" ({numbered_lines(error.lines)})" if error.lines else ""
             told = escape_controls(_with_hint(error.message + where, error))
             return f"ERROR: {word} - {_target(task)}: {error.type}: {told}"
@@ -113,7 +116,7 @@ def _sentence(task: Task) -> str:
         case Skipped():
             return f"Skipped: {escape_controls(outcome.reason)}"
         case Failed(error=error):
-            target = _target(task) or escape_controls(task.operation)
+            target = _target(task) or escape_controls(shortened(task.operation))
             return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
 
 

@@ -66,8 +66,3 @@ def _ending_at(data: bytes, position: int) -> bytes:
     if data[position : position + 1] == CR:
         return CRLF if data[position + 1 : position + 2] == LF else CR
     return CRLF if position and data[position - 1 : position] == CR else LF
-
-
-def between(content: bytes | bytearray) -> bytes:
-    """Return what must stand between a file's content and more of it, so that this starts a line."""
-    return LF if content and not content.endswith((b"\n", b"\r")) else b""

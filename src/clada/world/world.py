@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from itertools import accumulate
 
 from clada.world.clock import seconds_waited
 
@@ -84,6 +83,8 @@ class World:
         """Keep lines of output for the report, as far as there is room, and that there were more, if so."""
         size = len("".join(lines)) + len(lines)
         if size > self._room:
+            from itertools import accumulate
+
             ends = accumulate(len(line) + 1 for line in lines)
             lines, cut = [line for line, end in zip(lines, ends, strict=True) if end <= self._room], True
             size = self._room

@@ -44,6 +44,7 @@ def chmod(job: Job) -> None:
 def _check(job: Job, operand: Operand) -> Entry:
     entry = job.existing(operand, f"cannot access {operand}")
     refuse_special(operand, entry)
+    job.refuse_shared(operand, entry)
     return entry
 
 

@@ -114,6 +114,8 @@ class Copier:
         if there:
             if is_kept(self.job, entry, there):
                 return False
+            if entry.kind != "directory" and self.job.relation(source, entry, target, there):
+                raise CommandError(f"{source} and {target} are the same file")
             refuse_clash(source, entry, target, there)
         if entry.kind != "directory":
             self._write(source, target, entry, there)

@@ -6,8 +6,9 @@ from clada.errors import Trouble
 from clada.model import Change
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.entries import refuse_shared
 from clada.world.files.paths import OUTSIDE, display_path
-from clada.world.files.tree import refuse_workspace, unprotected
+from clada.world.files.tree import refuse_workspace, relation_of, unprotected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,6 +227,16 @@ class Job:
         """
         found = self.attempt(what, operand, unprotected, self.files, operand.parts)
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
+
+    def relation(self, source: Operand, entry: Entry, target: Operand, there: Entry | None) -> str | None:
+        """Return what source and target have to do with each other, if they are one file."""
+        what = f"cannot stat {target}"
+        places = (source.parts, entry), (target.parts, there)
+        return self.attempt(what, target, relation_of, self.files, *places)
+
+    def refuse_shared(self, operand: Operand, entry: Entry) -> None:
+        """Refuse to change the mode or times of what has other names, which may be outside."""
+        self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
 
     def refuse_taking(self, operand: Operand) -> None:
         """Refuse to move or remove the workspace, or a directory that it lies in."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError
 from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
+from clada.world.files.tree import rename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Operand
+    from clada.operations.builtins.job import Job
     from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
@@ -35,16 +36,20 @@ def _check(job: Job, pair: Pair) -> Entry:
 def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
     source, target = pair
     there = target_entry(job, target)
-    if source.parts == target.parts and not job.has("n"):
+    relation = job.relation(source, entry, target, there)
+    if relation == "same" and not job.has("n"):
         raise CommandError(f"{source} and {target} are the same file")
-    if there:
+    if there and relation != "respelled":
         if is_kept(job, entry, there):
             return
         refuse_clash(source, entry, target, there)
         if target.parts in arrived and there.kind != "directory":
             raise CommandError(f"will not overwrite just-created {target} with {source}")
     _refuse_move(job, pair, entry, there)
-    _rename(job, source, target, entry)
+    if relation == "links":
+        raise CommandError(f"{source} and {target} are the same file")
+    what = f"cannot move {source} to {target}"
+    job.attempt(what, source, rename, job.files, source.parts, target.parts, relation)
     arrived.add(target.parts)
     job.changed(source, "removed")
     job.changed(target, "moved")
@@ -63,11 +68,3 @@ def _refuse_move(job: Job, pair: Pair, entry: Entry, there: Entry | None) -> Non
         job.make_sure_of_parent(target, what)
         if target.slash and entry.kind != "directory":
             raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
-
-
-def _rename(job: Job, source: Operand, target: Operand, entry: Entry) -> None:
-    what = f"cannot move {source} to {target}"
-    job.attempt(what, source, job.files.rename, source.parts, target.parts)
-    # Of two hard links to one file, the system renames neither.
-    if entry.kind == "file" and job.entry(source, what) == entry:
-        raise CommandError(f"{source} and {target} are the same file")

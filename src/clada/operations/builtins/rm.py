@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.operations.builtins.job import CommandError, MissingError
+from clada.world.files.tree import note_removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,19 +50,27 @@ def _check(job: Job, operand: Operand) -> Items:
 def _remove(job: Job, operand: Operand, items: Items) -> None:
     """Remove all items; a directory with something left in it stays too, without a message of its own."""
     kept: set[Parts] = set()  # directories in which something is left
-    for rest, entry in items:
-        if rest in kept:
-            kept.add(rest[:-1])
-            continue
-        item, is_directory = operand.below(*rest), entry.kind == "directory"
-        action = job.files.remove_directory if is_directory else job.files.unlink
-        try:
-            job.attempt(f"cannot remove {item}", item, action, item.parts)
-        except CommandError as error:
-            job.complain(error)
-            kept.add(rest[:-1])
-            continue
-        if job.has("v"):
-            job.say(f"removed {'directory ' if is_directory else ''}{item}")
-    if items and () not in kept:
-        job.changed(operand, "removed")
+    removed: list[Parts] = []
+    try:
+        for rest, entry in items:
+            if rest in kept:
+                kept.add(rest[:-1])
+                continue
+            try:
+                _remove_one(job, operand.below(*rest), entry)
+            except CommandError as error:
+                job.complain(error)
+                kept.add(rest[:-1])
+            else:
+                note_removed(removed, rest)
+    finally:
+        for rest in removed:
+            job.changed(operand.below(*rest), "removed")
+
+
+def _remove_one(job: Job, operand: Operand, entry: Entry) -> None:
+    is_directory = entry.kind == "directory"
+    action = job.files.remove_directory if is_directory else job.files.unlink
+    job.attempt(f"cannot remove {operand}", operand, action, operand.parts)
+    if job.has("v"):
+        job.say(f"removed {'directory ' if is_directory else ''}{operand}")

@@ -32,12 +32,20 @@ def read_pairs(job: Job) -> list[Pair]:
         return [(sources[0], target)]
     entry = job.entry(target, f"target {target}")
     refuse_link(target, entry)
-    if entry and entry.kind == "directory":
+    if entry and entry.kind == "directory" and not _is_respelled(job, sources, target, entry):
         return [(source, _into(target, source)) for source in sources]
     if len(sources) > 1:
         why = NOT_A_DIRECTORY if entry else job.why_missing(target, f"target {target}")
         raise CommandError(f"target {target}: {why}")
     return [(sources[0], target)]
+
+
+def _is_respelled(job: Job, sources: list[Operand], target: Operand, there: Entry) -> bool:
+    """Whether a directory gets its own name in other letters, on a file system that ignores their case."""
+    if len(sources) > 1 or target.slash or job.name != "mv":
+        return False
+    entry = job.entry(sources[0], f"cannot stat {sources[0]}")
+    return entry is not None and job.relation(sources[0], entry, target, there) == "respelled"
 
 
 def _into(directory: Operand, source: Operand) -> Operand:

@@ -47,6 +47,7 @@ def _check(job: Job, operand: Operand) -> Entry | None:
             raise
         return None
     refuse_special(operand, entry)
+    job.refuse_shared(operand, entry)
     return entry
 
 

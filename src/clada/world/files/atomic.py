@@ -8,6 +8,7 @@ import stat
 
 from clada.errors import Trouble
 from clada.values import Value
+from clada.world.files.attributes import ACL, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
 
 TYPE_CHECKING = False
@@ -57,8 +58,9 @@ class Target(Value):
 def put(parent: int, name: str, data: bytes, mode: int | None = None, read: Version | None = None) -> None:
     """Put a file with this content into a directory, or replace the one that is there.
 
-    The old file's mode and, as far as we may, owner are kept; other hard links keep the old content. Where
-    the content was made of the one that was `read`, that must still be there.
+    The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
+    others in, it is not replaced. Other hard links keep the old content. Where the content was made of the
+    one that was `read`, that must still be there.
     """
     target = Target(parent, name, read.status if read else _replaceable(parent, name), read)
     try:
@@ -72,7 +74,7 @@ def _put(target: Target, made: tuple[int, str | None], data: bytes, mode: int | 
     parent, (fd, scratch) = target.parent, made
     try:
         _write_all(fd, data)
-        _adopt(fd, target.old, mode)
+        _adopt(fd, target, mode)
         if scratch is None and target.old is None and _link(fd, parent, target.name):
             return
         if scratch is None:
@@ -129,28 +131,42 @@ def _write_all(fd: int, data: bytes) -> None:
                 written += os.write(fd, view[written:])
 
 
-def _adopt(fd: int, old: os.stat_result | None, mode: int | None) -> None:
-    """Give the new file the owner and the mode of the old one."""
+def _adopt(fd: int, target: Target, mode: int | None) -> None:
+    """Give the new file the owner, the extended attributes and the mode of the old one: never more rights."""
+    old = target.old
     if old is not None:
-        kept = _adopt_owner(fd, old)
+        same_owner, same_group = _adopt_owner(fd, old)
+        attributes = attributes_of(target.parent, target.name)
+        if ACL in attributes and not same_group:
+            raise group_not_kept()
+        give(fd, attributes)
         if mode is None:
-            mode = stat.S_IMODE(old.st_mode) & (~0 if kept else ~AS_OWNER)
+            mode = _adopted_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
     if mode is not None:
         os.fchmod(fd, mode)
 
 
-def _adopt_owner(fd: int, old: os.stat_result) -> bool:
-    """Give the new file the owner of the old one, or at least its group; return whether it has both."""
+def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
+    """Return the old file's mode without what it would grant to others than it did."""
+    if not (same_owner and same_group):
+        mode &= ~AS_OWNER
+    if not same_group:
+        mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3  # to the new group as to everybody
+    return mode
+
+
+def _adopt_owner(fd: int, old: os.stat_result) -> tuple[bool, bool]:
+    """Give the new file the owner of the old one, or at least its group; return whether it has each."""
     new, owner = os.fstat(fd), (old.st_uid, old.st_gid)
     if (new.st_uid, new.st_gid) == owner:
-        return True
+        return True, True
     for uid, gid in (owner, (-1, old.st_gid)):
         try:
             os.fchown(fd, uid, gid)
         except PermissionError:
             continue
-        return uid >= 0
-    return False
+        return uid >= 0, True
+    return new.st_uid == old.st_uid, new.st_gid == old.st_gid
 
 
 class _OutOfReachError(Exception):

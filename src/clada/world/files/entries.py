@@ -57,6 +57,15 @@ def identity_of(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
+def refuse_shared(entry: Entry) -> None:
+    """Refuse to change what would change for other names too: links, and files that have several."""
+    if entry.kind == "link":
+        raise Trouble("symlink_not_allowed", "is a symbolic link")
+    if entry.kind == "file" and entry.links > 1:
+        message = f"has {entry.links} hard links, and the others may be outside of the workspace"
+        raise Trouble("permission_denied", message, "copy it, and put the copy in its place")
+
+
 def trouble(error: OSError, what: str = "") -> Trouble:
     """Return the typed trouble that a system error is; `what` names the place where it is not the target."""
     if error.errno == errno.ELOOP:

@@ -6,10 +6,10 @@ import errno
 import time
 
 from clada.errors import Trouble
-from clada.text.line_endings import between
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory
+from clada.world.files.appending import Addition
+from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
@@ -51,6 +51,8 @@ class Overlay:
         self.root = under.root
         self.locate = under.locate
         self.locate_directory = under.locate_directory
+        self.identity = under.identity
+        self.lineage = under.lineage
         self.touched: set[Parts] = set()
         self._tree = _Branch()
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
@@ -121,7 +123,9 @@ class Overlay:
         if not self.entry(parts):
             return False
         old = self.load(parts)
-        self.store(parts, old + between(old) + data)
+        addition = Addition(parts, old)
+        addition.add(data)
+        self.store(parts, old + addition.lead(old) + addition.data)
         return True
 
     def flush(self) -> None:
@@ -166,11 +170,11 @@ class Overlay:
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
-        there = self.entry(target)
-        if there and there.kind == "directory" and self.names(target):
+        there, moved = self.entry(target), [((), self._made(source)), *self._made_below(source)]
+        itself = there and there.identity and there.identity == moved[0][1].entry.identity  # respelled
+        if there and not itself and there.kind == "directory" and self.names(target):
             raise errno_trouble(errno.ENOTEMPTY)
         self.make_all(target[:-1])
-        moved = [((), self._made(source)), *self._made_below(source)]
         self._set(source, None)
         self._set(target, None)
         for rest, made in moved:
@@ -270,8 +274,7 @@ class Overlay:
 
     def _change_entry(self, parts: Parts, **fields: int) -> None:
         made = self._made(parts)
-        if made.entry.kind == "link":
-            raise Trouble("symlink_not_allowed", "is a symbolic link")
+        refuse_shared(made.entry)
         if made.entry.kind == "file":
             self._set(parts, made.replace(entry=made.entry.replace(**fields)))
 

@@ -25,7 +25,7 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
         if not (allow_escape and absolute):
             raise _absolute(text)
         base = (OUTSIDE,)
-    parts = _inside(_normalised(text, base, root, allow_escape=allow_escape), root)
+    parts = inside(_normalised(text, base, root, allow_escape=allow_escape), root)
     known = len(base) if parts[: len(base)] == base else 0  # what a run is in already was looked at
     if known:
         _refuse_long_way(parts)
@@ -37,8 +37,21 @@ def locate_inside(path: str, root: str) -> Parts | None:
     """Return the parts of an absolute path that lies in the workspace by its text, else None."""
     if not path.startswith("/"):
         return None
-    parts = _inside(_normalised(path, (OUTSIDE,), root, allow_escape=True), root)
+    parts = inside(_normalised(path, (OUTSIDE,), root, allow_escape=True), root)
     return None if parts[:1] == (OUTSIDE,) else parts
+
+
+def parts_outside(path: str) -> Parts:
+    """Return the parts of an absolute path that counts as outside of the workspace."""
+    return (OUTSIDE, *filter(None, path.split("/")))
+
+
+def inside(parts: Parts, root: str) -> Parts:
+    """Return the parts below the workspace where an outside path leads back into it, by its text."""
+    if parts[:1] != (OUTSIDE,):
+        return parts
+    home = parts_outside(root)
+    return parts[len(home) :] if parts[: len(home)] == home else parts
 
 
 def display_path(parts: Parts) -> str:
@@ -109,11 +122,3 @@ def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
         parts[:] = [OUTSIDE, *root.strip("/").split("/")][:-1]
     else:
         raise Trouble("path_escape", "the path leads out of the workspace", "--allow-escape would allow it")
-
-
-def _inside(parts: Parts, root: str) -> Parts:
-    """Return the parts below the workspace where an outside path leads back into it."""
-    if parts[:1] != (OUTSIDE,):
-        return parts
-    home = (OUTSIDE, *filter(None, root.split("/")))
-    return parts[len(home) :] if parts[: len(home)] == home else parts

@@ -14,12 +14,30 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.text.line_endings import between
 from clada.text.match import Text
+from clada.world.files.appending import Addition, extend
 from clada.world.files.atomic import clear, put
 from clada.world.files.directories import Directories
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_regular, trouble
-from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
+from clada.world.files.entries import (
+    Entry,
+    Identity,
+    checked_utf8,
+    entry_of,
+    identity_of,
+    read_regular,
+    refuse_shared,
+    trouble,
+)
+from clada.world.files.paths import (
+    OUTSIDE,
+    Parts,
+    display_path,
+    inside,
+    locate,
+    locate_inside,
+    parts_outside,
+    protect,
+)
 from clada.world.files.root import HANDLES, opened
 from clada.world.files.versions import Version, now
 from clada.world.handles import NO_FOLLOW, READ
@@ -40,11 +58,12 @@ class Workspace:
         self.allow_escape = allow_escape
         self.touched: set[Parts] = set()  # what was changed, for the commit
         self._root, self.root = opened(directory)
+        self.identity = identity_of(os.fstat(self._root))
         self._directories = Directories(self._root, self.touched)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
-        self._growing: tuple[Parts, bytearray, Version | None] | None = None
+        self._addition: Addition | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -65,12 +84,39 @@ class Workspace:
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
-        return locate(path, self.root, base, allow_escape=self.allow_escape)
+        parts = locate(path, self.root, base, allow_escape=self.allow_escape)
+        if len(parts) > 1 and parts[0] == OUTSIDE:
+            parts = self._by_other_names(parts)
+            protect(parts)
+        return parts
+
+    def _by_other_names(self, parts: Parts) -> Parts:
+        """Return the parts below the workspace where an outside path leads into it by a link, or a mount.
+
+        Links on the way are followed outside; what is at the end of the path is not.
+        """
+        real = parts_outside(os.path.realpath(display_path(parts[:-1]))) + parts[-1:]
+        found = inside(real, self.root)
+        if found[:1] != (OUTSIDE,):
+            return found
+        for size in range(len(real), 1, -1):
+            if _identity_at(display_path(real[:size])) == self.identity:
+                return real[size:]
+        return parts
 
     def locate_directory(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a directory to run in: here an absolute path inside the workspace is fine."""
         inside = locate_inside(path, self.root)
         return self.locate(path, base) if inside is None else self.locate("/".join(inside))
+
+    def lineage(self) -> set[Identity]:
+        """Return what the workspace is, and all directories above it, by whatever names they are known."""
+        found: set[Identity] = set()
+        up = "."
+        while (above := identity_of(os.stat(up, dir_fd=self._root))) not in found:
+            found.add(above)
+            up += "/.."
+        return found
 
     # Looking. A link is never followed, and none is allowed on the way.
 
@@ -155,13 +201,11 @@ class Workspace:
 
         It is held, too: additions in a row are written once.
         """
-        if not self._growing or self._growing[0] != parts:
+        if not self._addition or self._addition.parts != parts:
             if not self.entry(parts):
                 return False
-            content = bytearray(self.load(parts))
-            self._growing = (parts, content, self._version_read(parts))
-        content = self._growing[1]
-        content += between(content) + data
+            self._addition = Addition(parts, self.load(parts), self._version_read(parts))
+        self._addition.add(data)
         return True
 
     def flush(self) -> None:
@@ -169,9 +213,24 @@ class Workspace:
         if self._held:
             (parts, text, read), self._held = self._held, None
             self._store(parts, text.data, None, read)
-        if self._growing:
-            (parts, content, read), self._growing = self._growing, None
-            self._store(parts, bytes(content), None, read)
+        if self._addition:
+            addition, self._addition = self._addition, None
+            self._extend(addition)
+
+    def _extend(self, addition: Addition) -> None:
+        """Add to a file in place; where that cannot be, replace it."""
+        parts = addition.parts
+        try:
+            done = extend(self._directories.handle(parts[:-1]), parts[-1], addition)
+        except OSError as error:
+            raise trouble(error) from None
+        if not done:
+            content = self.load(parts)
+            whole = content + addition.lead(content) + addition.data
+            self._store(parts, whole, None, self._version_read(parts))
+            return
+        self._directories.confirm(parts[:-1])
+        self.touched.add(parts)
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
@@ -252,12 +311,15 @@ class Workspace:
         self._directories.made.clear()
         try:
             action(self._directories.make(parts))
-        except OSError as error:
+        except (OSError, Trouble) as error:
             self._directories.remove_made()
-            raise trouble(error) from None
-        except Trouble:
-            self._directories.remove_made()
-            raise
+            self._refuse_if_removed()
+            raise trouble(error) if isinstance(error, OSError) else error from None
+
+    def _refuse_if_removed(self) -> None:
+        """Say why nothing can be written any more, where somebody has removed the workspace itself."""
+        if os.fstat(self._root).st_nlink == 0:
+            raise Trouble("file_not_found", f"the workspace {self.root} has been removed")
 
     def _clear(self, parts: Parts) -> None:
         self._cleared.add(parts)
@@ -272,8 +334,7 @@ class Workspace:
         by_path = _reaches_handles()
         fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
         try:
-            if entry_of(os.fstat(fd)).kind == "link":
-                raise Trouble("symlink_not_allowed", "is a symbolic link")
+            refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)
         except OSError as error:
             raise trouble(error) from None
@@ -298,6 +359,13 @@ class Workspace:
     def _refuse_root(parts: Parts) -> None:
         if parts in ((), (OUTSIDE,)):
             raise Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
+
+
+def _identity_at(path: str) -> Identity | None:
+    try:
+        return identity_of(os.lstat(path))
+    except OSError:
+        return None
 
 
 def _reaches_handles() -> bool:

@@ -1,4 +1,4 @@
-"""The history file in the git directory: one line when a run starts, one when it ends."""
+"""The history file in the git directory: lines when a run starts, did less than planned, and ends."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.git.calls import safe_opener
+from clada.world.handles import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def _all_runs(repository: Repository) -> list[RecordedRun]:
             case ["start", _, when, what, prefix, before, pre]:
                 found.pop(number, None)  # so that the newest run is the last one, whatever its number
                 found[number] = RecordedRun(number, when, what, prefix, before, pre)
+            case ["did", _, what] if number in found:
+                found[number] = found[number].replace(what=what)
             case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
                 found[number] = found[number].replace(
                     ended=ended,
@@ -97,8 +100,10 @@ def _number(fields: list[str]) -> int | None:
     return number if number is not None and number <= MAX_NUMBER else None
 
 
-def end(repository: Repository, run: RecordedRun) -> None:
-    """Record how a run ended."""
+def end(repository: Repository, run: RecordedRun, did: str | None = None) -> None:
+    """Record how a run ended, and what it did, if that is not what it was to do."""
+    if did is not None and did != run.what:
+        _append(repository, ("did", str(run.number), did[:MAX_WHAT]))
     fields = (str(run.number), run.ended, run.after, run.post, "commands" if run.commands else "files")
     _append(repository, ("end", *fields, *_limited(run.unrecorded)))
 
@@ -125,14 +130,14 @@ def _lines(repository: Repository, limit: int) -> list[list[str]]:
             lines = os.fsdecode(file.read(limit)).split("\n")[cut:]
     except FileNotFoundError:
         return []
-    split = [line.split("\t") for line in lines if line.startswith(("start\t", "end\t"))]
+    split = [line.split("\t") for line in lines if line.startswith(("start\t", "did\t", "end\t"))]
     return [[_unescape(field) for field in fields] for fields in split]
 
 
 def _append(repository: Repository, fields: tuple[str, ...]) -> None:
     """Add a line in one write; a line before it that a crash cut off is ended first."""
     path = _path(repository)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_directory(os.path.dirname(path))  # only this one: a workspace that was deleted is not made anew
     line = os.fsencode("\t".join(_escape(field) for field in fields) + "\n")
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with open(handle, "r+b", buffering=0) as file:

@@ -40,6 +40,7 @@ class Recording:
 
     touched: paths below the workspace, files or whole directories; None if that is not known.
     commands: whether a command ran, which may have changed anything.
+    what: what the run was to do, in words; at its end, what it did.
     ended: how the run ended: ok, failed or interrupted. After an exception, that is decided here.
     lock_file: the --lock-file of the run, if any; it is not committed.
     """
@@ -53,7 +54,7 @@ class Recording:
     ) -> None:
         self.touched: Iterable[str | bytes] | None = None
         self.commands = False
-        self.ended = "ok"
+        self.what, self.ended = describe, "ok"
         self.lock_file: str | None = None
         self.commits: tuple[str | None, str | None] = (None, None)
         self.error: Error | None = None
@@ -118,7 +119,7 @@ class Recording:
             self._fail(error)
             run = run.replace(ended="failed")
         try:
-            history.end(self._repository, run)
+            history.end(self._repository, run, self.what)
         except OSError as error:
             self._fail(error)
 
