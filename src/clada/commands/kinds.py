@@ -33,6 +33,10 @@ def is_digits(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def _anything(_value: str) -> tuple[str, ...]:
+    return ()
+
+
 def _if(fits: bool) -> tuple[str, ...] | None:
     return () if fits else None
 
@@ -113,9 +117,9 @@ def _fields(value: str) -> tuple[str, ...] | None:
 
 
 _KINDS: dict[str, Callable[[str], tuple[str, ...] | None]] = {
-    "TEXT": lambda _value: (),
-    "PATTERN": lambda _value: (),
-    "WORD": lambda _value: (),
+    "TEXT": _anything,
+    "PATTERN": _anything,
+    "WORD": _anything,
     "NAME": lambda value: (value,),  # clada itself reads it
     "NUMBER": _number,
     "SIGNED": lambda value: _number(value[1:] if value[:1] in ("+", "-") else value),

@@ -74,7 +74,7 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
     if missing:
         return missing
     if name in BUILT_IN:
-        return BuiltIn(name, _options_by_name(row, given), operands, tuple(paths))
+        return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
     argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
 
@@ -123,7 +123,7 @@ def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
             yield kind
 
 
-def _options_by_name(row: Program, given: list[Given]) -> dict[str, str | bool]:
+def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
     """Return the options for a built-in command, in the order in which each was last given."""
     options: dict[str, str | bool] = {}
     rivals = row.last_wins.split()
