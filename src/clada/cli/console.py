@@ -1,4 +1,4 @@
-"""Writes to standard output and standard error: unbuffered, as UTF-8, and whatever becomes of the reader."""
+"""Writes to standard output and standard error: unbuffered, as UTF-8, and also if the reader goes away."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ def refuse_special(operand: Operand, entry: Entry | None) -> None:
 class Job:
     """Runs one built-in command.
 
-    Breaking a rule of clada raises Trouble, which ends the run. Anything else that goes wrong is a
-    CommandError: it is printed, and the command fails.
+    Breaking a rule of clada raises Trouble, which ends the command at once. Anything else that goes wrong
+    is a CommandError: it is printed, and the command goes on and fails.
     """
 
     def __init__(self, command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> None:
@@ -229,13 +229,13 @@ class Job:
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
 
     def relation(self, source: Operand, entry: Entry, target: Operand, there: Entry | None) -> str | None:
-        """Return what source and target have to do with each other, if they are one file."""
+        """Return how source and target are one file (see relation_of); None if they are not."""
         what = f"cannot stat {target}"
         places = (source.parts, entry), (target.parts, there)
         return self.attempt(what, target, relation_of, self.files, *places)
 
     def refuse_shared(self, operand: Operand, entry: Entry) -> None:
-        """Refuse to change the mode or times of what has other names, which may be outside."""
+        """Refuse to change the mode or times of a file with several hard links: others may be outside."""
         self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
 
     def refuse_taking(self, operand: Operand) -> None:
