@@ -290,7 +290,7 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert (done.stderr == line) is not traced
 
 
-UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parsed", "undo._number")
+UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parsed", "undo.run")
 
 
 def test_a_bug_in_a_command_without_the_flag_does_not_name_it(shell: Shell) -> None:

@@ -13,7 +13,7 @@ import pytest
 import clada
 from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
-from clada.operations.builtins import MODULES, Ran, run
+from clada.operations.builtins import MODULES, BuiltInResult, run
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk
 from clada.world.files.workspace import Workspace
@@ -614,7 +614,9 @@ def really(words: tuple[str, ...], directory: Path) -> tuple[int, list[str]]:
     return done.returncode, [line for line in lines if not line.startswith("Try '")]
 
 
-def carried_out(words: tuple[str, ...], files: Files, directory: str = ".") -> tuple[Ran, list[str]]:
+def carried_out(
+    words: tuple[str, ...], files: Files, directory: str = "."
+) -> tuple[BuiltInResult, list[str]]:
     """Run the built-in command; return how it went, and its output."""
     lines: list[str] = []
     here = tuple(part for part in directory.split("/") if part != ".")

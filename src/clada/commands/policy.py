@@ -1,4 +1,7 @@
-"""Decides whether a command is built in, allowed, or needs approval; what the table does not have, does."""
+"""Decides whether a command is built in, allowed, needs approval or is refused.
+
+What is not in the table of programs needs approval.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text l
 
 
 def judge(words: Sequence[str]) -> Judgement:
-    """Return what is to be done with a command, given as its words."""
+    """Decide what is done with a command, given as its words."""
     if not words or not words[0]:
         return Refused("command_not_allowed", "the command is blank: name a program")
     name, rest = _row_of(list(words))
@@ -67,9 +70,9 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
             return unknown(name, part.shown)
         paths.extend(found)
     operands = _operands(given)
-    lacking = _lacking(name, row, given, paths)
-    if lacking:
-        return lacking
+    missing = _missing(name, row, given, paths)
+    if missing:
+        return missing
     if name in BUILT_IN:
         return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
     argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
@@ -80,19 +83,15 @@ def _operands(given: list[Given]) -> tuple[str, ...]:
     return tuple([part.value for part in given if part.option is None and part.value is not None])
 
 
-def _lacking(name: str, row: Program, given: list[Given], paths: list[str]) -> NeedsApproval | None:
-    """Return what is missing beside the operands, or where they are not there."""
+def _missing(name: str, row: Program, given: list[Given], paths: list[str]) -> NeedsApproval | None:
+    """Return why a command needs approval although each argument is allowed; None if it does not."""
     names, operands = _names(given), _operands(given)
-    if _needs_file(row) and not paths and names.isdisjoint(row.no_file_with.split()):
+    last_required = row.operands[-1:] not in ("", "?", "*")
+    if last_required and not paths and names.isdisjoint(row.no_file_with.split()):
         return needs_approval(f"{name} without a file reads standard input, which is empty")
     if operands and row.operands_need and names.isdisjoint(row.operands_need.split()):
         return needs_approval(f"`{operands[0]}` makes {name} change something")
     return None
-
-
-def _needs_file(row: Program) -> bool:
-    """Whether the last operand must be there."""
-    return row.operands[-1:] not in ("", "?", "*")
 
 
 def _names(given: list[Given]) -> set[str]:
@@ -125,6 +124,7 @@ def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
 
 
 def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
+    """Return the options for a built-in command, in the order in which each was last given."""
     options: dict[str, str | bool] = {}
     rivals = row.last_wins.split()
     for part in given:

@@ -13,12 +13,17 @@ Options are separated by `;`, each with all its names, and what it takes:
     --merged (TEXT)     the next word, if there is one
     -NUM  +NUM          a number in place of -n NUMBER
 
-Values and operands are of a kind, in capitals, or one of the words that stand there:
-TEXT is anything, WORD all but `-`; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it;
-MODE and ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be
-inside; PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. See kinds.py.
-Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
-Where the last of them must be there, the program would read standard input without it.
+A value or operand is one of the words in lower case (`auto|never`), or of a kind in capitals. See kinds.py:
+
+    TEXT        anything                        PATTERN     a regular expression
+    WORD        anything but `-`                NAME        a file, for a built-in command
+    NUMBER      perhaps with a unit             PATH        a file, checked to be in the workspace
+    SIGNED      the same, perhaps with a sign   MODE        as chmod reads it
+    OFFSET      as xxd reads it                 ATTRIBUTES  as `cp --preserve` reads them
+    PATHSPEC, REVISION, RANGE, STASH, FORMAT, FIELDS        as git reads them
+
+Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is no operand where -e is given.
+Where the last operand must be given, the program would read standard input without it.
 """
 
 from __future__ import annotations
@@ -30,22 +35,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NO_MEANINGS: Mapping[int, str] = {}
-# What programs that go through directories leave out: they would print what no path may name.
+# Names that programs which walk directories must leave out: no path may name them either.
 _PROTECTED = (".[gG][iI][tT]", ".[cC][lL][aA][dD][aA]")
 
 
 class Program(Value):
-    """A row: what a program may be given, how it reads that, and what its exit codes mean."""
+    """A row of the table: what arguments a program may get, how it reads them, what its exit codes mean."""
 
     options: str
     operands: str
     syntax: str = "getopt"
-    always: tuple[str, ...] = ()  # with getopt: passed behind the options that are given, and so stronger
-    operands_need: str = ""  # operands are allowed only beside one of these options
-    no_file_with: str = ""  # beside one of these options, the last operand may be missing
+    always: tuple[str, ...] = ()  # with getopt: options passed after the given ones, so that these win
+    operands_need: str = ""  # operands are allowed only with one of these options
+    no_file_with: str = ""  # with one of these options, the last operand may be missing
     last_wins: str = ""  # of these options, only the last one given counts
     exit_meanings: Mapping[int, str] = _NO_MEANINGS
-    whole_repository: bool = False  # acts on all of it: only where the workspace is the repository's root
+    whole_repository: bool = False  # acts on all of it: allowed only where the workspace is its root
 
 
 BUILT_IN: dict[str, Program] = {

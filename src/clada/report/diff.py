@@ -31,19 +31,12 @@ def diff_lines(
     by_path = {path: (old, new) for path, old, new in modes}
     paths = sorted({**contents, **by_path}, key=lambda path: path.split("/"))
     # A directory in which something changes is not shown by itself.
-    parents = {parent for path in paths for parent in _parents(path)}
+    parents = {path[:at] for path in paths for at, char in enumerate(path) if char == "/"} | {""}
     for path in paths:
         if path in by_path and path not in parents:
             yield from _mode_lines(escape_controls(path), *by_path[path])
         if path in contents:
             yield from _content_lines(escape_controls(path), *contents[path])
-
-
-def _parents(path: str) -> Iterator[str]:
-    """Yield the directories above a path, up to the workspace."""
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _mode_lines(path: str, old: str | None, new: str | None) -> Iterator[Line]:

@@ -16,26 +16,18 @@ if TYPE_CHECKING:
 
 def summary(report: Report) -> str:
     """Return the <result> element, with a line break at the end."""
-    return "\n".join(_result_lines(report)) + "\n"
-
-
-def _result_lines(report: Report) -> Iterator[str]:
     if report.fatal:
-        yield '<result blocks="0" tasks="0" succeeded="0" failed="1">'
-        yield from _error_lines(report.fatal, "  ")
-        yield "</result>"
-        return
+        opening = '<result blocks="0" tasks="0" succeeded="0" failed="1">'
+        return "\n".join([opening, *_error_lines(report.fatal, "  "), "</result>\n"])
     number = report.count("skipped")
     skipped = f' skipped="{number}"' if number else ""
-    yield (
+    opening = (
         f'<result blocks="{len(report.blocks)}" tasks="{len(report.tasks)}" '
         f'succeeded="{report.count("success")}" failed="{report.count("error")}"{skipped}>'
     )
-    for block in report.blocks:
-        yield from _block_lines(block)
-    if report.error:
-        yield from _error_lines(report.error, "  ")
-    yield "</result>"
+    blocks = [line for block in report.blocks for line in _block_lines(block)]
+    error = _error_lines(report.error, "  ") if report.error else ()
+    return "\n".join([opening, *blocks, *error, "</result>\n"])
 
 
 def _block_lines(block: BlockReport) -> Iterator[str]:

@@ -89,10 +89,19 @@ class Region(Value):
         return f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
 
     def explained(self, hint: str) -> Explanation:
-        """Return the explanation that starts with this hint and then shows the region."""
+        """Return the explanation: the hint, the first gap with its blanks visible, the lines of the file."""
         gap = self.gaps[0]
+        wanted, found = gap.wanted or "", gap.found or ""
+        if not (wanted[:1].isspace() or "indentation" in gap.kind):
+            found = found.lstrip()  # the search text starts inside the line
+        shown = [
+            *([f"  wanted: {visible(wanted, found)}"] if gap.wanted is not None else []),
+            *([f"  found:  {visible(found, wanted)}"] if gap.found is not None else []),
+        ]
+        legend = [f"  ({LEGEND})"] if any(mark in line for mark in "·→" for line in shown) else []
+        lines = [hint, *shown, *legend, *_listing(self.lines, self.first, gap.line)]
         nearest = Nearest(self.first, self.last, gap.line, gap.wanted, gap.found, gap.kind, self.form_only)
-        return Explanation(hint, "\n".join([hint, *_region_lines(self)]), nearest)
+        return Explanation(hint, "\n".join(lines), nearest)
 
 
 def explain(text: Text, search: bytes, replacement: bytes) -> Explanation:
@@ -208,19 +217,15 @@ def _explain_similar(text: Text, search: bytes) -> Explanation | None:
     if place is None:
         return None
     (line,) = text.lines([place.offset])
-    region = _similar_region(place, wanted, line - place.anchor)
-    return region.explained(_closest_clause(region))
-
-
-def _similar_region(place: Place, wanted: WantedLines, top: int) -> Region:
-    """Return the part of a place from its first to its last paired line; `top` is its first line's number."""
+    top = line - place.anchor  # the line number of place.found[0]
     paired = [f for w, f in place.pairs if w is not None and f is not None]
-    first, last = top + min(paired), top + max(paired)
+    first, last = min(paired), max(paired)
     gaps = list(_gaps(place, wanted, top))
     if not gaps:  # all lines fit: a line break is missing at the very start or end of the file
-        at_start = wanted.starts_line and first == 1
-        gaps = [Gap(BREAK_BEFORE, first) if at_start else Gap(BREAK_AFTER, last)]
-    return Region(first, place.found[min(paired) : max(paired) + 1], gaps)
+        at_start = wanted.starts_line and top + first == 1
+        gaps = [Gap(BREAK_BEFORE, top + first) if at_start else Gap(BREAK_AFTER, top + last)]
+    region = Region(top + first, place.found[first : last + 1], gaps)
+    return region.explained(_closest_clause(region))
 
 
 def _gaps(place: Place, wanted: WantedLines, top: int) -> Iterator[Gap]:
@@ -281,20 +286,6 @@ def _line_clause(gap: Gap, only: bool) -> str:
     if gap.kind == TEXT:
         return f"reads `{brief(gap.found or '', gap.wanted or '')}`"
     return f"differs {'only ' if only else ''}in {gap.kind}"
-
-
-def _region_lines(region: Region) -> list[str]:
-    """Show the first gap with its blanks visible, then the lines of the file as they are."""
-    gap = region.gaps[0]
-    wanted, found = gap.wanted or "", gap.found or ""
-    if not (wanted[:1].isspace() or "indentation" in gap.kind):
-        found = found.lstrip()  # the search text starts inside the line
-    shown = [
-        *([f"  wanted: {visible(wanted, found)}"] if gap.wanted is not None else []),
-        *([f"  found:  {visible(found, wanted)}"] if gap.found is not None else []),
-    ]
-    legend = [f"  ({LEGEND})"] if any(mark in line for mark in "·→" for line in shown) else []
-    return [*shown, *legend, *_listing(region.lines, region.first, gap.line)]
 
 
 def _listing(lines: Sequence[str], first: int, around: int) -> list[str]:

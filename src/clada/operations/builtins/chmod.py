@@ -1,4 +1,4 @@
-"""chmod: the permission bits of files and directories."""
+"""chmod: sets the permission bits of files and directories."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ def chmod(job: Job) -> None:
     text, *paths = job.operands
     mode = judged_mode(text)
     mask = umask()
-    # `-w` looks like an option, of which one may expect more than the umask lets it do: then chmod says so.
-    surprising = text.startswith("-")
+    # As in GNU chmod: `-w` looks like an option, so chmod fails where the umask kept it from working.
+    warns = text.startswith("-")
 
     def act(operand: Operand, entry: Entry) -> None:
         new = _applied(mode, entry, mask)
-        _set(job, operand, entry, new)
+        job.attempt(f"changing permissions of {operand}", operand, job.files.set_mode, operand.parts, new)
+        if new != entry.mode:
+            job.changed(operand, "edited")
         expected = _applied(mode, entry, 0)
-        if surprising and new & ~expected:
+        if warns and new & ~expected:
             raise CommandError(
                 f"{operand.text}: new permissions are {_letters(new)}, not {_letters(expected)}"
             )
@@ -46,14 +48,8 @@ def _check(job: Job, operand: Operand) -> Entry:
     return entry
 
 
-def _set(job: Job, operand: Operand, entry: Entry, mode: int) -> None:
-    job.attempt(f"changing permissions of {operand}", operand, job.files.set_mode, operand.parts, mode)
-    if mode != entry.mode:
-        job.changed(operand, "edited")
-
-
 def _applied(mode: Mode, entry: Entry, mask: int) -> int:
-    """Return the new mode; setuid and its kin stay where chmod leaves them."""
+    """Return the new mode; setuid, setgid and sticky stay where chmod leaves them."""
     directory = entry.kind == "directory"
     kept = SPECIAL if mode.number is None else SET_ID if directory else 0
     return mode.applied(entry.mode, directory=directory, umask=mask) | entry.mode & kept

@@ -1,4 +1,4 @@
-"""A built-in command at work: its operands, what it says, as coreutils would, and what it has changed."""
+"""What all built-in commands share: operands, messages in the words of coreutils, the changes made."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MAX_SHOWN = 200  # characters of an operand that an error names
 
 
 class CommandError(Exception):
-    """What is wrong with one operand: it is said, the others still get their turn, and the command fails."""
+    """Something is wrong with one operand: the command says so, goes on with the others, and fails."""
 
 
 class MissingError(CommandError):
-    """The operand names nothing that is there."""
+    """The operand does not exist."""
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(f"{what}: {why}")
@@ -61,7 +61,7 @@ class Operand(Value):
         return self.text.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
     def below(self, *names: str) -> Operand:
-        """Return what a name below this one stands for."""
+        """Return the operand with these names added to its path."""
         if not names:
             return self
         between = "" if self.slash else "/"
@@ -78,13 +78,13 @@ def quoted(text: str) -> str:
 
 
 def with_operand(trouble: Trouble, text: str) -> Trouble:
-    """Return the trouble with the operand in front: a command has several."""
+    """Return the trouble with the operand in front of its message, since a command can have several."""
     error = trouble.error
     return Trouble(error.type, f"{escape_controls(shortened(text))}: {error.message}", error.hint)
 
 
 def shortened(text: str) -> str:
-    """Return a text that a line of a report can hold."""
+    """Return the text, cut to what fits on a line of a report."""
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
@@ -102,7 +102,11 @@ def refuse_special(operand: Operand, entry: Entry | None) -> None:
 
 
 class Job:
-    """One command at work. A rule that it breaks is a Trouble; any other trouble is said, and it fails."""
+    """Runs one built-in command.
+
+    Breaking a rule of clada raises Trouble, which ends the command at once. Anything else that goes wrong
+    is a CommandError: it is printed, and the command goes on and fails.
+    """
 
     def __init__(self, command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> None:
         self.name, self.options, self.operands = command.name, command.options, command.operands
@@ -111,7 +115,7 @@ class Job:
         self.exit_code = 0
         self._emit = emit
 
-    # What it was asked.
+    # Options and operands.
 
     def has(self, *options: str) -> bool:
         """Whether one of these options is given."""
@@ -123,24 +127,24 @@ class Job:
         return value if isinstance(value, str) else None
 
     def located(self, texts: Iterable[str] | None = None) -> list[Operand]:
-        """Return where the operands, or these texts, lead."""
+        """Return the operands, or these texts, with the paths that they stand for."""
         return [self.locate(text) for text in (self.operands if texts is None else texts)]
 
     def locate(self, text: str) -> Operand:
-        """Return where an operand leads; that must be where clada may act."""
+        """Return a text with the path that it stands for, if clada may act there."""
         try:
             return Operand(text, self.files.locate(text, self.here))
         except Trouble as trouble:
             raise with_operand(trouble, text) from None
 
-    # What it says, and what it has done.
+    # Output and changes.
 
     def say(self, text: str) -> None:
-        """Print a line, which cannot look like another."""
+        """Print a line, escaped so that it cannot forge another."""
         self._emit(escape_controls(text))
 
     def complain(self, error: CommandError) -> None:
-        """Print what is wrong; the command fails by it."""
+        """Print what is wrong; the command will exit with 1."""
         self.say(f"{self.name}: {error}")
         self.exit_code = 1
 
@@ -148,7 +152,7 @@ class Job:
         """Note a change for the report."""
         self.changes.append(Change(display_path(operand.parts), how))
 
-    # Acting.
+    # Actions.
 
     def each(
         self,
@@ -156,10 +160,13 @@ class Job:
         check: Callable[[Item], Checked],
         act: Callable[[Item, Checked], None],
     ) -> None:
-        """Check and act on each item; of several, all pass the rules before the first is acted on."""
+        """Check and act on each item; of several, all are checked before the first is acted on."""
         if len(items) > 1:
             for item in items:
-                self._forecheck(item, check)
+                try:
+                    check(item)
+                except CommandError:
+                    continue  # it is said when it is the item's turn
         for item in items:
             try:
                 act(item, check(item))
@@ -167,15 +174,8 @@ class Job:
                 self.complain(error)
 
     @staticmethod
-    def _forecheck(item: Item, check: Callable[[Item], Checked]) -> None:
-        try:
-            check(item)
-        except CommandError:
-            return  # no rule: it is said when it is the item's turn
-
-    @staticmethod
     def attempt(what: str, operand: Operand, action: Callable[..., Result], *args: object) -> Result:
-        """Act on an operand; say what could not be done where the system does not let us."""
+        """Call the action; if the system refuses, raise a CommandError that says what could not be done."""
         try:
             return action(*args)
         except Trouble as trouble:
@@ -183,16 +183,16 @@ class Job:
                 raise with_operand(trouble, operand.text) from None
             raise CommandError(f"{what}: {trouble.system}") from None
 
-    # Looking.
+    # Looking at files.
 
     def entry(self, operand: Operand, what: str) -> Entry | None:
-        """Return what an operand stands for, or None."""
+        """Return what is at an operand's path, or None."""
         if not operand.text:
             return None
         return self.attempt(what, operand, self.files.entry, operand.parts)
 
     def existing(self, operand: Operand, what: str) -> Entry:
-        """Return what an operand stands for; it must, and be a directory if it is named as one."""
+        """Return what is at an operand's path: something, and a directory if there is a slash at its end."""
         entry = self.entry(operand, what)
         if entry is None:
             raise MissingError(what, self.why_missing(operand, what))
@@ -202,7 +202,7 @@ class Job:
         return entry
 
     def why_missing(self, operand: Operand, what: str) -> str:
-        """Return why an operand names nothing: no entry, or no directory to look in."""
+        """Return why an operand does not exist: no such entry, or something above it is no directory."""
         for size in range(1, len(operand.parts)):  # downwards: each look starts where the last one ended
             above = self.attempt(what, operand, self.files.entry, operand.parts[:size])
             if above is None:
@@ -215,29 +215,29 @@ class Job:
         return NO_SUCH
 
     def make_sure_of_parent(self, operand: Operand, what: str) -> None:
-        """Fail where the directory that something new needs is not there: files would make it."""
+        """Fail where the directory for a new entry does not exist; a plain write would create it."""
         above = self.attempt(what, operand, self.files.entry, operand.parts[:-1]) if operand.text else None
         if not above or above.kind != "directory":
             raise CommandError(f"{what}: {self.why_missing(operand, what)}")
 
     def tree(self, operand: Operand, what: str) -> list[tuple[Parts, Entry]]:
-        """Return all below a directory, by the rest of its path, each directory after its content.
+        """Return all entries below a directory, by their path below it, each directory after its content.
 
-        What is protected may be neither taken away nor copied.
+        Fail on what is protected: it may be neither removed nor copied.
         """
         found = self.attempt(what, operand, unprotected, self.files, operand.parts)
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
 
     def relation(self, source: Operand, entry: Entry, target: Operand, there: Entry | None) -> str | None:
-        """Return what source and target have to do with each other, if they are one file."""
+        """Return how source and target are one file (see relation_of); None if they are not."""
         what = f"cannot stat {target}"
         places = (source.parts, entry), (target.parts, there)
         return self.attempt(what, target, relation_of, self.files, *places)
 
     def refuse_shared(self, operand: Operand, entry: Entry) -> None:
-        """Refuse to change the mode or times of what has other names, which may be outside."""
+        """Refuse to change the mode or times of a file with several hard links: others may be outside."""
         self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
 
     def refuse_taking(self, operand: Operand) -> None:
-        """Refuse to take away the workspace, or a directory that it lies in."""
+        """Refuse to move or remove the workspace, or a directory that it lies in."""
         self.attempt(f"cannot take {operand}", operand, refuse_workspace, self.files, operand.parts)

@@ -1,4 +1,4 @@
-"""mkdir: new directories, with -p those on the way too."""
+"""mkdir: creates directories and, with -p, missing parents."""
 
 from __future__ import annotations
 
@@ -24,26 +24,20 @@ def mkdir(job: Job) -> None:
     """Make each directory."""
     if not job.operands:
         raise CommandError("missing operand")
-    mode = _mode(job)
+    text = job.value("m")
+    mode = None if text is None else judged_mode(text).applied(ALL, directory=True, umask=umask())
     make = _make_with_parents if job.has("p") else _make_one
     job.each(job.located(), lambda operand: _check(job, operand), lambda operand, _: make(job, operand, mode))
 
 
-def _mode(job: Job) -> int | None:
-    text = job.value("m")
-    if text is None:
-        return None
-    return judged_mode(text).applied(ALL, directory=True, umask=umask())
-
-
 def _check(job: Job, operand: Operand) -> None:
-    """Refuse what is, or lies behind, a link."""
+    """Refuse a link."""
     for step in _steps(job, operand):
         refuse_link(step, _entry(job, step))
 
 
 def _steps(job: Job, operand: Operand) -> list[Operand]:
-    """Return what has to be there: the operand and, with -p, also what it leads up from again by `..`."""
+    """Return the directories to create: the operand and, with -p, each one that it leaves again by `..`."""
     names = operand.text.replace("\\", "/").split("/")
     ends = [at for at in range(1, len(names)) if names[at] == ".." != names[at - 1]] if job.has("p") else []
     return [*(job.locate("/".join(names[:end]) or "/") for end in ends), operand]
@@ -64,7 +58,7 @@ def _make_with_parents(job: Job, operand: Operand, mode: int | None) -> None:
             made = job.files.make_all(step.parts) if step.text else []
         except Trouble as trouble:
             raise _explained(job, step, trouble) from None
-        below = {each.parts: each for each in _way(step)} if made else {}
+        below = {each.parts: each for each in _path_down(step)} if made else {}
         for parts in made:
             _finish(job, below[parts], mode if parts == operand.parts and step is operand else None)
     if not operand.text:
@@ -79,22 +73,22 @@ def _finish(job: Job, operand: Operand, mode: int | None) -> None:
         job.say(f"mkdir: created directory {operand}")
 
 
-def _way(operand: Operand) -> list[Operand]:
-    """Return the directories down to an operand, each as the operand names it, and itself."""
+def _path_down(operand: Operand) -> list[Operand]:
+    """Return the parents of an operand, each as the operand spells it, and the operand."""
     text = operand.text.replace("\\", "/").rstrip("/")
     ends = [at for at in range(1, len(text)) if text[at] == "/" and text[at - 1] != "/"]
     names = [text[:end].rpartition("/")[2] for end in ends]
     above = [end for end, name in zip(ends, names, strict=True) if name not in (".", "..")]
     top = len(operand.parts) - 1 - len(above)  # less than 0 where some of it leads up again
-    way = [Operand(text[:end], operand.parts[: max(0, top + at)]) for at, end in enumerate(above, 1)]
-    return [*way, operand]
+    parents = [Operand(text[:end], operand.parts[: max(0, top + at)]) for at, end in enumerate(above, 1)]
+    return [*parents, operand]
 
 
 def _explained(job: Job, operand: Operand, trouble: Trouble) -> Exception:
-    """Return why there is no such directory, naming the one on the way that cannot be."""
+    """Return why a directory cannot be created, naming the parent that is to blame."""
     if trouble.system is None:
         return with_operand(trouble, operand.text)
-    for step in _way(operand):
+    for step in _path_down(operand):
         entry = _entry(job, step)
         if entry is None:
             return CommandError(f"{_what(step)}: {trouble.system}")

@@ -1,4 +1,4 @@
-"""mv: files, directories and links go to another place."""
+"""mv: moves files, directories and links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mv(job: Job) -> None:
 
 
 def _check(job: Job, pair: Pair) -> Entry:
-    """Return what stands at the source, if it may be moved to its target."""
+    """Return what is at the source, if it may be moved to its target."""
     source, target = pair
     entry = job.existing(source, f"cannot stat {source}")
     job.refuse_taking(source)

@@ -1,4 +1,4 @@
-"""rm: files go, and with -r directories with all that is in them; links are never followed."""
+"""rm: removes files and, with -r, directories with their content; links are never followed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
-    # What to remove below an operand, by the rest of its path, and at last the operand itself: ().
-    Doomed = list[tuple[Parts, Entry]]
+    # What to remove of an operand, by the path below it: at last the operand itself, with ().
+    Items = list[tuple[Parts, Entry]]
 
 
 def rm(job: Job) -> None:
@@ -21,13 +21,13 @@ def rm(job: Job) -> None:
         raise CommandError("missing operand")
     job.each(
         job.located(),
-        lambda operand: _doomed(job, operand),
-        lambda operand, doomed: _remove(job, operand, doomed),
+        lambda operand: _check(job, operand),
+        lambda operand, items: _remove(job, operand, items),
     )
 
 
-def _doomed(job: Job, operand: Operand) -> Doomed:
-    """Return all that has to go, if it may."""
+def _check(job: Job, operand: Operand) -> Items:
+    """Return what is to be removed, if it may be."""
     what = f"cannot remove {operand}"
     try:
         entry = job.existing(operand, what)
@@ -47,20 +47,20 @@ def _doomed(job: Job, operand: Operand) -> Doomed:
     return [((), entry)]
 
 
-def _remove(job: Job, operand: Operand, doomed: Doomed) -> None:
-    """Remove all of it; a directory that something stays in stays too, and nothing more is said of it."""
-    staying: set[Parts] = set()
+def _remove(job: Job, operand: Operand, items: Items) -> None:
+    """Remove all items; a directory with something left in it stays too, without a message of its own."""
+    kept: set[Parts] = set()  # directories in which something is left
     removed: list[Parts] = []
     try:
-        for rest, entry in doomed:
-            if rest in staying:
-                staying.add(rest[:-1])
+        for rest, entry in items:
+            if rest in kept:
+                kept.add(rest[:-1])
                 continue
             try:
                 _remove_one(job, operand.below(*rest), entry)
             except CommandError as error:
                 job.complain(error)
-                staying.add(rest[:-1])
+                kept.add(rest[:-1])
             else:
                 note_removed(removed, rest)
     finally:

@@ -49,14 +49,14 @@ def _is_respelled(job: Job, sources: list[Operand], target: Operand, there: Entr
 
 
 def _into(directory: Operand, source: Operand) -> Operand:
-    """Return where a source goes in a directory; with `.` and `..`, what is in them is meant."""
+    """Return the target for a source in a directory; for `.` and `..` it is the directory itself."""
     if source.name in (".", ".."):
         return Operand(directory.below(".").text, directory.parts)
     return directory.below(source.name)
 
 
 def target_entry(job: Job, target: Operand) -> Entry | None:
-    """Return what stands where something shall go, or None; it must be something that may be replaced."""
+    """Return what exists at a target, or None; fail if it may not be replaced."""
     what = f"cannot stat {target}"
     entry = job.entry(target, what)
     refuse_special(target, entry)
@@ -69,7 +69,7 @@ def target_entry(job: Job, target: Operand) -> Entry | None:
 
 
 def is_kept(job: Job, entry: Entry, there: Entry) -> bool:
-    """Whether what stands at the target stays, by -n or, if it is not older, by -u."""
+    """Whether the existing target stays as it is: by -n, or by -u if it is not older."""
     is_directory = entry.kind == "directory"
     if job.has("u") and not is_directory and there.modified >= entry.modified:
         return True

@@ -1,4 +1,4 @@
-"""touch: new empty files, and the times of files that are there."""
+"""touch: creates empty files, and sets the times of existing ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def touch(job: Job) -> None:
 
 
 def _when(job: Job) -> int | None:
-    """Return the time that is asked for, in nanoseconds; None for now."""
+    """Return the time to set, in nanoseconds; None for now."""
     from clada.operations.builtins.dates import read_date, read_stamp
 
     date, stamp = job.value("d"), job.value("t")
@@ -38,8 +38,10 @@ def _when(job: Job) -> int | None:
 
 
 def _check(job: Job, operand: Operand) -> Entry | None:
+    # Where touch would not create a file, all that it does is setting times.
+    only_times = operand.slash or job.has("c")
     try:
-        entry = job.existing(operand, _what(job, operand))
+        entry = job.existing(operand, f"{'setting times of' if only_times else 'cannot touch'} {operand}")
     except MissingError as missing:
         if missing.why != NO_SUCH if job.has("c") else operand.slash:
             raise
@@ -68,8 +70,3 @@ def _create(job: Job, operand: Operand, when: int | None) -> None:
     job.changed(operand, "created")
     if when is not None:
         job.attempt(what, operand, job.files.set_times, operand.parts, when, when)
-
-
-def _what(job: Job, operand: Operand) -> str:
-    """Return what fails: where touch would not make a file, all it does is set times."""
-    return f"setting times of {operand}" if operand.slash or job.has("c") else f"cannot touch {operand}"

@@ -1,4 +1,4 @@
-"""Permission bits: which ones the umask takes away."""
+"""The umask of this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ALL = 0o777
 
 
 def umask() -> int:
-    """Return the bits that new files do not get; os.umask would change them, for all threads."""
+    """Return the umask. os.umask would have to change it to return it, for all threads."""
     try:
         with open("/proc/self/status", "rb") as status:
             for line in status:
@@ -20,7 +20,7 @@ def umask() -> int:
 
 
 def _tried() -> int:
-    """Find it out by making a directory, where the system does not tell."""
+    """Find out the umask by making a directory, on systems without /proc."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as directory:
