@@ -136,7 +136,7 @@ class Overlay:
         old = self.load(parts)
         addition = Addition(parts, old)
         addition.add(data)
-        self.store(parts, old + addition.lead(old) + addition.data)
+        self._store(parts, old + addition.lead(old) + addition.data, None, len(addition.data))
         return True
 
     def flush(self) -> None:
@@ -147,8 +147,11 @@ class Overlay:
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents."""
+        self._store(parts, data, mode, len(data))
+
+    def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
         old = self._replaceable(parts)
-        self.created.add(0 if old else 1, len(data))
+        self.created.add(0 if old else 1, written)
         self.make_all(parts[:-1])
         if mode is None:
             mode = old.mode if old else NEW_FILE
