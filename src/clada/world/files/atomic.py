@@ -55,14 +55,23 @@ class Target(Value):
     read: Version | None = None  # the same, where what is put there was made of its content
 
 
-def put(parent: int, name: str, data: bytes, mode: int | None = None, read: Version | None = None) -> None:
-    """Put a file with this content into a directory, or replace the one that is there.
+def put(parent: int, name: str, data: bytes) -> None:
+    """Put a file with this content into a directory, or replace the one that is there."""
+    fill(find_target(parent, name), data)
+
+
+def find_target(parent: int, name: str, read: Version | None = None) -> Target:
+    """Return what is known of the file that is to be replaced, if there is one; it must be a regular one."""
+    return Target(parent, name, read.status if read else _replaceable(parent, name), read)
+
+
+def fill(target: Target, data: bytes, mode: int | None = None) -> None:
+    """Put a file with this content there, or replace the one that is there.
 
     The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
     others in, it is not replaced. Other hard links keep the old content. Where the content was made of the
     one that was `read`, that must still be there.
     """
-    target = Target(parent, name, read.status if read else _replaceable(parent, name), read)
     try:
         _put(target, _scratch(target, NAMELESS), data, mode)
     except _OutOfReachError:

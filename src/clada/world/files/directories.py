@@ -10,6 +10,10 @@ from clada.world.files.entries import Identity, entry_of, identity_of, not_a_dir
 from clada.world.files.paths import OUTSIDE, Parts, display_path, protect
 from clada.world.handles import DIRECTORY, open_directory
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.world.files.limits import Created
+
 MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
 MAX_CLIMB, MAX_DESCENT = 1000, 15  # levels that one path can go up and, by the longest names, down
 
@@ -21,8 +25,8 @@ class Directories:
     is looked at whether it still leads to its path; if not, the path is walked anew.
     """
 
-    def __init__(self, root: int, touched: set[Parts]) -> None:
-        self._root, self._touched = root, touched
+    def __init__(self, root: int, touched: set[Parts], created: Created) -> None:
+        self._root, self._touched, self._created = root, touched, created
         self._root_identity = identity_of(os.fstat(root))
         self._kept: dict[Parts, tuple[int, Identity]] = {}
         self.made: list[Parts] = []  # by the present step
@@ -117,6 +121,7 @@ class Directories:
         return handle
 
     def _make_and_open(self, parent: int, parts: Parts) -> int:
+        self._created.add(1, 0)
         try:
             os.mkdir(parts[-1], dir_fd=parent)
             self._touched.add(parts)
@@ -145,6 +150,7 @@ class Directories:
         for size in range(2, len(parts) + 1):
             path = display_path(parts[:size])
             if not os.path.isdir(path):
+                self._created.add(1, 0)
                 os.mkdir(path)
                 self.made.append(parts[:size])
 

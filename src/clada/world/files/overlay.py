@@ -10,6 +10,7 @@ from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.appending import Addition
 from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
+from clada.world.files.limits import Created
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
@@ -51,6 +52,7 @@ class Overlay:
         self.root = under.root
         self.locate = under.locate
         self.locate_directory = under.locate_directory
+        self.created = Created(under.created.limits)
         self.identity = under.identity
         self.lineage = under.lineage
         self.touched: set[Parts] = set()
@@ -58,6 +60,10 @@ class Overlay:
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
         self._near: tuple[Parts, _Branch, bool] = ((), self._tree, True)
         self._text = Text(b"")  # the last one: edits in a row build on what it has learnt
+        self._loaded: tuple[Parts, bytes] = (
+            (),
+            b"",
+        )  # from disk, the last: a copy of it is a reference
 
     def __enter__(self) -> Self:
         return self
@@ -95,12 +101,17 @@ class Overlay:
         if made is None:
             if not on_disk or (branch and branch.is_changed):
                 raise errno_trouble(errno.ENOENT)
-            return self.under.load(parts)
+            return self._load_from_disk(parts)
         if made.entry.kind != "file":
             raise _not_a_file(made.entry)
         if made.data is not None:
             return made.data
-        return self.under.load(made.origin or parts)
+        return self._load_from_disk(made.origin or parts)
+
+    def _load_from_disk(self, parts: Parts) -> bytes:
+        data = self.under.load(parts)
+        self._loaded = (parts, data)
+        return data
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8."""
@@ -125,7 +136,7 @@ class Overlay:
         old = self.load(parts)
         addition = Addition(parts, old)
         addition.add(data)
-        self.store(parts, old + addition.lead(old) + addition.data)
+        self._store(parts, old + addition.lead(old) + addition.data, None, len(addition.data))
         return True
 
     def flush(self) -> None:
@@ -136,11 +147,17 @@ class Overlay:
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents."""
+        self._store(parts, data, mode, len(data))
+
+    def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
         old = self._replaceable(parts)
+        self.created.add(0 if old else 1, written)
         self.make_all(parts[:-1])
         if mode is None:
             mode = old.mode if old else NEW_FILE
-        self._set(parts, _Made(Entry("file", mode, len(data), time.time_ns()), data))
+        entry = Entry("file", mode, len(data), time.time_ns())
+        origin, loaded = self._loaded
+        self._set(parts, _Made(entry, origin=origin) if data is loaded and data else _Made(entry, data))
 
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
@@ -151,6 +168,7 @@ class Overlay:
             raise errno_trouble(errno.ENOENT)
         if above.kind != "directory":
             raise errno_trouble(errno.ENOTDIR)
+        self.created.add(1, 0)
         self._set(parts, _Made(Entry("directory", mode & NEW_DIRECTORY)))
 
     def make_all(self, parts: Parts) -> list[Parts]:
@@ -164,6 +182,7 @@ class Overlay:
                 raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
                 raise not_a_directory(display_path(parts[:size]))
+        self.created.add(len(missing), 0)
         for each in missing:
             self._set(each, _Made(Entry("directory", NEW_DIRECTORY)))
         return missing
@@ -209,7 +228,10 @@ class Overlay:
         places = set(changed)
         for parts in changed:
             places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
-        contents = ((parts, _content(self.under, parts), _content(self, parts)) for parts in sorted(places))
+        known: dict[Parts, bytes | None] = {}
+        contents = (
+            (parts, _content(self.under, parts), self._content(parts, known)) for parts in sorted(places)
+        )
         return [(display_path(parts), old, new) for parts, old, new in contents if old != new]
 
     def modes(self) -> list[tuple[str, str | None, str | None]]:
@@ -237,6 +259,16 @@ class Overlay:
                 return None, on_disk
             branch = below
         return branch, on_disk
+
+    def _content(self, parts: Parts, known: dict[Parts, bytes | None]) -> bytes | None:
+        """Return what is in a file; of what stands elsewhere on disk, all copies share one text in memory."""
+        branch, _on_disk = self._look(parts)
+        origin = branch.made.origin if branch and branch.made else None
+        if origin is None:
+            return _content(self, parts)
+        if origin not in known:
+            known[origin] = _content(self, parts)
+        return known[origin]
 
     def _changed(self) -> list[Parts]:
         """Return each place that the overlay has changed, in order."""

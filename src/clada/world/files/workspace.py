@@ -16,7 +16,7 @@ import os
 from clada.errors import Trouble
 from clada.text.match import Text
 from clada.world.files.appending import Addition, extend
-from clada.world.files.atomic import clear, put
+from clada.world.files.atomic import clear, fill, find_target
 from clada.world.files.directories import Directories
 from clada.world.files.entries import (
     Entry,
@@ -28,6 +28,7 @@ from clada.world.files.entries import (
     refuse_shared,
     trouble,
 )
+from clada.world.files.limits import Created, Limits
 from clada.world.files.paths import (
     OUTSIDE,
     Parts,
@@ -54,12 +55,15 @@ LARGE = 1 << 17  # bytes
 class Workspace:
     """File access inside one directory, for one run. Whatever goes wrong is a Trouble."""
 
-    def __init__(self, directory: str = ".", *, allow_escape: bool = False) -> None:
+    def __init__(
+        self, directory: str = ".", *, allow_escape: bool = False, limits: Limits | None = None
+    ) -> None:
         self.allow_escape = allow_escape
+        self.created = Created(limits or Limits())
         self.touched: set[Parts] = set()  # what was changed, for the commit
         self._root, self.root = opened(directory)
         self.identity = identity_of(os.fstat(self._root))
-        self._directories = Directories(self._root, self.touched)
+        self._directories = Directories(self._root, self.touched, self.created)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
@@ -220,6 +224,7 @@ class Workspace:
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
         parts = addition.parts
+        self.created.add(0, len(addition.data))
         try:
             done = extend(self._directories.handle(parts[:-1]), parts[-1], addition)
         except OSError as error:
@@ -247,7 +252,13 @@ class Workspace:
 
     def _store(self, parts: Parts, data: bytes, mode: int | None, read: Version | None) -> None:
         self._refuse_root(parts)
-        self._act_in(parts[:-1], lambda parent: put(parent, parts[-1], data, mode, read))
+
+        def put(parent: int) -> None:
+            target = find_target(parent, parts[-1], read)
+            self.created.add(0 if target.old else 1, len(data))
+            fill(target, data, mode)
+
+        self._act_in(parts[:-1], put)
         self._directories.confirm(parts[:-1])
         self.touched.add(parts)
         if parts[:-1] not in self._cleared:
@@ -255,6 +266,7 @@ class Workspace:
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
+        self.created.add(1, 0)
         self._change(os.mkdir, parts, mode)
 
     def make_all(self, parts: Parts) -> list[Parts]:
