@@ -68,15 +68,15 @@ def take_fields(
             continue  # it is no attribute
         key = names.get(name, name)
         written = attributes.pop(key, None)
-        if field.required and not written:
-            complaints.append((key, f"Missing required attribute '{key}'"))
-        elif written is None:
+        if written and kind == "path" and len(written) <= SHORT and written.isprintable():  # the usual case
+            taken[name] = written
+        elif written is None and not field.required:
             if field.default is not None:
                 taken[name] = field.default
-        elif kind == "path" and len(written) <= SHORT and written.isprintable():  # the usual case
-            taken[name] = written
+        elif not written and field.required:
+            complaints.append((key, f"Missing required attribute '{key}'"))
         else:
-            value, complaint = _read_attribute(kind, key, written)
+            value, complaint = _read_attribute(kind, key, written or "")
             if complaint:
                 complaints.append((key, complaint))
             else:

@@ -88,22 +88,24 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters) -> Plan:
     """
     if plan.fatal:
         return plan
-    at, beside, found = 0, [], False  # the pieces of the document between its operations
+    if not any(block.operations for block in plan.blocks):
+        from clada.notations.lookalikes import without_operations
+
+        detected = None if asked == "auto" else detect(plan.source, delimiters)
+        fatal = without_operations(plan, asked, detected, delimiters)
+        return plan.replace(fatal=fatal) if fatal else plan.replace(notes=(NOTHING_FOUND, *plan.notes))
+    at, beside = 0, []  # where the last operation ended; the pieces of the document between them
     for block in plan.blocks:
         for item in block.operations:
             start, end = item.span
             if start - at > 1:  # more than a line break
                 beside.append((at, start))
-            at, found = max(at, end), True
+            at = max(at, end)
     if len(plan.source) - at > 1:
         beside.append((at, len(plan.source)))
-    if found and not beside:
+    if not beside:
         return plan
-    from clada.notations.lookalikes import overlooked, without_operations
+    from clada.notations.lookalikes import overlooked
 
-    if not found:
-        detected = None if asked == "auto" else detect(plan.source, delimiters)
-        fatal = without_operations(plan, asked, detected, delimiters)
-        return plan.replace(fatal=fatal) if fatal else plan.replace(notes=(NOTHING_FOUND, *plan.notes))
     note = overlooked(plan, beside, delimiters)
     return plan.replace(notes=(note, *plan.notes)) if note else plan

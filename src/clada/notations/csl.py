@@ -318,7 +318,8 @@ def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, 
             return "Unterminated quoted value"
         if key in found:
             return f"Duplicate attribute: {shortened(key)}"
-        found[key] = _unescape(text[opening + 1 : closing], quote)
+        value = text[opening + 1 : closing]
+        found[key] = _unescape(value, quote) if "\\" in value else value
         at = closing + 1
     return found
 
@@ -343,6 +344,4 @@ def _closing_quote(text: str, start: int, quote: str) -> int:
 
 
 def _unescape(value: str, quote: str) -> str:
-    if "\\" not in value:
-        return value
     return "\\".join(part.replace("\\" + quote, quote) for part in value.split("\\\\"))
