@@ -104,6 +104,14 @@ def test_a_long_command_does_not_wrap_the_progress_line(shell: Shell, terminal: 
     assert line.startswith("0 of 1 done, running sh -c")
 
 
+def test_a_command_cannot_steer_the_terminal_by_the_progress_line(shell: Shell, terminal: Terminals) -> None:
+    os.mkfifo(shell.workspace / "go")
+    document = "<---RUN--->\nsh -c 'read x < go; true \x1b]0;mine\x07'\necho 2\n<---END--->\n"
+    seen = terminal("--no-git", "--approve-all", "--color=never", document=document).until(" s)")
+    assert "running sh -c 'read x < go; true \\x1b]0;mine\\x07' … (" in seen
+    assert "\x1b]" not in seen
+
+
 def test_a_dumb_terminal_gets_neither(terminal: Terminals) -> None:
     document = "<---RUN--->\nsleep 1\n<---END--->\n"
     _, seen = terminal("--no-git", "--approve-all", document=document, TERM="dumb").end()

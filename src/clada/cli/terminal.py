@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -14,6 +14,8 @@ from rich.console import Console as Rich
 from rich.style import Style
 
 from clada.cli.console import STDERR, STDOUT, Console
+from clada.report.lines import first_line
+from clada.text.escape import escape_controls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 DELAY = 0.5  # seconds before progress is shown
 INTERVAL = 0.1  # seconds between two updates
 ERASE = "\r\x1b[2K"
+LONGEST = 10_000  # characters of what is running that anybody's line has room for
 # Styles by kind of line: of status lines only the start is coloured, up to the first colon; others whole.
 START_STYLES = {
     "success": "bold green",
@@ -116,9 +119,13 @@ class Progress:
         """Note the state of the work."""
         with self._lock:
             self._state, self._since, self._paused = (done, total, what), time.monotonic(), False
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, daemon=True)
-            self._thread.start()
+        if self._thread is None and not self._over.is_set():
+            thread = threading.Thread(target=self._watch, daemon=True)
+            try:
+                thread.start()
+                self._thread = thread
+            except RuntimeError:  # the system has no room for one: there is no progress line
+                self._over.set()
 
     def pause(self) -> None:
         """Show nothing until the work goes on."""
@@ -141,7 +148,7 @@ class Progress:
 
     def _watch(self) -> None:
         while not self._over.wait(INTERVAL):
-            with self._lock:
+            with self._lock, suppress(MemoryError):  # the next look may find some
                 now = time.monotonic()
                 if now - self._started >= DELAY and not self._paused:
                     self._terminal.draw(f"{ERASE}{self._line(now)}")
@@ -149,7 +156,8 @@ class Progress:
 
     def _line(self, now: float) -> str:
         done, total, what = self._state
-        text = f"{done} of {total} done{f', running {what}' if what else ''}"
+        running = f", running {escape_controls(first_line(what[:LONGEST]))}" if what else ""
+        text = f"{done} of {total} done{running}"
         ending = f" ({int(now - (self._since if what else self._started))} s)"
         room = max(self._terminal.width - 1 - len(ending), 1)
         return (text if cell_len(text) <= room else set_cell_size(text, room)) + ending
