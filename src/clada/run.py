@@ -13,6 +13,7 @@ from clada.model import Note, Operation, Plan
 from clada.notations import parse
 from clada.report import Report
 from clada.settings import Settings
+from clada.world.files.limits import Limits
 from clada.world.files.paths import display_path
 from clada.world.files.workspace import Workspace
 from clada.world.world import World
@@ -59,7 +60,7 @@ def execute(
     try:
         caller.tell(plan.notes)
         with (
-            Workspace(settings.workspace, allow_escape=settings.allow_escape) as workspace,
+            _workspace(settings) as workspace,
             _lock(settings, caller),
             _record(plan, settings, caller) as record,
             workspace,  # once more: what it holds in memory is written before it is recorded
@@ -100,6 +101,11 @@ def _plan_of(document: object, settings: Settings) -> Plan:
         )
     delimiters = {"start_delimiter": settings.start_delimiter, "end_delimiter": settings.end_delimiter}
     return parse(document, settings.format, **delimiters)
+
+
+def _workspace(settings: Settings) -> Workspace:
+    limits = Limits(settings.max_files, settings.max_bytes)
+    return Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits)
 
 
 def _files(workspace: Workspace, settings: Settings) -> Files:

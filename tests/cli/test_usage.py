@@ -151,6 +151,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     defaults = {flag.dashed: flag.default for flag in FLAGS.values()}
     assert defaults == {
         "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
+        "max-files": 200_000, "max-bytes": 10 << 30,
         "no-git": False, "git-author": "clada", "allow-escape": False, "lock-file": None,
         "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".", "format": "auto",
         "start-delimiter": "<---", "end-delimiter": "--->", "summary": "auto", "dry-run": False,

@@ -8,7 +8,7 @@ import pytest
 
 from clada.commands.judgements import BuiltIn
 from clada.model import Done, Failed
-from clada.operations.builtins import Ran, run
+from clada.operations.builtins import BuiltInResult, run
 from clada.world.files.limits import Limits
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk
@@ -29,7 +29,7 @@ def files(request: pytest.FixtureRequest, place: Place) -> Iterator[Files]:
         yield workspace if request.param == "disk" else Overlay(workspace)
 
 
-def _run(files: Files, name: str, *operands: str, **options: bool) -> Ran:
+def _run(files: Files, name: str, *operands: str, **options: bool) -> BuiltInResult:
     return run(BuiltIn(name, options, operands), files, (), lambda _line: None)
 
 

@@ -109,7 +109,8 @@ def shown_default(flag: Setting) -> str:
     if flag.kind == "duration":
         return f"{flag.default:g}s"
     if flag.kind == "size":
-        return f"{flag.default >> 20}MB"
+        gigabytes, rest = divmod(flag.default, 1 << 30)
+        return f"{gigabytes}GB" if not rest else f"{flag.default >> 20}MB"
     return str(flag.default)
 
 

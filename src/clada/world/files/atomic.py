@@ -27,7 +27,11 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 def clear(parent: int) -> None:
     """Remove what killed runs left in a directory of the files that they were writing."""
-    for name in os.listdir(parent):
+    try:
+        names = os.listdir(parent)
+    except OSError:
+        return  # what was asked is done
+    for name in names:
         if name.startswith(LEFTOVER) and _is_abandoned(name):
             _discard(parent, name)
 
@@ -62,7 +66,15 @@ def put(parent: int, name: str, data: bytes) -> None:
 
 def find_target(parent: int, name: str, read: Version | None = None) -> Target:
     """Return what is known of the file that is to be replaced, if there is one; it must be a regular one."""
-    return Target(parent, name, read.status if read else _replaceable(parent, name), read)
+    if read:
+        return Target(parent, name, read.status, read)
+    try:
+        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return Target(parent, name, None)
+    if not stat.S_ISREG(old.st_mode):
+        raise _not_replaceable(old)
+    return Target(parent, name, old)
 
 
 def fill(target: Target, data: bytes, mode: int | None = None) -> None:
@@ -82,8 +94,11 @@ def _put(target: Target, made: tuple[int, str | None], data: bytes, mode: int | 
     """Fill a scratch file, and put it in place under its final name."""
     parent, (fd, scratch) = target.parent, made
     try:
-        _write_all(fd, data)
-        _adopt(fd, target, mode)
+        written = os.write(fd, data) if data else 0
+        if written < len(data):
+            _write_rest(fd, data, written)
+        if target.old is not None or mode is not None:
+            _adopt(fd, target, mode)
         if scratch is None and target.old is None and _link(fd, parent, target.name):
             return
         if scratch is None:
@@ -99,19 +114,13 @@ def _put(target: Target, made: tuple[int, str | None], data: bytes, mode: int | 
             _discard(parent, scratch)
 
 
-def _replaceable(parent: int, name: str) -> os.stat_result | None:
-    """Return the status of the file that stands there; refuse what is no regular file."""
-    try:
-        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISREG(old.st_mode):
-        return old
+def _not_replaceable(old: os.stat_result) -> Trouble:
+    """Return why what stands there cannot be replaced by a file."""
     if stat.S_ISLNK(old.st_mode):
-        raise Trouble("symlink_not_allowed", "is a symbolic link")
+        return Trouble("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
-        raise errno_trouble(errno.EISDIR)
-    raise Trouble("permission_denied", "not a regular file")
+        return errno_trouble(errno.EISDIR)
+    return Trouble("permission_denied", "not a regular file")
 
 
 def _scratch(target: Target, nameless: int) -> tuple[int, str | None]:
@@ -132,12 +141,11 @@ def _scratch_name() -> str:
     return f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    written = os.write(fd, data) if data else 0
-    if written < len(data):
-        with memoryview(data) as view:
-            while written < len(data):
-                written += os.write(fd, view[written:])
+def _write_rest(fd: int, data: bytes, written: int) -> None:
+    """Write on where the system took only a part of it."""
+    with memoryview(data) as view:
+        while written < len(data):
+            written += os.write(fd, view[written:])
 
 
 def _adopt(fd: int, target: Target, mode: int | None) -> None:

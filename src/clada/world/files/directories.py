@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.grammar import MAX_PATH, byte_length
+from clada.grammar import MAX_PATH, SHORT, byte_length
 from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, trouble
 from clada.world.files.paths import OUTSIDE, Parts, display_path, protect
 from clada.world.handles import DIRECTORY, open_directory
@@ -25,19 +25,11 @@ class Directories:
     is looked at whether it still leads to its path; if not, the path is walked anew.
     """
 
-    def __init__(self, root: int, touched: set[Parts], created: Created) -> None:
+    def __init__(self, root: int, identity: Identity, touched: set[Parts], created: Created) -> None:
         self._root, self._touched, self._created = root, touched, created
-        self._root_identity = identity_of(os.fstat(root))
+        self._root_identity = identity
         self._kept: dict[Parts, tuple[int, Identity]] = {}
         self.made: list[Parts] = []  # by the present step
-
-    def handle(self, parts: Parts) -> int:
-        """Return the handle of a directory that is there."""
-        return self._open(parts, create=False)
-
-    def make(self, parts: Parts) -> int:
-        """Return the handle of a directory, which is made if need be, with its parents."""
-        return self._open(parts, create=True)
 
     def forget_all(self) -> None:
         """Close the handles that are kept."""
@@ -79,13 +71,20 @@ class Directories:
         try:
             if parts[0] == OUTSIDE:
                 return identity_of(os.stat(display_path(parts))) == identity
-            if _below(self._root, parts) != identity:
+            path = "/".join(parts)
+            if len(path) > SHORT:
+                found = _below(self._root, parts)
+            else:
+                status = os.stat(path, dir_fd=self._root, follow_symlinks=False)
+                found = status.st_dev, status.st_ino
+            if found != identity:
                 return False
             return len(parts) == 1 or _above(handle, len(parts)) == self._root_identity
         except OSError:
             return False  # it is gone
 
-    def _open(self, parts: Parts, *, create: bool) -> int:
+    def handle(self, parts: Parts, *, create: bool = False) -> int:
+        """Return the handle of a directory; `create` makes it if need be, with its parents."""
         if not parts:
             return self._root
         if parts in self._kept:
@@ -97,7 +96,8 @@ class Directories:
             handle = walk(parts, create=create)
             if len(self._kept) >= MAX_HANDLES:
                 self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
-            self._kept[parts] = handle, identity_of(os.fstat(handle))
+            status = os.fstat(handle)
+            self._kept[parts] = handle, (status.st_dev, status.st_ino)
         except OSError as error:
             raise trouble(error) from None  # too many open files
         return handle

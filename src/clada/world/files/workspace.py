@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
+ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
 
 
 class Workspace:
@@ -62,8 +63,9 @@ class Workspace:
         self.created = Created(limits or Limits())
         self.touched: set[Parts] = set()  # what was changed, for the commit
         self._root, self.root = opened(directory)
-        self.identity = identity_of(os.fstat(self._root))
-        self._directories = Directories(self._root, self.touched, self.created)
+        status = os.fstat(self._root)
+        self.identity: Identity = status.st_dev, status.st_ino
+        self._directories = Directories(self._root, self.identity, self.touched, self.created)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
@@ -82,7 +84,7 @@ class Workspace:
         try:
             self.flush()
         finally:
-            self.forget()
+            self._directories.forget_all()
             root, self._root = self._root, -1
             os.close(root)
 
@@ -134,13 +136,14 @@ class Workspace:
             return entry_of(
                 os.stat(parts[-1], dir_fd=self._directories.handle(parts[:-1]), follow_symlinks=False)
             )
-        except OSError as error:
-            missing = trouble(error)
-        except Trouble as raised:
-            missing = raised
-        if missing.error.type == "file_not_found":
+        except FileNotFoundError:
             return None
-        raise missing
+        except OSError as error:
+            raise trouble(error) from None
+        except Trouble as raised:
+            if raised.error.type == "file_not_found":
+                return None
+            raise
 
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
@@ -251,7 +254,8 @@ class Workspace:
         return read[1] if read and read[0] == parts else None
 
     def _store(self, parts: Parts, data: bytes, mode: int | None, read: Version | None) -> None:
-        self._refuse_root(parts)
+        if parts in ROOTS:
+            raise _is_root(parts)
 
         def put(parent: int) -> None:
             target = find_target(parent, parts[-1], read)
@@ -262,7 +266,8 @@ class Workspace:
         self._directories.confirm(parts[:-1])
         self.touched.add(parts)
         if parts[:-1] not in self._cleared:
-            self._clear(parts[:-1])
+            self._cleared.add(parts[:-1])
+            clear(self._directories.handle(parts[:-1]))
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
@@ -278,8 +283,9 @@ class Workspace:
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         self.flush()
-        self._refuse_root(source)
-        self._refuse_root(target)
+        for parts in (source, target):
+            if parts in ROOTS:
+                raise _is_root(parts)
         old = self.handle(source[:-1])
         try:
             self._act_in(
@@ -311,7 +317,8 @@ class Workspace:
 
     def _change(self, action: Callable[..., None], parts: Parts, *rest: int) -> None:
         self.flush()
-        self._refuse_root(parts)
+        if parts in ROOTS:
+            raise _is_root(parts)
         try:
             action(parts[-1], *rest, dir_fd=self._directories.handle(parts[:-1]))
         except OSError as error:
@@ -322,7 +329,7 @@ class Workspace:
         """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
         self._directories.made.clear()
         try:
-            action(self._directories.make(parts))
+            action(self._directories.handle(parts, create=True))
         except (OSError, Trouble) as error:
             self._directories.remove_made()
             self._refuse_if_removed()
@@ -332,13 +339,6 @@ class Workspace:
         """Say why nothing can be written any more, where somebody has removed the workspace itself."""
         if os.fstat(self._root).st_nlink == 0:
             raise Trouble("file_not_found", f"the workspace {self.root} has been removed")
-
-    def _clear(self, parts: Parts) -> None:
-        self._cleared.add(parts)
-        try:
-            clear(self._directories.handle(parts))
-        except OSError:
-            return  # what was asked is done
 
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
@@ -356,7 +356,8 @@ class Workspace:
             self.touched.add(parts)
 
     def _open(self, parts: Parts, flags: int) -> int:
-        self._refuse_root(parts)
+        if parts in ROOTS:
+            raise _is_root(parts)
         parent = self._directories.handle(parts[:-1])
         try:
             return os.open(parts[-1], flags, dir_fd=parent)
@@ -367,10 +368,9 @@ class Workspace:
         """Close the directory handles that are kept: where directories move, and before a command."""
         self._directories.forget_all()
 
-    @staticmethod
-    def _refuse_root(parts: Parts) -> None:
-        if parts in ((), (OUTSIDE,)):
-            raise Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
+
+def _is_root(parts: Parts) -> Trouble:
+    return Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
 
 
 def _identity_at(path: str) -> Identity | None:
