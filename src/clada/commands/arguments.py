@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import TypeAlias
 
-    from clada.commands.programs import Program
+    from clada.commands.programs import ProgramRule
 
-    Part: TypeAlias = "Given | NeedsApproval | Refused"
+    Part: TypeAlias = "Argument | NeedsApproval | Refused"
 
 
 class Option(Value):
@@ -30,7 +30,7 @@ class Option(Value):
         return self.names[0].lstrip("-")
 
 
-class Given(Value):
+class Argument(Value):
     """An option with its value, or an operand without an option; and the words that it is passed on as."""
 
     option: Option | None
@@ -43,16 +43,16 @@ class Given(Value):
         return " ".join(self.words) or self.value or ""
 
 
-DASHES = Given(None, None, ("--",))
+DASHES = Argument(None, None, ("--",))
 _FLAG = Option((), "flag", "")
 
 
-def arguments(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def arguments(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Yield the options and operands of a command in order, up to the first that is not in its row."""
     return _SYNTAX[row.syntax](name, row, words)
 
 
-def _table(row: Program) -> dict[str, Option]:
+def _table(row: ProgramRule) -> dict[str, Option]:
     """Return the options of a row by each of their names."""
     table = {}
     for entry in row.options.replace("\n", ";").split(";"):
@@ -64,7 +64,7 @@ def _table(row: Program) -> dict[str, Option]:
     return table
 
 
-def _getopt(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def _getopt(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as getopt_long does: bundles, options anywhere before `--`, then operands."""
     table = _table(row)
     rest = iter(words)
@@ -73,18 +73,18 @@ def _getopt(name: str, row: Program, words: list[str]) -> Iterator[Part]:
             yield DASHES
             yield from _all_operands(rest)
         elif word[:1] + "NUM" in table and is_digits(word[1:]) and (word[0] == "-" or at == 0):
-            yield Given(table[word[0] + "NUM"], None, ("-n", word.removeprefix("-")))
+            yield Argument(table[word[0] + "NUM"], None, ("-n", word.removeprefix("-")))
         elif word.startswith("--"):
             yield _long(name, table, word, rest)
         elif word.startswith("-") and word != "-":
             yield from _bundle(name, table, word, rest)
         else:
-            yield Given(None, word, (word,))
+            yield Argument(None, word, (word,))
 
 
-def _all_operands(words: Iterator[str]) -> Iterator[Given]:
+def _all_operands(words: Iterator[str]) -> Iterator[Argument]:
     """Take all words that are left for operands."""
-    return (Given(None, word, (word,)) for word in words)
+    return (Argument(None, word, (word,)) for word in words)
 
 
 def _long(name: str, table: Mapping[str, Option], word: str, rest: Iterator[str]) -> Part:
@@ -94,18 +94,18 @@ def _long(name: str, table: Mapping[str, Option], word: str, rest: Iterator[str]
     if option is None or (equals and option.form == "flag") or (not equals and option.form == "attached"):
         return unknown(name, word)
     if equals:
-        return Given(option, value, (word,))
+        return Argument(option, value, (word,))
     return _with_next(name, option, word, rest)
 
 
-def _with_next(name: str, option: Option, word: str, rest: Iterator[str]) -> Given | Refused:
+def _with_next(name: str, option: Option, word: str, rest: Iterator[str]) -> Argument | Refused:
     """Return an option with the next word as its value, if it takes one."""
     following = next(rest, None) if option.form in ("value", "next") else None
     if following is not None:
-        return Given(option, following, (word, following))
+        return Argument(option, following, (word, following))
     if option.form == "value":
         return Refused("command_not_allowed", f"{name}: `{word}` needs a value after it")
-    return Given(option, None, (word,))
+    return Argument(option, None, (word,))
 
 
 def _bundle(name: str, table: Mapping[str, Option], word: str, rest: Iterator[str]) -> Iterator[Part]:
@@ -118,23 +118,23 @@ def _bundle(name: str, table: Mapping[str, Option], word: str, rest: Iterator[st
         left = word[at + 1 :]
         passed = (word,) if at == 1 else ()  # the bundle is passed on once, with its first letter
         if left and option.form != "flag":
-            yield Given(option, left, passed)
+            yield Argument(option, left, passed)
             return
         if left:
-            yield Given(option, None, passed)
+            yield Argument(option, None, passed)
             continue
         last = _with_next(name, option, word, rest)
         yield last if isinstance(last, Refused) else last.replace(words=passed + last.words[1:])
 
 
-def _git(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def _git(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as git does.
 
     Its versions differ in which values may stand apart, so none that does may look like an option.
     """
     for part in _getopt(name, row, words):
         if (
-            isinstance(part, Given)
+            isinstance(part, Argument)
             and part.option
             and part.value in part.words
             and part.value.startswith("-")
@@ -144,26 +144,26 @@ def _git(name: str, row: Program, words: list[str]) -> Iterator[Part]:
             yield part
 
 
-def _find(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def _find(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as find does: paths, then an expression of whole words."""
     table = _table(row)
     leading = 0
     while words[leading : leading + 1] == ["-P"]:
-        yield Given(table["-P"], None, ("-P",))
+        yield Argument(table["-P"], None, ("-P",))
         leading += 1
     rest = iter(words[leading:])
     expression = False
     for word in rest:
         expression = expression or (word.startswith("-") and word != "-") or word in ("(", "!")
         if not expression:
-            yield Given(None, word, (word,))
+            yield Argument(None, word, (word,))
         elif word in table and word != "-P":
             yield _with_next(name, table[word], word, rest)
         else:
             yield unknown(name, word)
 
 
-def _tree(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def _tree(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as tree does: a letter's value is the next word; only newer versions know `-L2`."""
     table = _table(row)
     rest = iter(words)
@@ -174,16 +174,16 @@ def _tree(name: str, row: Program, words: list[str]) -> Iterator[Part]:
         elif word.startswith("--"):
             yield _long(name, table, word, rest)
         elif word.startswith("-L") and is_digits(word[2:]):
-            yield Given(table["-L"], word[2:], ("-L", word[2:]))
+            yield Argument(table["-L"], word[2:], ("-L", word[2:]))
         elif word.startswith("-") and word != "-":
             if any(table.get(f"-{letter}", _FLAG).form != "flag" for letter in word[1:-1]):
                 yield unknown(name, word)
             yield from _bundle(name, table, word, rest)
         else:
-            yield Given(None, word, (word,))
+            yield Argument(None, word, (word,))
 
 
-def _xxd(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def _xxd(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as xxd does, but without abbreviations: options, then operands, even with a dash."""
     table = _table(row)
     rest = iter(words)
@@ -194,16 +194,16 @@ def _xxd(name: str, row: Program, words: list[str]) -> Iterator[Part]:
             yield _with_next(name, table[word], word, rest)
             continue
         elif table.get(word[:2], _FLAG).form == "value" and word[2:3].isdigit():
-            yield Given(table[word[:2]], word[2:], (word,))
+            yield Argument(table[word[:2]], word[2:], (word,))
             continue
         elif word.startswith("-"):
             yield unknown(name, word)
         else:
-            yield Given(None, word, (word,))
+            yield Argument(None, word, (word,))
         yield from _all_operands(rest)
 
 
-def _echo(name: str, row: Program, words: list[str]) -> Iterator[Part]:
+def _echo(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as bash's echo does: options only in front; anything else is text."""
     table = _table(row)
     rest = iter(words)
@@ -211,11 +211,11 @@ def _echo(name: str, row: Program, words: list[str]) -> Iterator[Part]:
         if len(word) > 1 and word[0] == "-" and set(word[1:]) <= set("neE"):
             yield from _bundle(name, table, word, rest)
         else:
-            yield Given(None, word, (word,))
+            yield Argument(None, word, (word,))
             yield from _all_operands(rest)
 
 
-def _chmod(name: str, _row: Program, words: list[str]) -> Iterator[Part]:
+def _chmod(name: str, _row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read arguments as chmod does; `-x` is a mode if it comes first, or after `--`."""
     rest = iter(words)
     for at, word in enumerate(rest):
@@ -224,19 +224,19 @@ def _chmod(name: str, _row: Program, words: list[str]) -> Iterator[Part]:
         elif word.startswith("-") and word != "-" and (at > 0 or read_mode(word) is None):
             yield unknown(name, word)
         else:
-            yield Given(None, word, (word,))
+            yield Argument(None, word, (word,))
 
 
-def _cd(_name: str, _row: Program, words: list[str]) -> Iterator[Part]:
+def _cd(_name: str, _row: ProgramRule, words: list[str]) -> Iterator[Part]:
     """Read the one directory that cd takes. No program can do its work, so anything else is refused."""
     directories = words[1:] if words[:1] == ["--"] else words
     if len(directories) != 1 or directories[0] in ("", "-") or (words is directories and words[0][0] == "-"):
         yield Refused("command_not_allowed", "cd takes one directory, and no options")
     else:
-        yield Given(None, directories[0], tuple(directories))
+        yield Argument(None, directories[0], tuple(directories))
 
 
-_SYNTAX: dict[str, Callable[[str, Program, list[str]], Iterator[Part]]] = {
+_SYNTAX: dict[str, Callable[[str, ProgramRule, list[str]], Iterator[Part]]] = {
     "getopt": _getopt,
     "git": _git,
     "find": _find,

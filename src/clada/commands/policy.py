@@ -5,11 +5,11 @@ What is not in the table of programs needs approval.
 
 from __future__ import annotations
 
-from clada.commands.arguments import DASHES, Given, arguments
+from clada.commands.arguments import DASHES, Argument, arguments
 from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval, unknown
 from clada.commands.kinds import paths_of
 from clada.commands.modes import read_mode
-from clada.commands.programs import ALLOWED, BUILT_IN, Program
+from clada.commands.programs import ALLOWED, BUILT_IN, ProgramRule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def judge(words: Sequence[str]) -> Judgement:
         return needs_approval(f"`{name}` is not among the commands that run without asking")
     if name.startswith("git ") and "--help" in rest:
         return needs_approval("`--help` opens a manual page")
-    given: list[Given] = []
+    given: list[Argument] = []
     for part in arguments(name, row, rest):
-        if not isinstance(part, Given):
+        if not isinstance(part, Argument):
             return part
         given.append(part)
     return _judgement(name, row, given)
@@ -56,7 +56,7 @@ def _name(words: list[str]) -> str:
     return " ".join(f"'{word}'" if " " in word else word for word in words)
 
 
-def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
+def _judgement(name: str, row: ProgramRule, given: list[Argument]) -> Judgement:
     """Check all values and operands, and say how the command is carried out."""
     paths: list[str] = []
     for part, kind in _kinds(row, given):
@@ -79,11 +79,11 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
 
 
-def _operands(given: list[Given]) -> tuple[str, ...]:
+def _operands(given: list[Argument]) -> tuple[str, ...]:
     return tuple([part.value for part in given if part.option is None and part.value is not None])
 
 
-def _missing(name: str, row: Program, given: list[Given], paths: list[str]) -> NeedsApproval | None:
+def _missing(name: str, row: ProgramRule, given: list[Argument], paths: list[str]) -> NeedsApproval | None:
     """Return why a command needs approval although each argument is allowed; None if it does not."""
     names, operands = _names(given), _operands(given)
     last_required = row.operands[-1:] not in ("", "?", "*")
@@ -94,12 +94,12 @@ def _missing(name: str, row: Program, given: list[Given], paths: list[str]) -> N
     return None
 
 
-def _names(given: list[Given]) -> set[str]:
+def _names(given: list[Argument]) -> set[str]:
     """Return the options that are given, by all their names."""
     return {word for part in given if part.option for word in part.option.names}
 
 
-def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None]]:
+def _kinds(row: ProgramRule, given: list[Argument]) -> Iterator[tuple[Argument, str | None]]:
     """Pair each value and operand with its kind; None where there is one operand too many."""
     expected = _operand_kinds(row, given)
     dashes = False
@@ -113,7 +113,7 @@ def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None
             yield part, part.option.kind
 
 
-def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
+def _operand_kinds(row: ProgramRule, given: list[Argument]) -> Iterator[str]:
     names = _names(given)
     for item in row.operands.split():
         kind, _slash, replaced_by = item.rstrip("?*+").partition("/")
@@ -123,7 +123,7 @@ def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
             yield kind
 
 
-def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
+def _normalised(row: ProgramRule, given: list[Argument]) -> dict[str, str | bool]:
     """Return the options for a built-in command, in the order in which each was last given."""
     options: dict[str, str | bool] = {}
     rivals = row.last_wins.split()
@@ -135,7 +135,7 @@ def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
     return options
 
 
-def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
+def _options_first(name: str, row: ProgramRule, given: list[Argument]) -> tuple[str, ...]:
     """Pass options, `--`, operands, so that no setting can make the program see an operand as an option."""
     options = [word for part in given if part.option for word in part.words]
     operands = _operands(given)
@@ -143,5 +143,5 @@ def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ..
     return (name, *options, *row.always, *dashes, *operands)
 
 
-def _in_order(name: str, given: list[Given]) -> tuple[str, ...]:
+def _in_order(name: str, given: list[Argument]) -> tuple[str, ...]:
     return (*name.split(), *(word for part in given for word in part.words))
