@@ -1,21 +1,28 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test check bench prove cases clean
+.PHONY: demo test check cover bench prove cases clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One more than there are processors, for a test often waits for what it started.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Tests start thousands of processes: none is to compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/.run          ## show the main job on an example answer
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo
 
 test: check                 ## everything that must hold
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+cover: $(VENV)/.dev         ## the lines and branches that no test reaches; slower than the tests alone
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 bench: $(VENV)/.dev         ## speed and memory, as ratios in one run
 	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write)

@@ -19,6 +19,8 @@ GOALS = {
     "400 edits of one 7 MB file / the counting alone": 2.0,
     "23 MB of CSL in 20,000 operations / a loop of str.find": 5.0,
     "23 MB of CML in 20,000 operations / the same loop": 12.0,
+    "25 MB of JSON in 2,500 operations / json.loads": 2.5,
+    "24 MB of TOML in 20,000 operations / tomllib.loads": 1.8,
     "100,000 operations, end to end / 10,000": 11.0,
     "explaining what is nowhere in 10 MB / one scan": 20.0,
     "peak memory, 50 MB document / its size": 4.0,

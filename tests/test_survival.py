@@ -257,7 +257,7 @@ def test_a_bug_in_what_is_shown(module: str, name: str, kind: str, words: str, p
 
 def test_a_bug_in_the_diff_of_a_plan(place: Place) -> None:
     """The lines and the summary are there."""
-    start = ("-c", BUGGY, "clada.report.diff", "unified", "ZeroDivisionError")
+    start = ("-c", BUGGY, "clada.report.diff", "diff_lines", "ZeroDivisionError")
     done = place.clada(FIRST, "--dry-run", "--summary=xml", start=start)
     assert done.returncode == 1
     assert done.stdout.startswith("[task-1] SUCCESS: WRITE - first (created, 1 byte)\n<result ")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         TaskStarted,
     )
     from clada.notations import parse
-    from clada.notations.csl import Reader
+    from clada.notations.reader import Reader
     from clada.operations.edit import Edit, Hunk
     from clada.operations.move import Move
     from clada.operations.remove import Remove
@@ -54,7 +54,7 @@ _HOMES = {
     "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid Note Operation Output "
     "OutputTruncated Plan Skipped Task TaskEnded TaskStarted",
     "notations": "parse",
-    "notations.csl": "Reader",
+    "notations.reader": "Reader",
     "operations.edit": "Edit Hunk",
     "operations.move": "Move",
     "operations.remove": "Remove",

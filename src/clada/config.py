@@ -7,6 +7,7 @@ import os
 from clada.errors import UsageError
 from clada.settings import BY_NAME, Setting, Settings, meant, read_text
 from clada.world.files.entries import reason
+from clada.world.handles import is_link, open_directory, open_file, read_at_most
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,13 +54,13 @@ def read_shared(workspace: str) -> dict[str, Any]:
     """
     directory = os.path.join(workspace, FOLDER)
     try:
-        folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        folder = open_directory(directory)
     except FileNotFoundError:
         return {}
     except OSError as error:
         if not os.path.lexists(directory):
             return {}
-        words = "is a symbolic link" if os.path.islink(directory) else f"cannot be read: {reason(error)}"
+        words = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
         raise UsageError(f"{directory}: {words}") from None
     path = os.path.join(directory, FILE)
     try:
@@ -78,17 +79,14 @@ def user_file() -> str:
 def _text(path: str, folder: int | None = None) -> str | None:
     """Return the text of a file, or None where there is none."""
     try:
-        if folder is None:
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        else:
-            handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=folder)
+        # The user's own file may be a link.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK) if folder is None else open_file(FILE, folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     try:
-        with open(handle, "rb") as file:
-            data = file.read(LARGEST + 1)
+        data = read_at_most(handle, LARGEST + 1)
         if len(data) > LARGEST:
             raise UsageError(f"{path}: cannot be read: it is larger than 1 MB")
         return data.decode()
@@ -96,6 +94,8 @@ def _text(path: str, folder: int | None = None) -> str | None:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
+    finally:
+        os.close(handle)
 
 
 def _read(path: str, text: str, *, own: bool) -> dict[str, Any]:

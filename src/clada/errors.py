@@ -113,6 +113,14 @@ def system_words(error: OSError | MemoryError) -> str:
     return f"{error.strerror or error}{where}"
 
 
+LONGEST_QUOTED = 60  # characters of the document in a message
+
+
+def shortened(text: str) -> str:
+    """Return a text from the document as a message quotes it."""
+    return text if len(text) <= LONGEST_QUOTED else text[: LONGEST_QUOTED - 1] + "…"
+
+
 def cut_off(complete: int) -> str:
     """Return the clause that follows the message about an answer which stops in the middle."""
     return f"; {complete} complete operation{'' if complete == 1 else 's'} came before it"
@@ -121,3 +129,8 @@ def cut_off(complete: int) -> str:
 def too_large() -> Problem:
     """Return the problem of a document past the limit."""
     return Problem("input_too_large", "The document is larger than 50 MB (52,428,800 bytes): split it")
+
+
+def invalid_utf8(offset: int) -> Problem:
+    """Return the problem of a document that is not UTF-8."""
+    return Problem("invalid_utf8", f"Invalid UTF-8 at byte offset {offset}")

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from clada.values import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, TypeAlias
+
+    Complaints: TypeAlias = list[tuple[str | None, str]]  # the attribute, and what is wrong with it
+
 MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
 DELIMITERS = START_DELIMITER, END_DELIMITER = "<---", "--->"  # of CSL markers
 CSL_VERSIONS = ("1.0", "1.1", "2.0")
@@ -21,6 +28,8 @@ class Field(Value):
 
 AUTHOR = "Name or Name <mail>"
 LEFT_OUT = ".,:;\"\\' "  # signs that git drops around a name, which must be more than that
+MAX_PATH, MAX_NAME = 4096, 255  # bytes: what file systems take of a path, and of a name in it
+SHORT = MAX_NAME // 4  # characters that can exceed neither, for each has at most four bytes
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
@@ -45,9 +54,46 @@ def read_number(text: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_COUNT_DIGITS else None
 
 
-def read_flag(text: str) -> bool | None:
-    """Return what a flag attribute stands for: `true` or `false`; None if it is wrong."""
-    return FLAG_WORDS.get(text)
+def take_fields(
+    fields: Iterable[Field], attributes: dict[str, str], complaints: Complaints, names: Mapping[str, str]
+) -> dict[str, Any]:
+    """Take what is written as attributes out of them, and return it by the names of the fields.
+
+    `names` has the attributes that are called otherwise than their field. Defaults are filled in.
+    """
+    taken: dict[str, Any] = {}
+    for field in fields:
+        kind, name = field.kind, field.name
+        if kind == "text":
+            continue  # it is no attribute
+        key = names.get(name, name)
+        written = attributes.pop(key, None)
+        if written and kind == "path" and len(written) <= SHORT and written.isprintable():  # the usual case
+            taken[name] = written
+        elif written is None and not field.required:
+            if field.default is not None:
+                taken[name] = field.default
+        elif not written and field.required:
+            complaints.append((key, f"Missing required attribute '{key}'"))
+        else:
+            value, complaint = _read_attribute(kind, key, written or "")
+            if complaint:
+                complaints.append((key, complaint))
+            else:
+                taken[name] = value
+    return taken
+
+
+def _read_attribute(kind: str, key: str, written: str) -> tuple[Any, str | None]:
+    """Return what an attribute stands for, or what is wrong with it."""
+    if kind == "count":
+        count = read_count(written)
+        return count, wrong_count(written) if count is None else None
+    if kind == "flag":
+        flag = FLAG_WORDS.get(written)
+        return flag, WRONG_FLAG if flag is None else None
+    complaint = path_complaint(written)
+    return written, complaint and f"Invalid value for '{key}': {complaint}"
 
 
 def path_complaint(path: str) -> str | None:
@@ -56,7 +102,30 @@ def path_complaint(path: str) -> str | None:
         return "must not contain a NUL character"
     if "\n" in path or "\r" in path:
         return "must not contain a line break"
+    return long_path_complaint(path)
+
+
+def long_path_complaint(path: str) -> str | None:
+    """Return which limit of file systems a path exceeds, or None; lengths are in bytes, as theirs are."""
+    if len(path) <= SHORT:
+        return None
+    size = byte_length(path)
+    if size > MAX_PATH:
+        return long_path(size)
+    for name in path.replace("\\", "/").split("/"):
+        if len(name) > SHORT and byte_length(name) > MAX_NAME:
+            return f"a name in it has {byte_length(name):,} bytes, and at most {MAX_NAME} are allowed"
     return None
+
+
+def long_path(size: int) -> str:
+    """Return what is wrong with a path of so many bytes."""
+    return f"the path has {size:,} bytes, and at most {MAX_PATH:,} are allowed"
+
+
+def byte_length(text: str) -> int:
+    """Return how many bytes a text has, whatever is in it."""
+    return len(text.encode(errors="surrogatepass"))
 
 
 def read_author(text: str) -> tuple[str, str] | None:

@@ -77,7 +77,7 @@ class Invalid(Item):
     def target(self) -> str:
         """The path, or the command, that it has; empty where it has neither."""
         if "from" in self.fields or "to" in self.fields:
-            return f"{self.fields.get('from', '')} -> {self.fields.get('to', '')}"
+            return " -> ".join(self.fields[name] for name in ("from", "to") if name in self.fields)
         return str(self.fields.get("path", self.fields.get("command", "")))
 
     @property
@@ -105,6 +105,7 @@ class Block(Value):
     version: str | None
     implicit: bool
     operations: tuple[Operation | Invalid, ...]
+    attributes: Mapping[str, str] = {}  # that nobody knows
 
     @property
     def valid(self) -> bool:
@@ -117,6 +118,7 @@ class Block(Value):
             "line": self.line,
             "version": self.version,
             "implicit": self.implicit,
+            **({"attributes": dict(self.attributes)} if self.attributes else {}),
             "operations": [item_to_dict(item) for item in self.operations],
         }
 

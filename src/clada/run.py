@@ -5,12 +5,15 @@ text ─► plan ─► workspace ─► lock ─► record ─► engine ─►
 
 from __future__ import annotations
 
+import os
+
 from clada.engine import Engine
 from clada.errors import Error, Trouble, unforeseen
-from clada.model import Note, Plan
+from clada.model import Note, Operation, Plan
 from clada.notations import parse
 from clada.report import Report
 from clada.settings import Settings
+from clada.world.files.limits import Limits
 from clada.world.files.paths import display_path
 from clada.world.files.workspace import Workspace
 from clada.world.world import World
@@ -51,7 +54,7 @@ def execute(
     plan = _plan_of(document, settings)
     if plan.fatal:
         return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
-    if settings.dry_run or not any(block.operations and block.valid for block in plan.blocks):
+    if not any(block.operations and block.valid for block in plan.blocks):
         # Nothing will change: nobody need wait, and there is nothing to record.
         settings = settings.replace(lock_file=None, git=False)
     report, error, mistake = None, None, None
@@ -59,18 +62,21 @@ def execute(
     try:
         caller.tell(plan.notes)
         with (
-            Workspace(settings.workspace, allow_escape=settings.allow_escape) as workspace,
+            _workspace(settings) as workspace,
             _lock(settings, caller),
             _record(plan, settings, caller) as record,
             workspace,  # once more: what it holds in memory is written before it is recorded
         ):
             caller.tell(record.notes)  # warnings come before what they warn of
+            caller.tell(_notes_on_paths(plan, workspace.root))
             files = _files(workspace, settings)
             world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
             blocks = Engine(plan, world).run()
             # From here on there is a report, whatever goes wrong.
             interrupted = stop.signal if stop else None
             report = Report(plan.notation, blocks, interrupted=interrupted, dry_run=settings.dry_run)
+            if settings.dry_run and settings.git:
+                report = report.replace(fatal=_refusal(settings.workspace))
             record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
             record.what = _summary(plan, blocks)
             record.ended = "interrupted" if interrupted else "ok" if report.ok else "failed"
@@ -103,6 +109,11 @@ def _plan_of(document: object, settings: Settings) -> Plan:
     return parse(document, settings.format, **delimiters)
 
 
+def _workspace(settings: Settings) -> Workspace:
+    limits = Limits(settings.max_files, settings.max_bytes)
+    return Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits)
+
+
 def _files(workspace: Workspace, settings: Settings) -> Files:
     """Return what operations work on: the workspace, or in a dry run an overlay, which changes nothing."""
     if not settings.dry_run:
@@ -113,7 +124,7 @@ def _files(workspace: Workspace, settings: Settings) -> Files:
 
 
 def _lock(settings: Settings, caller: _Caller) -> LockFile | _Nothing:
-    if not settings.lock_file:
+    if not settings.lock_file or settings.dry_run:
         return _Nothing()
     from clada.world.locks import LockFile
 
@@ -124,7 +135,7 @@ def _lock(settings: Settings, caller: _Caller) -> LockFile | _Nothing:
 
 
 def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Nothing:
-    if not settings.git:
+    if not settings.git or settings.dry_run:
         return _Nothing()
     from clada.world.git import repository
 
@@ -142,6 +153,36 @@ def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Not
     )
     recording.lock_file = settings.lock_file
     return recording
+
+
+def _refusal(workspace: str) -> Error | None:
+    """Return why the run that a dry run stands for would not begin, if it could not be recorded.
+
+    Nothing is touched, and nobody waits: another run that holds the lock will have ended by then.
+    """
+    from clada.world.git import repository
+
+    try:
+        with repository.suggest_no_git():
+            repository.check(repository.find(workspace))
+    except Trouble as trouble:
+        return trouble.error
+    return None
+
+
+def _notes_on_paths(plan: Plan, root: str) -> list[str]:
+    """Return a note where paths were meant from the root of the repository, and the workspace is below it."""
+    top = root
+    while not os.path.lexists(os.path.join(top, ".git")):
+        if top == os.path.dirname(top):
+            return []  # there is no repository
+        top = os.path.dirname(top)
+    if top == root:
+        return []
+    from clada.world.files.elsewhere import note_on_paths
+
+    items = [item for block in plan.blocks for item in block.operations]
+    return note_on_paths([item for item in items if isinstance(item, Operation)], root, top)
 
 
 def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.errors import UsageError
-from clada.grammar import AUTHOR, END_DELIMITER, START_DELIMITER, read_author
+from clada.grammar import AUTHOR, END_DELIMITER, START_DELIMITER, read_author, read_number
 from clada.notations.registry import NOTATIONS
 from clada.values import Value
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         timeout: float
         total_timeout: float | None
         max_output: int
+        max_files: int
+        max_bytes: int
         lock_file: str | PathLike[str] | None
         lock_timeout: float
         dry_run: bool
@@ -55,6 +57,8 @@ class Settings(Value):
     timeout: float = 30.0  # seconds
     total_timeout: float | None = None
     max_output: int = 10 << 20  # bytes
+    max_files: int = 200_000  # and directories that one document may create
+    max_bytes: int = 10 << 30  # that it may write
     lock_file: str | None = None
     lock_timeout: float = 10.0
     dry_run: bool = False
@@ -119,6 +123,8 @@ SETTINGS = (
     _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
     _run_setting("total_timeout", "duration", "time limit of the whole batch", RUNNING, "TIME", shared=True),
     _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
+    _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
+    _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
     _run_setting("final_newline", "switch", "written files end in a line break", RUNNING, shared=True),
     _run_setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
     _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
@@ -177,6 +183,7 @@ KINDS = {
     "author": _TEXT,
     "switch": _ValueKind("True or False", (bool,)),
     "size": _ValueKind("a number of bytes, 0 or more", (int,), lambda number: number >= 0),
+    "number": _ValueKind("a number, 0 or more", (int,), lambda number: number >= 0),
     "duration": _ValueKind(
         "a number of seconds, 0 or more", (int, float), lambda number: 0 <= number < FOREVER
     ),
@@ -216,6 +223,11 @@ def read_text(setting: Setting, text: str) -> Any:
         return None if setting.default is None and text == "none" else read_duration(text)
     elif setting.kind == "size":
         return read_size(text)
+    elif setting.kind == "number":
+        number = read_number(text)
+        if number is None:
+            raise UsageError(f"must be a number, not {text!r}")
+        return number
     elif not text:
         raise UsageError("must not be empty")
     elif setting.kind == "delimiter" and not text.isprintable():

@@ -235,7 +235,7 @@ def test_a_dry_run_is_lines_then_diff_then_summary_and_touches_nothing(shell: Sh
     shell.write("a.txt", "hi\n")
     file = shell.workspace / "a.txt"
     before = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
-    done = shell("plan", "--summary=xml", document=WRITE)
+    done = shell("plan", "--no-git", "--summary=xml", document=WRITE)
     assert done.stdout == (
         "[task-1] SUCCESS: WRITE - a.txt (overwritten, 2 bytes)\n"
         "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n+hi\n\\ No newline at end of file\n"
@@ -248,7 +248,7 @@ def test_a_dry_run_is_lines_then_diff_then_summary_and_touches_nothing(shell: Sh
 
 
 def test_in_a_dry_run_a_command_that_is_not_run_is_no_failure(shell: Shell) -> None:
-    done = shell("--dry-run", "--summary=json", document="<---RUN--->\nls\n<---END--->\n")
+    done = shell("--dry-run", "--no-git", "--summary=json", document="<---RUN--->\nls\n<---END--->\n")
     assert done.returncode == 0
     summary = json.loads(done.stdout.partition("  | ls\n")[2])
     assert (summary["ok"], summary["skipped"], summary["blocks"][0]["status"]) == (True, 1, "success")
@@ -263,7 +263,7 @@ def test_a_dry_run_shows_the_commands_that_a_run_could_start(shell: Shell) -> No
         "<---RUN--->\nmake\n<---END--->\n<---END--->\n"
         "<---RUN--->\nmkdir one\n<---END--->\n"
     )
-    lines = shell("plan", "--approve=python3 a.py", document=document).stdout.splitlines()
+    lines = shell("plan", "--no-git", "--approve=python3 a.py", document=document).stdout.splitlines()
     assert lines[0] == "[task-1] SKIP: RUN - not run in a dry run: it needs no approval"
     assert [line for line in lines if line.startswith("  | ")] == [
         "  | python3 a.py",

@@ -53,7 +53,7 @@ def test_text_is_not_read_as_markup(terminal: Terminals) -> None:
 
 def test_the_diff_of_a_plan_is_in_colour(shell: Shell, terminal: Terminals) -> None:
     shell.write("a.txt", "old\nsame\n")
-    _, seen = terminal("plan", document=WRITE).end()
+    _, seen = terminal("plan", "--no-git", document=WRITE).end()
     assert "\x1b[1m--- a/a.txt\x1b[0m\r\n" in seen
     assert "\x1b[31m-old\x1b[0m\r\n" in seen
     assert "\x1b[32m+hi\x1b[0m\r\n" in seen
@@ -260,6 +260,16 @@ def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
     tmux.until(lambda screen: "Execute this, though 1 would fail? [y/N]" in screen)
     tmux.type("n")
     tmux.until(lambda screen: "exit=1" in screen)
+
+
+def test_confirm_does_not_ask_for_what_could_not_be_recorded(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE)
+    tmux.start("clear; clada --confirm answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: "exit=1" in screen)
+    assert "+++ b/a.txt" in seen
+    assert "[task-1] FATAL: GIT - not a git repository: " in seen
+    assert "clada: not executed" in seen
+    assert "Execute this" not in seen
 
 
 def test_confirm_in_the_background_does_not_wait_for_ever(shell: Shell, tmux: Tmux) -> None:

@@ -151,6 +151,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     defaults = {flag.dashed: flag.default for flag in FLAGS.values()}
     assert defaults == {
         "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
+        "max-files": 200_000, "max-bytes": 10 << 30,
         "no-git": False, "git-author": "clada", "allow-escape": False, "lock-file": None,
         "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".", "format": "auto",
         "start-delimiter": "<---", "end-delimiter": "--->", "summary": "auto", "dry-run": False,
@@ -290,7 +291,7 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert (done.stderr == line) is not traced
 
 
-UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parsed", "undo._number")
+UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parsed", "undo.run")
 
 
 def test_a_bug_in_a_command_without_the_flag_does_not_name_it(shell: Shell) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clada.commands.words import SHELL_HINT, Command, Refusal, read
+from clada.commands.words import SHELL_HINT, Refusal, SimpleCommand, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -359,7 +359,7 @@ def test_accepted_bodies_have_the_words_that_bash_gives_them(
 def test_any_words_survive_quoting(words: list[str]) -> None:
     """In single quotes, every text is plain."""
     body = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
-    assert read(body) == (Command(tuple(words), body),)
+    assert read(body) == (SimpleCommand(tuple(words), body),)
 
 
 @settings(max_examples=500, deadline=None)

@@ -470,8 +470,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b'{"tasks": []' + b', "b": {"a": 1' * 100_000,
         "Nested more than 32 deep",
     ),
-    "48 MB of lists as blocks": (
-        lambda: b'[[],"tasks":' + b"[]," * (16 * MB),
+    "3 MB of lists as blocks": (
+        lambda: b'[[],"tasks":' + b"[]," * MB,
         "Expected an object with a 'tasks' list",
     ),
     "100,001 tasks": (lambda: b'{"tasks": [' + b"0," * 100_000 + b"0]}", "More than 100,000 tasks"),
@@ -569,9 +569,9 @@ def test_the_cost_grows_with_the_size_and_not_faster(name: str, steps: Steps) ->
 def built(reader: json.Reader, depth: int = 1) -> Any:
     """Build the value that comes next, by what the reader offers."""
     first = reader.next()
-    if first == b"{":
+    if first == "{":
         return {key: built(reader, depth + 1) for key, _place in reader.members(depth)}
-    if first == b"[":
+    if first == "[":
         return [built(reader, depth + 1) for _place in reader.elements(depth)]
     value = reader.scalar(depth)
     return None if value is OTHER else value

@@ -13,30 +13,49 @@ EDIT = '<edit path="a"{0}>{1}</edit>'
 BOTH = "<search>x</search><replace>y</replace>"
 
 
+INVALID = "not well-formed (invalid token)"
+IN_FIRST = "this is in task 1 (<write> at line 1)"
+NINE = '<run>ls</run>\n<tasks version="1.1">\n' + '<remove path="a"/>\n' * 7
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ('<write path="a">x & y</write>', f"Line 1, column 20: not well-formed (invalid token); {ESCAPING}"),
-        ('<write path="a">x < y</write>', f"Line 1, column 20: not well-formed (invalid token); {ESCAPING}"),
-        ("\n <run>a && b</run>", f"Line 2, column 10: not well-formed (invalid token); {ESCAPING}"),
+        ('<write path="a">x & y</write>', f"Line 1, column 20: {INVALID}; {IN_FIRST}; {ESCAPING}"),
+        ('<write path="a">x < y</write>', f"Line 1, column 20: {INVALID}; {IN_FIRST}; {ESCAPING}"),
+        (
+            f"{NINE}<shout/>\n<run>\na && b</run></tasks>",
+            f"Line 12, column 4: {INVALID}; this is in task 9 (<run> at line 11); {ESCAPING}",
+        ),
+        (f"{NINE}a & b\n</tasks>", f"Line 10, column 4: {INVALID}; this is at task 9; {ESCAPING}"),
+        (
+            "\n <run>a && b</run>",
+            f"Line 2, column 10: {INVALID}; this is in task 1 (<run> at line 2); {ESCAPING}",
+        ),
         (
             '<write path="a">&nbsp;</write>',
             (
-                "Line 1, column 17: undefined entity; only &lt; &gt; &amp; &quot; &apos; are known: "
-                "write the character itself"
+                f"Line 1, column 17: undefined entity; {IN_FIRST}; "
+                "only &lt; &gt; &amp; &quot; &apos; are known: write the character itself"
             ),
         ),
         (
             "<write path=\u201ca\u201d>x</write>",
-            "Line 1, column 13: not well-formed (invalid token); attributes stand in straight quotes",
+            f"Line 1, column 13: {INVALID}; this is at task 1; attributes stand in straight quotes",
         ),
         (
             '<write path="a"><![CDATA[a]]>b]]></write>',
-            "Line 1, column 33: not well-formed (invalid token); inside CDATA, ]]> is written ]]&gt;",
+            f"Line 1, column 33: {INVALID}; {IN_FIRST}; inside CDATA, ]]> is written ]]&gt;",
         ),
-        ('<write path="a">x</wrote>', "Line 1, column 20: mismatched tag"),
-        ('<write path="a" path="b">x</write>', "Line 1, column 17: duplicate attribute"),
-        (f'<write path="a">{"<a>" * 20}</write>', "Line 1, column 65: elements are nested more than 16 deep"),
+        ('<write path="a">x</wrote>', f"Line 1, column 20: mismatched tag; {IN_FIRST}"),
+        (
+            '<write path="a" path="b">x</write>',
+            "Line 1, column 17: duplicate attribute; this is at task 1",
+        ),
+        (
+            f'<write path="a">{"<a>" * 20}</write>',
+            f"Line 1, column 65: elements are nested more than 16 deep; {IN_FIRST}",
+        ),
         ('<tasks version="9"></tasks>', "Line 1: Unsupported version: 9"),
         (
             '<tasks>\n<write path="a">x</write>\n<write path="b">',
@@ -49,7 +68,7 @@ BOTH = "<search>x</search><replace>y</replace>"
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_place_and_a_remedy(document: str, message: str) -> None:
-    """The commonest slips of those who write XML by hand have one."""
+    """The task that it is in, and for the commonest slips of those who write XML by hand a remedy."""
     plan = clada.parse(document, "cml")
     assert plan.fatal is not None
     assert plan.fatal.message == message
@@ -68,6 +87,10 @@ def test_what_cannot_be_read_is_said_with_its_place_and_a_remedy(document: str, 
         ('<write path="a"><!-- c -->x</write>', f"There is a comment in the content of <write>: {USE_CDATA}"),
         ('<write path="a" append="yes">x</write>', "Invalid value for 'append': must be 'true' or 'false'"),
         ('<write path="a&#10;b">x</write>', "Invalid value for 'path': must not contain a line break"),
+        (
+            f'<write path="{"n" * 256}">x</write>',
+            "Invalid value for 'path': a name in it has 256 bytes, and at most 255 are allowed",
+        ),
         (EDIT.format("", "<search>x</search>"), f"Empty or missing <replace>: {DELETING}"),
         (EDIT.format("", "<replace>x</replace>"), f"Empty or missing <search>: {DELETING}"),
         (
@@ -123,10 +146,28 @@ def test_zeros_in_front_of_a_count_do_not_count(notation: str) -> None:
     assert [problem.field for problem in plan.problems] == ["count"]
 
 
-def test_a_lone_surrogate_is_named() -> None:
-    """It comes from a program that feeds text, and has no place in UTF-8."""
-    reader = clada.Reader()
-    reader.feed("x\ud800")
-    fatal = reader.close().fatal
-    assert fatal is not None
-    assert fatal.message == "The text has a lone surrogate, which UTF-8 cannot hold"
+LONG = "X" * 200_000
+QUOTING = {
+    "the name of a marker": f"<---{LONG}--->",
+    "an attribute that stands twice": f'<---WRITE {LONG}="" {LONG}=""--->\n<---END--->',
+    "the version of a CSL block": f'<---TASKS version="{LONG}"--->\n<---END--->',
+    "the version of a CML block": f'<tasks version="{LONG}"></tasks>',
+    "the version of a JSON block": f'{{"version": "{LONG}", "tasks": []}}',
+    "the version of a TOML block": f'[[tasks]]\nversion = "{LONG}"\n',
+    "a key that stands twice": f'{{"tasks": [{{"{LONG}": 1, "{LONG}": 1}}]}}',
+    "an element": f"<tasks><{LONG}/></tasks>",
+    "an element that is skipped": f'<tasks version="1.1"><{LONG}/><run>ls</run></tasks>',
+    "an element in an edit": f'<edit path="a">{BOTH}<{LONG}/></edit>',
+    "an element in content": f'<write path="a"><{LONG}/></write>',
+    "an action": f'{{"tasks": [{{"action": "{LONG}"}}]}}',
+}
+
+
+@pytest.mark.parametrize("what", QUOTING)
+def test_what_a_message_quotes_of_the_document_is_shortened(what: str) -> None:
+    """A name of 200 KB would drown the message, and whoever reads it."""
+    plan = clada.parse(QUOTING[what])
+    messages = [problem.message for problem in (plan.fatal, *plan.problems) if problem]
+    messages += [*plan.notes, *clada.execute(plan, git=False, dry_run=True).text().splitlines()]
+    assert any("XXX…" in message for message in messages)
+    assert max(map(len, messages)) < 200

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.notations import render
 
@@ -62,12 +64,12 @@ def _first_bad_byte(data: bytes) -> int | None:
 def test_csl_in_two_pieces_is_the_same_at_every_cut(path: Path) -> None:
     """The streaming reader gives the plan of the whole, however the text is cut."""
     text, options = _text(path), _options(path)
-    expected = clada.parse(text, "csl", **options).to_dict()
+    expected = clada.parse(text, "csl", **options)
     for cut in range(len(text) + 1):
         reader = clada.Reader(**options)
         reader.feed(text[:cut])
         reader.feed(text[cut:])
-        assert reader.close().to_dict() == expected, cut
+        assert reader.close() == expected, cut
 
 
 @pytest.mark.parametrize("path", CSL_DOCUMENTS, ids=lambda path: path.stem)
@@ -110,8 +112,7 @@ def _assert_same_with_and_without_expat(text: str) -> None:
 
 
 def _text(path: Path) -> str:
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    return data.decode()
+    return path.read_bytes().decode()
 
 
 def _options(path: Path) -> dict[str, Any]:
@@ -174,9 +175,7 @@ PATTERNS = CONTENTS.filter(
     lambda text: text and not any(line.startswith(("<---TO", "<---REPLACE")) for line in text.split("\n"))
 )
 COMMANDS = CONTENTS.map(lambda text: text.strip(" \t\r\n")).filter(bool)
-PATHS = st.text(CHARACTERS, min_size=1, max_size=12).filter(
-    lambda text: "\n" not in text and "\t" not in text
-)
+PATHS = st.text(CHARACTERS, min_size=1, max_size=12).filter(lambda text: "\n" not in text)
 COUNTS = st.integers(1, 10**6) | st.just("all")
 
 WRITES = st.fixed_dictionaries(
@@ -257,6 +256,91 @@ def _shape(plan: clada.Plan) -> list[list[dict[str, Any]]]:
     ]
 
 
+# What strings are made of, right or wrong, so that escapes, quotes and line ends meet in every order.
+PLAIN = st.text(max_size=5) | st.sampled_from(["é", "😀", " ", "\t", "a", "u0041", "'", "''", '"', '""'])
+ESCAPES = st.sampled_from(
+    [
+        r"\n",
+        r"\t",
+        r"\b",
+        r"\f",
+        r"\r",
+        r"\"",
+        r"\\\\",
+        r"\u0041",
+        r"\u00e9",
+        r"\ud83d",
+        r"\ude00",
+        r"\/",
+        r"\x",
+        "\\",
+    ]
+)
+LONG_ESCAPES = st.sampled_from([r"\U0001F600", r"\U0000d800", r"\U00110000"])
+LINE_ENDS = st.sampled_from(["\n", "\\\n", "\\\n\t", "\\  \n\n  ", "\\\n\\t", "\\n\\\n", "\\\n\\\n", "\n  "])
+QUOTES = st.sampled_from(['"', "'", '"""', "'''"])
+
+
+@given(quotes=QUOTES, inside=st.lists(PLAIN | ESCAPES | LONG_ESCAPES | LINE_ENDS, max_size=10).map("".join))
+@example(quotes='"""', inside="\\\nall:\\n\\\n\\tgcc main.c\\n\\\n")
+@settings(max_examples=500, deadline=None)
+def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> None:
+    """Whichever its quotes, escapes and continued lines are; what tomllib refuses is refused."""
+    inside = inside.encode(errors="replace").decode().replace("\r", "")
+    text = f'[[task]]\naction = "write"\npath = "a"\ncontent = {quotes}{inside}{quotes}\nappend = true\n'
+    try:
+        (expected,) = tomllib.loads(text)["task"]
+    except tomllib.TOMLDecodeError:
+        assert clada.parse(text, "toml").fatal
+        return
+    (block,) = clada.parse(text, "toml").blocks
+    (operation,) = block.operations
+    read = {**operation.values(), **operation.attributes}
+    assert read["content"] == expected["content"]
+
+
+@given(inside=st.lists(PLAIN | ESCAPES | LINE_ENDS, max_size=10).map("".join))
+@settings(max_examples=500, deadline=None)
+def test_a_string_in_json_is_what_json_reads(inside: str) -> None:
+    """Whatever its escapes; what json refuses is refused, and what is no text once it is read."""
+    inside = inside.encode(errors="replace").decode()
+    text = f'{{"tasks": [{{"action": "write", "path": "a", "content": "{inside}"}}]}}'
+    plan = clada.parse(text, "json")
+    try:
+        expected = json.loads(text)["tasks"][0]["content"]
+        expected.encode()
+    except ValueError:
+        assert plan.fatal
+        return
+    assert plan.blocks[0].operations[0].values()["content"] == expected
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    tasks=st.lists(st.dictionaries(st.sampled_from(["path", "content", "x", "é", "\n"]), VALUES), max_size=4),
+    ascii_only=st.booleans(),
+    indent=st.sampled_from([None, 2]),
+)
+@settings(max_examples=200, deadline=None)
+def test_values_in_json_are_what_json_reads(
+    tasks: list[dict[str, Any]], ascii_only: bool, indent: int | None
+) -> None:
+    """Texts are kept under their names, whatever stands beside them, and of all else nothing is left."""
+    text = json.dumps(
+        {"tasks": [{**task, "action": "?"} for task in tasks]}, ensure_ascii=ascii_only, indent=indent
+    )
+    (block,) = clada.parse(text, "json").blocks
+    for task, operation in zip(tasks, block.operations, strict=True):
+        read = {**operation.values(), **operation.attributes}
+        assert read == {name: value for name, value in task.items() if isinstance(value, str)}
+
+
 # Each of these is linear: seconds even where a careless reader would take hours, or end in a recursion error.
 HUGE = {
     "300,000 markers": b'<---WRITE file="a"--->\nx\n<---END--->\n' * 150_000,
@@ -284,13 +368,13 @@ def test_huge_and_hostile_documents_are_read(name: str) -> None:
 def test_csl_in_tiny_pieces_is_linear() -> None:
     """A long marker line that arrives bit by bit is not looked at again for every bit."""
     reader = clada.Reader()
-    reader.feed('<---WRITE file="')
+    reader.feed('<---WRITE file="a" note="')
     for _ in range(100_000):
         reader.feed("\\\\")
     reader.feed('"--->\nx\n<---END--->\n')
     plan = reader.close()
     assert plan.ok
-    assert len(plan.blocks[0].operations[0].values()["path"]) == 100_000
+    assert len(plan.blocks[0].operations[0].attributes["note"]) == 100_000
 
 
 def test_more_than_50_mb_is_refused() -> None:

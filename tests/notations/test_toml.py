@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clada.notations import json, parse, toml
 from clada.notations.fences import Fence
-from clada.notations.structured import MAX_DEPTH, OTHER, Malformed
+from clada.notations.structured import MAX_DEPTH, Malformed
 from clada.notations.toml_scan import Scan
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ STRINGS = {
     r"'\u0041\'": "\\u0041\\",
     '"""a\\\n  \n  b"""': "ab",
     '"""a\\   \n  b\\\n"""': "ab",
+    '"""\\\nall:\\n\\\n\\tgcc main.c\\n\\\n"""': "all:\n\tgcc main.c\n",
     '"""a""b"c"""""': 'a""b"c""',
     '"""\\""""': '"',
     "'''a''b'''''": "a''b''",
@@ -301,12 +302,15 @@ FATAL = {
     ),
     "[[tasks]]\nversion = '3.0'": "Line 2: Unsupported version: 3.0",
     "[[tasks]]\nversion = 1.0": "Line 2: Unsupported version: 1.0 (must be a string)",
-    # what tomllib finds, traced back over the strings and comments that it does not see
+    # what tomllib finds
     "[[task]]\na = '''x\ny''' # é\nb = 01": (
         "Line 4, column 6: Expected newline or end of document after a statement"
     ),
     "[[task]]\na.b = 'é'\n[task.a]\n": "Line 3, column 8: Cannot declare ('task', 'a') twice",
     "# " + "é" * 50 + "\n[[task]]\na = 'é'\nb = ['é', 'é', x]": "Line 4, column 16: Invalid value",
+    # and in a fence that is indented
+    "- ```toml\n  [[task]]\n  a = '''\n  x'''\n  b = ['é', x]\n  ```": "Line 5, column 13: Invalid value",
+    "- ```toml\n\n[[task]]\nb = ['é', x]\n  ```": "Line 4, column 11: Invalid value",
 }
 
 
@@ -415,7 +419,7 @@ def test_more_than_the_limits_allow_is_refused(name: str) -> None:
 
 
 HUGE: dict[str, tuple[Callable[[], bytes], Callable[[], str]]] = {
-    "one line of 40 MB": (lambda: b'"' + b"x" * (40 * MB) + b'"', lambda: "x" * (40 * MB)),
+    "one line of 8 MB": (lambda: b'"' + b"x" * (8 * MB) + b'"', lambda: "x" * (8 * MB)),
     "lines": (lambda: b"'''\n" + b"line\n" * (2 * MB) + b"'''", lambda: "line\n" * (2 * MB)),
     "two million backslashes": (lambda: b'"' + rb"\\" * 2_000_000 + b'"', lambda: "\\" * 2_000_000),
     "quotes": (lambda: b'"""' + b'""a' * MB + b'"""', lambda: '""a' * MB),
@@ -433,9 +437,9 @@ def test_a_huge_text_is_read_exactly(name: str) -> None:
 
 
 @pytest.mark.parametrize("filler", [b"\n", b" ", b"#\n", b"# x", b"\t\n"])
-def test_blanks_and_comments_cost_little_and_places_stay_right(filler: bytes) -> None:
-    """Blanks and comments cost little and places stay right."""
-    text = b"[[task]]\n" + filler * (2 * MB) + b"\npath = 3\naction = 'remove'"
+def test_however_many_blanks_and_comments_there_are_places_stay_right(filler: bytes) -> None:
+    """However many blanks and comments there are, places stay right."""
+    text = b"[[task]]\n" + filler * 100_000 + b"\npath = 3\naction = 'remove'"
     (problem,) = toml.read(text).problems
     assert problem.line == 1 + text.count(b"\n", 0, text.index(b"path"))
 
@@ -449,7 +453,7 @@ GROWING: dict[str, Callable[[int], bytes]] = {
     "bare between prose": lambda n: b"[[task]]\n\nprose\n" * n,
     "lists": lambda n: b"[[task]]\na = [" + b"[], " * n + b"]",
     "tables": lambda n: b"[[task]]\n" + b"".join(b"[t%d]\n" % i for i in range(n)),
-    "escapes": lambda n: CONTENT + b'"' + rb"\n\u0041\\" * (300 * n) + b'"',
+    "escapes": lambda n: CONTENT + b'"' + rb"\n\u0041\\" * (20 * n) + b'"',
 }
 
 
@@ -464,25 +468,15 @@ def test_the_cost_grows_with_the_size_and_not_faster(name: str, steps: Steps) ->
 
 
 def ours(text: str) -> Any:
-    """Read a whole text by the scan and the skeleton; None if it is refused."""
+    """Read a whole text by the scan and what tomllib makes of it then; None if it is refused."""
     mark = b"`" * 100
     scan = Scan(text.encode() + b"\n" + mark, 0, Fence(0, None, mark, b""))
     if scan.run():
         return None
     try:
-        return resolved(scan.parsed(scan.sound), scan)
+        return scan.parsed(scan.sound)
     except Malformed:
         return None
-
-
-def resolved(value: Any, scan: Scan) -> Any:
-    """Put the strings back into a value of the skeleton."""
-    if isinstance(value, dict):
-        return {name: resolved(inner, scan) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [resolved(inner, scan) for inner in value]
-    found = scan.value(value)
-    return value if found is OTHER else found
 
 
 def theirs(text: str) -> Any:
@@ -578,11 +572,8 @@ def test_a_text_is_read_or_refused_as_by_tomllib(text: str) -> None:
     if text.lstrip(" \t\n").startswith("[[tasks.task]]"):
         assume(False)  # refused on purpose
     by_tomllib, by_us = theirs(text), ours(text)
-    if by_tomllib is not None and by_us is None:  # control characters in comments aside, only what we refuse
+    if by_tomllib is not None and by_us is None:  # only what we refuse
         assert "[[tasks.task]]" in text or depth(by_tomllib) > MAX_DEPTH
-        return
-    if by_tomllib is None and by_us is not None:
-        assert "\0" in text
         return
     assert repr(by_us) == repr(by_tomllib)  # by repr, for nan
 

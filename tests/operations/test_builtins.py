@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import clada
 from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
-from clada.operations.builtins import MODULES, Ran, run
+from clada.operations.builtins import MODULES, BuiltInResult, run
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk
 from clada.world.files.workspace import Workspace
+from clada.world.handles import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -612,7 +614,9 @@ def really(words: tuple[str, ...], directory: Path) -> tuple[int, list[str]]:
     return done.returncode, [line for line in lines if not line.startswith("Try '")]
 
 
-def carried_out(words: tuple[str, ...], files: Files, directory: str = ".") -> tuple[Ran, list[str]]:
+def carried_out(
+    words: tuple[str, ...], files: Files, directory: str = "."
+) -> tuple[BuiltInResult, list[str]]:
     """Run the built-in command; return how it went, and its output."""
     lines: list[str] = []
     here = tuple(part for part in directory.split("/") if part != ".")
@@ -682,3 +686,27 @@ def test_the_umask_counts_as_it_does_for_the_real_command(row: Row, mask: int, t
     assert ran.exit_code == exit_code
     if SAME_WORDS:
         assert lines == said
+
+
+# What the longest paths cost.
+
+LONGEST = {
+    "mkdir -p": f"mkdir -p {'a/' * 2047}b",
+    "mkdir -p, up and down": f"mkdir -p {'a/../' * 800}b",
+    "touch": f"touch {'a/' * 2047}b",
+    "cat, up and down": f"cat {'a/../' * 800}b",
+    "cat, deep and on": f"cat {'a/' * 1000}{'../b/' * 400}c",
+    "mkdir and cd": "\n".join(["mkdir a && cd a"] * 1000),
+}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("body", LONGEST.values(), ids=LONGEST)
+def test_the_longest_paths_cost_no_more_than_their_length(tmp_path: Path, body: str, dry_run: bool) -> None:
+    """All of these take a second or so; where a step costs as much as all before it, they take minutes."""
+    plan = clada.parse(f"<---RUN--->\n{body}\n<---END--->\n")
+    start = time.monotonic()
+    report = clada.execute(plan, workspace=tmp_path, git=False, dry_run=dry_run)
+    assert time.monotonic() - start < 20
+    assert report.fatal is None
+    remove_tree(str(tmp_path))  # which is deeper than others can remove it

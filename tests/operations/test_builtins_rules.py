@@ -17,7 +17,7 @@ from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
 from clada.model import Change, Failed
 from clada.operations.builtins import run
-from clada.operations.builtins.permissions import _tried, umask
+from clada.operations.builtins.umask import _tried, umask
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace
 
@@ -305,7 +305,8 @@ def test_a_parent_that_turns_into_a_link_meanwhile_leads_nowhere(top: Path) -> N
     finally:
         stop.set()
         swapper.join()
-    assert types == {"symlink_not_allowed"}
+    assert "symlink_not_allowed" in types
+    assert types <= {"symlink_not_allowed", "io_error"}  # the latter says that it was moved at this moment
     assert swaps > 100
 
 
@@ -515,8 +516,6 @@ WORDS = [
     (BuiltIn("mv", {}, ("a",)), "mv: missing destination file operand after 'a'"),
     (BuiltIn("touch", {"d": "next week"}, ("a",)), "touch: invalid date format 'next week'"),
     (BuiltIn("touch", {"d": "@" + "9" * 30}, ("a",)), f"touch: invalid date format '@{'9' * 30}'"),
-    (BuiltIn("touch", {}, ("n" * 256,)), f"touch: cannot touch '{'n' * 256}': File name too long"),
-    (BuiltIn("rm", {}, ("n" * 256,)), f"rm: cannot remove '{'n' * 256}': File name too long"),
     (
         BuiltIn("rm", {}, ("a\n[task-1] SUCCESS\x1b[2J",)),
         "rm: cannot remove 'a\\n[task-1] SUCCESS\\x1b[2J': No such file or directory",
@@ -716,12 +715,29 @@ def test_a_hard_link_is_not_written_through(top: Path) -> None:
     assert (top / "hard").read_text() == "ws/b"
 
 
-def test_a_very_deep_tree_is_copied_moved_and_removed(top: Path) -> None:
-    """Deeper than any path that the system takes in one piece."""
-    path = "/".join(["n" * 20] * 300)
+@pytest.mark.parametrize(
+    "command", ["chmod 600 linked", "chmod +x a linked", "touch linked", "touch -d 2020-01-01 a linked"]
+)
+def test_the_mode_and_times_of_a_file_with_other_names_stay(top: Path, command: str) -> None:
+    """They belong to all its names, of which some may be outside; and nothing else is done either."""
+    os.link(top.parent / "outside" / "x", top / "linked")
+    before = (top / "linked").stat()
+    assert_refused(top, command, "permission_denied")
+    after = (top / "linked").stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
     with Workspace(str(top)) as files:
-        assert do(files, f"mkdir -p {path}") == (0, [])
-        assert do(files, f"touch {path}/x") == (0, [])
+        assert do(files, "touch -c missing") == (0, [])
+        assert do(files, "cp linked copy") == (0, [])
+        assert do(files, "chmod 600 copy") == (0, [])
+
+
+def test_a_very_deep_tree_is_copied_moved_and_removed(top: Path) -> None:
+    """Deeper than any path that is allowed: moves can make such a tree."""
+    path, more = "/".join(["n" * 20] * 150), "/".join(["m" * 20] * 150)
+    with Workspace(str(top)) as files:
+        assert do(files, f"mkdir -p {path} {more}") == (0, [])
+        assert do(files, f"touch {path}/x {more}/x") == (0, [])
+        assert do(files, f"mv {'m' * 20} {path}") == (0, [])
         assert do(files, f"cp -r {'n' * 20} copy") == (0, [])
         assert do(files, f"rm copy/{path.partition('/')[2]}/x") == (0, [])
         assert do(files, "mv copy e") == (0, [])

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.model import Change, Done
+from clada.commands.judgements import BuiltIn
+from clada.model import Change, Done, Failed
+from clada.operations.builtins import run
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from tests.conftest import Attempt, Place
 
     from clada.world.files.tree import Files
@@ -59,3 +66,66 @@ def test_what_was_removed_can_be_written_again(files: Files, place: Place, attem
     attempt(files, "remove", path="folder")
     attempt(files, "write", path="folder", content="now a file")
     assert files.load(("folder",)) == b"now a file"
+
+
+def test_what_is_gone_when_a_removal_fails_is_reported(
+    place: Place, attempt: Attempt, ordinary_user: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """By its topmost directories; and what could not be removed is named."""
+    for file in ("tree/a/deep/x", "tree/closed/keep", "tree/z/x", "tree/z/y"):
+        place.write(file)
+    for folder in (place.inside, *place.inside.rglob("*")):
+        folder.chmod(0o777)
+    (place.inside / "tree/closed").chmod(0o555)
+    with Workspace(str(place.inside)) as files, ordinary_user():
+        outcome = attempt(files, "remove", path="tree")
+    assert isinstance(outcome, Failed)
+    assert (outcome.error.type, outcome.error.message) == (
+        "permission_denied",
+        "tree/closed/keep: permission denied",
+    )
+    gone = {change.path for change in outcome.changes if change.how == "removed"}
+    left = {path.name for path in (place.inside / "tree").iterdir()}
+    assert gone == {f"tree/{name}" for name in {"a", "closed", "z"} - left}
+    assert gone
+    assert left >= {"closed"}
+
+
+def test_what_rm_has_removed_when_it_fails_is_reported(
+    place: Place, ordinary_user: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """It goes on with the rest, as coreutils do."""
+    for file in ("tree/a/deep/x", "tree/closed/keep", "tree/z/x", "tree/z/y"):
+        place.write(file)
+    for folder in (place.inside, *place.inside.rglob("*")):
+        folder.chmod(0o777)
+    (place.inside / "tree/closed").chmod(0o555)
+    with Workspace(str(place.inside)) as files, ordinary_user():
+        ran = run(BuiltIn("rm", {"r": True}, ("tree",)), files, (), lambda _line: None)
+    assert ran.exit_code == 1
+    assert {(change.path, change.how) for change in ran.changes} == {
+        ("tree/a", "removed"),
+        ("tree/z", "removed"),
+    }
+
+
+def test_what_is_taken_away_in_the_middle_of_a_removal_is_said(
+    place: Place, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody rescues the directory: nothing more of it is removed, and what is gone is reported."""
+    for name in "abcd":
+        place.write(f"tree/{name}")
+    real, calls = os.unlink, iter(range(10))
+
+    def rescued(*arguments: Any, **options: Any) -> None:
+        if next(calls) == 2:
+            (place.inside / "tree").rename(place.outside / "rescued")
+        real(*arguments, **options)
+
+    monkeypatch.setattr(os, "unlink", rescued)
+    with Workspace(str(place.inside)) as files:
+        outcome = attempt(files, "remove", path="tree")
+    assert isinstance(outcome, Failed)
+    assert "was moved or removed by another program meanwhile" in outcome.error.message
+    assert len(outcome.changes) == 3
+    assert len(list((place.outside / "rescued").iterdir())) == 1

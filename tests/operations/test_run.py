@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clada.operations.run import launch
 from clada.world.sandbox import layers as confinement
 
 if TYPE_CHECKING:
@@ -311,8 +312,9 @@ def test_the_limit_cuts_no_character_in_two(runs: Runner) -> None:
     assert runs(body, approve=[body], max_output=AROUND + 2).output == ["a", CUT]
 
 
-def test_the_limit_of_readers_is_fixed(runs: Runner) -> None:
+def test_the_limit_of_readers_is_fixed(runs: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """An allowed program has 10 MB of its own, whatever `--max-output` says."""
+    monkeypatch.setattr(launch, "READER_SECONDS", 90.0)  # so much takes its time on a busy machine
     with open(runs.workspace / "large", "wb") as file:
         file.write(b"x" * 99 + b"\n")
         file.truncate((10 << 20) + 1)

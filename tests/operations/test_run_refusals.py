@@ -155,6 +155,14 @@ BY_THEIR_TEXT = [
     ("mkdir new && cd new && cd .. && cat ../outside/secret", "path_escape", "../outside/secret: "),
     ("cd {here}/sub && touch ../../outside/new", "path_escape", "../../outside/new: "),
     ("python3 -V && cat ../outside/secret", "path_escape", "../outside/secret: "),
+    (f"touch {'n' * 256}", "io_error", f"{'n' * 200}…: file name too long: a name in it has 256 bytes"),
+    (f"cat {'n/' * 13_000}n", "io_error", "file name too long: the path has 26,001 bytes, and at most 4,096"),
+    (f"mkdir -p {'n/' * 20_000}n", "io_error", "file name too long: the path has 40,001 bytes"),
+    (
+        " && ".join([f"cd {'n' * 255}"] * 16 + ["touch new"]),
+        "io_error",
+        "file name too long: the path has 4,099",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clada
-from clada.report.diff import unified
+from clada.report.diff import diff_lines
 
 if TYPE_CHECKING:
     from tests.conftest import Place
@@ -22,7 +22,7 @@ ENDS = st.sampled_from(["", "\n"])
 
 def escape_controls(old: str, new: str) -> list[str]:
     """Return the lines of the diff, without the two that name the file."""
-    return [text for _kind, text in unified([("f", old.encode(), new.encode())])][2:]
+    return [text for _kind, text in diff_lines([("f", old.encode(), new.encode())])][2:]
 
 
 def applied(old: str, diff: list[str]) -> str:
@@ -118,7 +118,7 @@ def test_what_is_hard_to_compare_takes_no_longer(kind: str) -> None:
 
 def test_a_change_that_nobody_would_read_is_only_named() -> None:
     old, new = (character * 99 + b"\n" for character in (b"x", b"y"))
-    assert list(unified([("f", old * 21_000, new * 21_000), ("new", None, new * 21_000)])) == [
+    assert list(diff_lines([("f", old * 21_000, new * 21_000), ("new", None, new * 21_000)])) == [
         ("file", "Files a/f and b/f differ (2100000 and 2100000 bytes: too much has changed to show it)"),
         ("file", "Files /dev/null and b/new differ (0 and 2100000 bytes: too much has changed to show it)"),
     ]
@@ -136,7 +136,7 @@ def test_what_changes_besides_content_shows_as_in_git(place: Place) -> None:
     plan = clada.parse("<---RUN--->\n" + "\n".join(commands) + "\n<---END--->\n")
     report = clada.execute(plan, workspace=place.inside, git=False, dry_run=True)
     assert report.ok
-    assert [text for _kind, text in unified(report.changes, report.modes)] == [
+    assert [text for _kind, text in diff_lines(report.changes, report.modes)] == [
         "diff --git a/copy b/copy", "new file mode 100755",
         "--- /dev/null", "+++ b/copy", "@@ -0,0 +1 @@", "+a",
         "--- /dev/null", "+++ b/full/file",

@@ -11,7 +11,7 @@ from clada.errors import Error
 from clada.model import BlockReport, Done, Failed, Outcome, Skipped, Task
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.report import Report, xml
-from clada.report.diff import unified
+from clada.report.diff import diff_lines
 from clada.report.lines import failure_lines, skipped_block_lines, status_line
 
 
@@ -94,6 +94,18 @@ def test_an_invalid_task_is_skipped_with_its_message() -> None:
     assert not list(skipped_block_lines("5", NOTATIONS["cml"]))
 
 
+def test_an_invalid_task_names_its_path_or_its_command_if_it_has_one() -> None:
+    invalid = Failed(Error("invalid_operation", "Invalid value for 'count': …"))
+    for operation, target, line in (
+        ("edit", "app.js", "SKIP: SEARCH - app.js: Invalid value for 'count': …"),
+        ("run", "ls\nls", "SKIP: RUN - ls …: Invalid value for 'count': …"),
+        ("move", "a\x1b -> b", "SKIP: MOVE - a\\x1b -> b: Invalid value for 'count': …"),
+    ):
+        assert status_line(task(operation, invalid, target).replace(invalid=True), NOTATIONS["csl"])[1] == (
+            f"[task-1] {line}"
+        )
+
+
 FATAL = {
     "malformed_csl": "PARSE", "malformed_json": "PARSE", "unsupported_version": "PARSE",
     "input_too_large": "INPUT", "invalid_utf8": "INPUT", "git_operation_failed": "GIT",
@@ -107,7 +119,7 @@ def test_a_stage_that_the_type_does_not_tell_is_named() -> None:
 
 
 def test_a_file_outside_has_its_whole_path_in_a_diff() -> None:
-    lines = [text for _kind, text in unified([("/tmp/x", b"a\n", b"b\n")])]
+    lines = [text for _kind, text in diff_lines([("/tmp/x", b"a\n", b"b\n")])]
     assert lines[:2] == ["--- /tmp/x", "+++ /tmp/x"]
 
 
@@ -116,7 +128,8 @@ def test_trouble_before_any_task(type_: str) -> None:
     error = Error(type_, "Line 3: Malformed marker")
     for notation in ("csl", "json", "toml", None):
         assert fatal_line(error, notation) == f"[task-1] FATAL: {FATAL[type_]} - Line 3: Malformed marker"
-    assert fatal_line(error, "cml") == f"[task-1] Error: {type_}: Line 3: Malformed marker"
+    said = f"[task-1] Error: {type_}: Line 3: Malformed marker; nothing was executed"
+    assert fatal_line(error, "cml") == said
 
 
 def test_the_xml_summary_is_that_of_the_specification() -> None:
@@ -180,7 +193,7 @@ def test_a_diff_is_one_that_patch_understands() -> None:
         ("new.txt", None, b"a\n"),
         ("old.txt", b"a\nb\n", b"a\nB"),
     ]
-    assert [text for _, text in unified(changes)] == [
+    assert [text for _, text in diff_lines(changes)] == [
         "Files a/binary and b/binary differ (1 and 2 bytes)",
         "--- a/gone.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-a", "\\ No newline at end of file",
         "--- /dev/null", "+++ b/new.txt", "@@ -0,0 +1 @@", "+a",
@@ -191,7 +204,7 @@ def test_a_diff_is_one_that_patch_understands() -> None:
 
 def test_a_diff_cannot_forge_a_line_or_steer_a_terminal() -> None:
     changes = [("a\n[task-1] SUCCESS", b"x", b"\x1b]0;title\x07\r[task-1]\n")]
-    lines = [text for _, text in unified(changes)]
+    lines = [text for _, text in diff_lines(changes)]
     assert not any(line.startswith("[task") for line in lines)
     assert not any("\x1b" in line or "\r" in line for line in lines)
 

@@ -1,14 +1,25 @@
-"""The parts of an explanation: how lines differ, what is shown of them, and which habits are known."""
+"""The parts of an explanation: how lines differ, what is shown of them, and what copying adds to a text."""
 
 from __future__ import annotations
 
 import pytest
 
-from clada.text import candidates, differences, habits
-from clada.text.alignment import wanted_lines
-from clada.text.differences import brief, difference, lined_up, listed, similarity, visible, whole, within
+from clada.text import differences, similarity
+from clada.text.differences import (
+    ARTIFACTS,
+    around_ellipsis,
+    brief,
+    difference,
+    from_match,
+    line_similarity,
+    listed,
+    visible,
+    whole,
+    within,
+)
 from clada.text.match import Text
 from clada.text.near_miss import explain
+from clada.text.similarity import most_similar, wanted_lines
 
 
 @pytest.mark.parametrize(
@@ -76,7 +87,7 @@ def test_a_long_line_is_shown_from_where_the_wanted_text_starts_in_it(
     wanted: str, found: str, shown: str
 ) -> None:
     """By its first half, else its second, else its first quarter."""
-    assert lined_up(wanted, found) == shown
+    assert from_match(wanted, found) == shown
 
 
 def test_blanks_are_marked_around_a_line_and_where_it_differs() -> None:
@@ -91,7 +102,7 @@ def test_blanks_are_marked_around_a_line_and_where_it_differs() -> None:
 
 def test_a_long_line_is_cut_around_the_difference() -> None:
     """Dots stand for what is left out, on either side."""
-    width, few = differences.WIDTH, differences.BRIEF
+    width, few = differences.WIDTH, differences.BRIEF_WIDTH
     assert visible("x" * width, "") == "x" * width
     assert visible("x" * (width + 1), "") == "x" * width + "…"
     assert brief("x" * few) == "x" * few
@@ -106,13 +117,13 @@ def test_a_long_line_is_cut_around_the_difference() -> None:
 
 def test_likeness_counts_shared_ends_and_shared_runs() -> None:
     """Whichever is more; lines that share nothing are not alike."""
-    assert similarity("abcd", "abcd", partly=False) == 1
-    assert similarity("abxx", "abyy", partly=False) == 0.5
-    assert similarity("xxcd", "yycd", partly=False) == 0.5
-    assert similarity("abc", "xyz", partly=False) == 0
-    assert similarity("abcd", "zzabcdzz", partly=True) == 1
-    assert similarity("abcd", "zzabcdzz", partly=False) == pytest.approx(2 / 6)
-    assert differences._runs("abcd") == {"abc", "bcd"}
+    assert line_similarity("abcd", "abcd", partly=False) == 1
+    assert line_similarity("abxx", "abyy", partly=False) == 0.5
+    assert line_similarity("xxcd", "yycd", partly=False) == 0.5
+    assert line_similarity("abc", "xyz", partly=False) == 0
+    assert line_similarity("abcd", "zzabcdzz", partly=True) == 1
+    assert line_similarity("abcd", "zzabcdzz", partly=False) == pytest.approx(2 / 6)
+    assert differences._trigrams("abcd") == {"abc", "bcd"}
 
 
 FILE = "start of it\n    print(\"one line\")\n    return value\nend of it\nsay('two words')\n"
@@ -132,12 +143,12 @@ FILE = "start of it\n    print(\"one line\")\n    return value\nend of it\nsay('
         ('print("one line")\\n    return value', "escaped line breaks", "with line breaks in place of"),
     ],
 )
-def test_a_habit_is_named_with_its_remedy(search: str, name: str, remedy: str) -> None:
+def test_an_artifact_of_copying_is_named_with_its_remedy(search: str, name: str, remedy: str) -> None:
     """In the value and in the clause; what is then found is the place."""
     told = explain(Text(FILE.encode()), search.encode(), b"")
     assert told.nearest is not None
     assert told.nearest.difference == name
-    assert remedy in told.clause
+    assert remedy in told.hint
 
 
 @pytest.mark.parametrize(
@@ -154,48 +165,46 @@ def test_a_habit_is_named_with_its_remedy(search: str, name: str, remedy: str) -
         "plain",
     ],
 )
-def test_what_is_no_habit_is_left_alone(text: str) -> None:
+def test_what_is_no_artifact_is_left_alone(text: str) -> None:
     """Half a listing, a fence that does not close, a text that only starts like a diff."""
-    left = [habit.undone(text) for habit in habits.HABITS if habit.name in ("line numbers", "code fence")]
+    left = [each.remove(text) for each in ARTIFACTS if each.name in ("line numbers", "code fence")]
     assert left == [text, text]
 
 
 def test_lines_left_out_are_between_others() -> None:
     """An ellipsis counts on a line of its own, in a comment or not, and not at the ends."""
-    assert list(habits.around_ellipsis("a\n# ...\nb")) == [("a", "# ...", "b")]
-    assert list(habits.around_ellipsis("a\n  // … rest …\nb\nc")) == [("a", "  // … rest …", "b\nc")]
-    assert list(habits.around_ellipsis("a\n/* existing code... */\nb")) == [
-        ("a", "/* existing code... */", "b")
-    ]
-    assert list(habits.around_ellipsis("...\na\nb")) == []
-    assert list(habits.around_ellipsis("a\nf(...)\nb")) == []
-    assert list(habits.around_ellipsis("a\nplain\nb")) == []
+    assert list(around_ellipsis("a\n# ...\nb")) == [("a", "# ...", "b")]
+    assert list(around_ellipsis("a\n  // … rest …\nb\nc")) == [("a", "  // … rest …", "b\nc")]
+    assert list(around_ellipsis("a\n/* existing code... */\nb")) == [("a", "/* existing code... */", "b")]
+    assert list(around_ellipsis("...\na\nb")) == []
+    assert list(around_ellipsis("a\nf(...)\nb")) == []
+    assert list(around_ellipsis("a\nplain\nb")) == []
 
 
 def test_a_difference_in_form_comes_before_a_replacement_that_is_elsewhere() -> None:
     """The whole explanation has both, each on its own line."""
     file = b"def one():\n    return first\n\ndef two():\n    return second\n"
     told = explain(Text(file), b"def one():\n  return first", b"return second")
-    assert told.clause.endswith("indentation")
-    assert told.whole.splitlines()[-1] == "the replacement is already there at line 5"
+    assert told.hint.endswith("indentation")
+    assert told.details.splitlines()[-1] == "the replacement is already there at line 5"
 
 
 def test_a_piece_must_be_long_enough_to_mean_something() -> None:
     """As long as the least that is asked for; of one line less is enough, and of short lines the longest."""
-    least, of_line = candidates.SHORTEST, candidates.SHORTEST_OF_LINE
-    assert candidates._longest([(0, b"abcd"), (1, b"abc")], 5, 4) == [(0, b"abcd")]
-    assert (0, b"x" * of_line) in list(candidates._pieces(wanted_lines(b"x" * of_line)))
-    assert list(candidates._pieces(wanted_lines(b"x" * (of_line - 1)))) == []
-    assert (0, b"x" * least) in list(candidates._pieces(wanted_lines(b"x" * least + b"\ny")))
+    least, of_line = similarity.MIN_PIECE, similarity.MIN_PIECE_OF_LINE
+    assert similarity._longest([(0, b"abcd"), (1, b"abc")], 5, 4) == [(0, b"abcd")]
+    assert (0, b"x" * of_line) in list(similarity._pieces(wanted_lines(b"x" * of_line)))
+    assert list(similarity._pieces(wanted_lines(b"x" * (of_line - 1)))) == []
+    assert (0, b"x" * least) in list(similarity._pieces(wanted_lines(b"x" * least + b"\ny")))
     short = wanted_lines(b"x" * (least - 1) + b"\ny")
-    assert {piece for _, piece in candidates._pieces(short)} == {b"x" * (least - 1)}
+    assert {piece for _, piece in similarity._pieces(short)} == {b"x" * (least - 1)}
 
 
 def test_a_line_that_is_long_enough_is_looked_for_by_halves() -> None:
     """Each half must mean something by itself."""
-    pieces = [piece for _line, piece in candidates._pieces(wanted_lines(b"abc-de\n"))]
+    pieces = [piece for _line, piece in similarity._pieces(wanted_lines(b"abc-de\n"))]
     assert (b"abc" in pieces, b"-de" in pieces) == (True, True)
-    assert b"ab" not in [piece for _line, piece in candidates._pieces(wanted_lines(b"ab-de\n"))]
+    assert b"ab" not in [piece for _line, piece in similarity._pieces(wanted_lines(b"ab-de\n"))]
 
 
 def test_line_breaks_around_a_search_text_belong_to_its_lines() -> None:
@@ -216,12 +225,12 @@ def test_line_breaks_around_a_search_text_belong_to_its_lines() -> None:
 
 def test_rare_pieces_come_before_common_ones() -> None:
     """Eight hits are few; nine are many, and wait."""
-    few, many = b"rare " * candidates.FEW, b"often " * (candidates.FEW + 1)
-    order = [line for line, _hits in candidates._hits(few + many, [(1, b"often"), (2, b"rare")], 5)]
+    few, many = b"rare " * similarity.MAX_RARE_HITS, b"often " * (similarity.MAX_RARE_HITS + 1)
+    order = [line for line, _hits in similarity._hits(few + many, [(1, b"often"), (2, b"rare")], 5)]
     assert order == [2, 1]
-    order = [line for line, _hits in candidates._hits(few * 2, [(1, b"rare"), (2, b"are r")], 5)]
+    order = [line for line, _hits in similarity._hits(few * 2, [(1, b"rare"), (2, b"are r")], 5)]
     assert order == [1, 2]
-    assert [line for line, _hits in candidates._hits(few, [(1, b"rare")], 5)] == [1]
+    assert [line for line, _hits in similarity._hits(few, [(1, b"rare")], 5)] == [1]
 
 
 @pytest.mark.parametrize(("line", "pair"), [(b"}", (4, None)), (b"end}", (4, 8)), (b"end", (4, None))])
@@ -230,7 +239,7 @@ def test_a_bracket_from_afar_brings_nothing_back_into_step(line: bytes, pair: tu
     head = b"alpha = first(1)\nbeta = second(2)\ngamma = third(3)\ndelta = fourth(4)\n"
     added = b"added one\nadded two\nadded three\nadded four\n"
     wanted = wanted_lines(head + line + b"\nquite another end\n")
-    place = candidates.best_place(head + added + line + b"\nlast line\n", wanted)
+    place = most_similar(head + added + line + b"\nlast line\n", wanted)
     assert place is not None
     assert pair in place.pairs
 
@@ -238,7 +247,7 @@ def test_a_bracket_from_afar_brings_nothing_back_into_step(line: bytes, pair: tu
 def test_an_edit_does_not_forget_the_line_ending_in_use() -> None:
     """A replacement takes it on, also after the last line break was replaced."""
     text = Text(b"a\r\nb\r\n")
-    once = text.spliced(text.locate(b"b\n"), b"c")
+    once = text.replaced(text.locate(b"b\n"), b"c")
     assert once.data == b"a\r\nc"
-    twice = once.spliced(once.locate(b"c"), b"d\ne")
+    twice = once.replaced(once.locate(b"c"), b"d\ne")
     assert twice.data == b"a\r\nd\r\ne"

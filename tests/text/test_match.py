@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clada.text import match
-from clada.text.match import Found, Text
+from clada.text.match import Matches, Text
 
 BREAK = rb"(?:\r\n|\r(?!\n)|(?<!\r)\n)"  # a CRLF is never read as two
 # Few different characters, so that matches, repeats and every mix of line endings are common.
@@ -33,7 +33,7 @@ def spans_of(pattern: bytes, data: bytes) -> list[tuple[int, int]]:
     return [found.span() for found in re.finditer(pattern, data)]
 
 
-def spans(found: Found) -> list[tuple[int, int]]:
+def spans(found: Matches) -> list[tuple[int, int]]:
     """Return the matches as spans, of which there are as many as it says."""
     assert found.count == len(found.starts)
     return list(zip(found.starts, found.ends, strict=True))
@@ -105,37 +105,37 @@ def test_a_range_ends_with_the_nearest_end_text(
 
 def test_an_end_text_begins_after_the_start_text() -> None:
     """The same text can be start and end; one occurrence is not both."""
-    assert Text(b"--a--b--").locate_range(b"--", b"--") == Found([0], [5], 1, unfinished=6)
+    assert Text(b"--a--b--").locate_range(b"--", b"--") == Matches([0], [5], 1, unfinished=6)
 
 
 @pytest.mark.parametrize(("start", "end"), [(b"", b">"), (b"<", b""), (b"", b"")])
 def test_an_empty_start_or_end_text_is_nowhere(start: bytes, end: bytes) -> None:
     """It would be everywhere."""
-    assert Text(b"<1>").locate_range(start, end) == Found([], [], 0)
+    assert Text(b"<1>").locate_range(start, end) == Matches([], [], 0)
 
 
 def test_past_a_limit_ranges_are_only_counted() -> None:
     """The first ones are enough to name."""
-    assert Text(b"<1><2><3>").locate_range(b"<", b">", limit=2) == Found([0, 3], [3, 6], 3)
+    assert Text(b"<1><2><3>").locate_range(b"<", b">", limit=2) == Matches([0, 3], [3, 6], 3)
 
 
 def test_an_edit_may_leave_one_kind_of_line_ending_where_there_were_two() -> None:
     """The next one takes that kind, and the other way round."""
     text = Text(b"1\r\n2\nX")
     assert text.ending is None
-    text = text.spliced(text.locate(b"\n2\n"), b"-")
+    text = text.replaced(text.locate(b"\n2\n"), b"-")
     assert text.data == b"1-X"
-    assert text.spliced(text.locate(b"X"), b"a\nb").data == b"1-a\nb"
+    assert text.replaced(text.locate(b"X"), b"a\nb").data == b"1-a\nb"
     text = Text(b"1\r\nX")
     assert text.ending == b"\r\n"
-    text = text.spliced(text.locate(b"1\n"), b"")
+    text = text.replaced(text.locate(b"1\n"), b"")
     assert text.ending == b"\n"
 
 
 def test_an_unfinished_range_is_counted_in_the_files_own_bytes() -> None:
     """Mixed line endings before it do not shift it."""
     found = Text(b"\r\n\r\n\na\nb\n").locate_range(b"a\n", b"c\n")
-    assert found == Found([], [], 0, unfinished=5)
+    assert found == Matches([], [], 0, unfinished=5)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_replacement_is_literal_and_takes_the_line_ending_in_use(
 ) -> None:
     """At each match its own: the next line ending, else the last one before, else LF."""
     text = Text(data)
-    assert text.spliced(text.locate(b"X"), replacement).data == result
+    assert text.replaced(text.locate(b"X"), replacement).data == result
 
 
 @given(files, searches)
@@ -192,7 +192,7 @@ def test_only_the_matches_change(data: bytes, search: bytes, replacement: bytes)
     """The result is the file with each match replaced, all other bytes as they were."""
     text = Text(data)
     found = text.locate(search)
-    assert text.spliced(found, replacement).data == replaced(data, spans(found), replacement)
+    assert text.replaced(found, replacement).data == replaced(data, spans(found), replacement)
 
 
 @given(files, searches)
@@ -215,8 +215,8 @@ def test_edits_in_a_row_are_as_edits_one_by_one(data: bytes, edits: list[tuple[b
         assert text.lines([len(text.data)]) == [line_of(text.data, len(text.data))]
         if not every:
             found = text.locate(search, limit=1)
-        text = text.spliced(found, replacement)
-        assert text.data == fresh.spliced(found, replacement).data
+        text = text.replaced(found, replacement)
+        assert text.data == fresh.replaced(found, replacement).data
 
 
 @given(st.lists(st.tuples(searches, replacements), max_size=4), files)
@@ -227,7 +227,7 @@ def test_line_numbers_stay_right_through_edits_in_a_row(
     text = Text(start)
     for search, replacement in edits:
         text.lines([len(text.data)])  # so that it remembers all it can
-        text = text.spliced(text.locate(search), replacement)
+        text = text.replaced(text.locate(search), replacement)
     offsets = range(len(text.data) + 1)
     counted = [_counted(text.data, offset) for offset in offsets]
     assert [text.lines([offset])[0] for offset in offsets] == text.lines(offsets) == counted

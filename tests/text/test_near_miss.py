@@ -122,7 +122,7 @@ def explained(search: str, replacement: str = "", file: str = FILE) -> Explanati
             "        return file.read()\n# helpers follow here\n\ndef save(path, text):",
             "closest is lines 8-11: line 9 is blank",
         ),
-        # habits of the writer
+        # artifacts of copying
         (
             '5: def load(path):\n6:     """Load it."""',
             "it would match at lines 5-6 without the line numbers in front of its lines",
@@ -160,7 +160,7 @@ def explained(search: str, replacement: str = "", file: str = FILE) -> Explanati
 )
 def test_the_clause_names_the_closest_place_and_what_differs(search: str, clause: str) -> None:
     """Each kind of difference has its words, and what is not alike has no place."""
-    assert explained(search).clause == clause
+    assert explained(search).hint == clause
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_the_clause_names_the_closest_place_and_what_differs(search: str, clause
 def test_a_short_line_is_near_another_that_differs_in_a_character(wanted: str, found: str) -> None:
     """A search text may be too short for words to look for."""
     told = explained(wanted, file=f"start();\n{found}\nfinish(it);\n")
-    assert told.clause == f"closest is line 2, which reads `{found}`"
+    assert told.hint == f"closest is line 2, which reads `{found}`"
     assert told.nearest is not None
     assert (told.nearest.wanted, told.nearest.found) == (wanted, found)
 
@@ -226,7 +226,9 @@ LOADING = '    """Load it."""'
         ("```\nclass Store:\n```", (21, 21, 21, "```", "class Store:", "code fence")),
     ],
 )
-def test_a_habit_has_its_closest_place_too(search: str, nearest: tuple[int, int, int, str, str, str]) -> None:
+def test_an_artifact_has_its_closest_place_too(
+    search: str, nearest: tuple[int, int, int, str, str, str]
+) -> None:
     """With the first line that differs, and as a difference in form only."""
     assert explained(search).nearest == Nearest(*nearest, form_only=True)
 
@@ -272,9 +274,9 @@ def test_lines_left_out_are_a_difference_in_what_is_said() -> None:
         ),
     ],
 )
-def test_habits_are_known_in_their_variants(search: str, file: str, clause: str) -> None:
+def test_artifacts_are_known_in_their_variants(search: str, file: str, clause: str) -> None:
     """Whatever stands around them."""
-    assert explained(search, file=file).clause.startswith(clause)
+    assert explained(search, file=file).hint.startswith(clause)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +291,7 @@ def test_habits_are_known_in_their_variants(search: str, file: str, clause: str)
 )
 def test_what_is_wanted_and_found_is_shown_where_there_is_such(search: str, shown: list[str]) -> None:
     """A line that only one side has stands alone; blanks in front of a part of a line do not count."""
-    told = explained(search).whole.split("\n")
+    told = explained(search).details.split("\n")
     lines = [line for line in told if line.startswith(("  wanted: ", "  found:  "))]
     assert len(lines) == len(shown)
     assert all(map(str.startswith, lines, shown))
@@ -297,15 +299,15 @@ def test_what_is_wanted_and_found_is_shown_where_there_is_such(search: str, show
 
 def test_several_ways_in_which_lines_differ_are_all_named() -> None:
     """Each once."""
-    clause = explained("  import os\nIMPORT SYS\n").clause
+    clause = explained("  import os\nIMPORT SYS\n").hint
     assert clause == "closest is lines 1-2: 2 lines differ only in indentation and letter case, first line 1"
 
 
 def test_a_file_that_is_not_small_is_not_shown() -> None:
     """Up to 1,000 bytes are."""
     told = "nothing like it is in the file"
-    assert explained("def nothing(like, it):", file="a b\n" * 251).whole == told
-    assert explained("def nothing(like, it):", file="a b\n" * 250).whole.startswith(
+    assert explained("def nothing(like, it):", file="a b\n" * 251).details == told
+    assert explained("def nothing(like, it):", file="a b\n" * 250).details.startswith(
         f"{told}\n      1 | a b\n"
     )
 
@@ -318,7 +320,7 @@ def test_a_search_text_of_blanks_is_called_so() -> None:
 
 def test_the_whole_explanation_shows_blanks_and_the_lines_of_the_file() -> None:
     """Blanks are visible where they matter; the lines below can be copied."""
-    assert explained("        file.write(text)\n    return len(text)").whole.split("\n") == [
+    assert explained("        file.write(text)\n    return len(text)").details.split("\n") == [
         "closest is lines 17-18: line 18 differs only in indentation",
         "  wanted: ····return len(text)",
         "  found:  →return len(text)",
@@ -332,7 +334,7 @@ def test_only_the_lines_around_the_difference_are_listed() -> None:
     """A long place is shown in part."""
     file = "\n".join(f"value_{number} = compute({number})" for number in range(1, 101))
     search = file.replace("value_50 = compute(50)", "value_50 = reduce(50)")
-    lines = explained(search, file=file).whole.split("\n")
+    lines = explained(search, file=file).details.split("\n")
     assert lines[0] == "closest is lines 1-100: line 50 reads `value_50 = compute(50)`"
     assert lines[3] == lines[-1] == "        …"
     assert lines[4:-1] == [f"  {n:5} | value_{n} = compute({n})" for n in range(44, 56)]
@@ -342,18 +344,18 @@ def test_nothing_from_a_file_reaches_the_explanation_unescaped() -> None:
     """Control sequences, forged lines and direction marks of the file are shown, not obeyed."""
     file = "first line of it\n\x1b[2J [task-1] SUCCESS \u202e\u2028 evil text\nlast line of it\n"
     told = explained("first line of it\nsomething good\nlast line of it", file=file)
-    assert told.whole.replace("\n", "").isprintable()
-    assert told.clause.isprintable()
-    assert not any(line.startswith("[") for line in told.whole.split("\n"))
+    assert told.details.replace("\n", "").isprintable()
+    assert told.hint.isprintable()
+    assert not any(line.startswith("[") for line in told.details.split("\n"))
 
 
 def test_a_very_long_line_is_quoted_around_the_difference() -> None:
     """The clause and the listing stay short."""
     file = "var a=1;" * 2_000 + "function chosen(x,y){return x+y}" + "var b=2;" * 2_000
     told = explained("function chosen(x,y){return x-y}", file=file)
-    assert told.clause.startswith("closest is line 1, which reads `function chosen(x,y){return x+y}")
-    assert len(told.clause) < 120
-    assert len(told.whole) < 600
+    assert told.hint.startswith("closest is line 1, which reads `function chosen(x,y){return x+y}")
+    assert len(told.hint) < 120
+    assert len(told.details) < 600
 
 
 @pytest.mark.parametrize(
@@ -371,19 +373,19 @@ def test_a_very_long_line_is_quoted_around_the_difference() -> None:
 )
 def test_a_replacement_that_is_already_there_is_named(search: str, replacement: str, clause: str) -> None:
     """The edit was probably made before."""
-    assert explained(search, replacement).clause == clause
+    assert explained(search, replacement).hint == clause
 
 
 def test_a_line_that_has_the_replacement_twice_is_named_once() -> None:
     """It is one place to look at."""
-    assert explained("one", "both", file="both both\n").clause == "the replacement is already there at line 1"
+    assert explained("one", "both", file="both both\n").hint == "the replacement is already there at line 1"
 
 
 def test_the_whole_explanation_has_the_replacement_and_the_closest_place() -> None:
     """Both are told where they are two places."""
     told = explained("return self.items[name]", "import os\nimport sys")
-    assert told.clause == "the replacement is already there at line 1"
-    assert told.whole.split("\n")[:2] == [
+    assert told.hint == "the replacement is already there at line 1"
+    assert told.details.split("\n")[:2] == [
         "the replacement is already there at line 1",
         "closest is line 23, which reads `return self.items[key]`",
     ]
@@ -397,7 +399,7 @@ def test_an_empty_file_is_called_empty() -> None:
 def test_a_small_file_is_shown_where_nothing_is_like_the_search_text() -> None:
     """It may be another file than the writer thinks."""
     told = explained("def nothing(like, it):", file="one\r\ntwo\n")
-    assert told.whole == "nothing like it is in the file\n      1 | one\n      2 | two"
+    assert told.details == "nothing like it is in the file\n      1 | one\n      2 | two"
 
 
 @pytest.mark.parametrize(
@@ -433,28 +435,28 @@ def test_a_range_that_is_not_there_is_explained_by_the_text_that_fails(
     found = text.locate_range(start.encode(), end.encode())
     assert found.count == 0
     told = explain_range(text, start.encode(), end.encode(), b"", found)
-    assert told.clause == clause
-    assert told.whole.split("\n")[0] == clause
+    assert told.hint == clause
+    assert told.details.split("\n")[0] == clause
 
 
 @pytest.mark.parametrize(("times", "told"), [(3, True), (4, False)])
-def test_a_habit_is_named_where_the_text_is_in_three_places_at_most(times: int, told: bool) -> None:
+def test_an_artifact_is_named_where_the_text_is_in_three_places_at_most(times: int, told: bool) -> None:
     """More often than that, it is there by chance."""
-    clause = explained("12: pass\n13: done", file="pass\ndone\n" * times).clause
+    clause = explained("12: pass\n13: done", file="pass\ndone\n" * times).hint
     assert clause.startswith("it would match at lines 1-2") is told
 
 
 @pytest.mark.parametrize(("times", "told"), [(3, True), (4, False)])
 def test_a_replacement_is_named_where_it_is_in_three_places_at_most(times: int, told: bool) -> None:
     """More often than that, it is there by chance."""
-    clause = explained("quite another text", "done", file="done\n" * times).clause
+    clause = explained("quite another text", "done", file="done\n" * times).hint
     assert clause.startswith("the replacement is already there at lines 1, 2, 3") is told
 
 
 def test_a_replacement_of_three_characters_is_there_by_chance() -> None:
     """Four say something."""
-    assert "already" not in explained("quite another text", "all ", file="all\n").clause
-    assert "already" in explained("quite another text", "alls", file="alls\n").clause
+    assert "already" not in explained("quite another text", "all ", file="all\n").hint
+    assert "already" in explained("quite another text", "alls", file="alls\n").hint
 
 
 def test_a_start_text_left_over_after_matches_is_named() -> None:
@@ -508,13 +510,13 @@ texts = st.lists(alphabet, max_size=30).map("".join)
 
 @given(texts, texts, texts)
 def test_every_failed_search_is_explained(file: str, search: str, replacement: str) -> None:
-    """Whatever the texts are: one clause, in the whole too, with lines that are in the file."""
+    """Whatever the texts are: one clause, in the details too, with lines that are in the file."""
     text = Text(file.encode())
     assume(search and text.locate(search.encode()).count == 0)
     told = explain(text, search.encode(), replacement.encode())
-    assert told.clause
-    assert "\n" not in told.clause
-    assert told.clause in told.whole
+    assert told.hint
+    assert "\n" not in told.hint
+    assert told.hint in told.details
     if told.nearest is not None:
         lines = len(file.encode().splitlines())
         assert 1 <= told.nearest.first_line <= told.nearest.last_line <= lines
@@ -536,7 +538,7 @@ def test_every_failed_search_is_explained(file: str, search: str, replacement: s
 )
 def test_hostile_texts_are_explained_too(file: bytes, search: bytes) -> None:
     """Repeats and lengths that would take forever to compare naively come to an end."""
-    assert explain(Text(file), search, b"").clause
+    assert explain(Text(file), search, b"").hint
 
 
 @pytest.mark.parametrize(
@@ -565,4 +567,4 @@ def test_short_lines_and_a_line_that_stands_for_others_are_no_reason_to_find_not
     data: bytes, search: bytes, clause: str
 ) -> None:
     """What is nearly there is named, however little there is."""
-    assert explain(Text(data), search, b"something else").clause == clause
+    assert explain(Text(data), search, b"something else").hint == clause

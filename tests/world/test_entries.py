@@ -10,7 +10,7 @@ import pytest
 
 from clada.errors import Error, Trouble
 from clada.model import Failed
-from clada.world.files.entries import Entry, checked_utf8, not_a_directory, read_all, trouble
+from clada.world.files.entries import Entry, checked_utf8, not_a_directory, read_regular, trouble
 from clada.world.files.paths import locate
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _read(path: str | Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return read_all(handle)
+        return read_regular(handle)[1]
     finally:
         os.close(handle)
 

@@ -203,6 +203,39 @@ def test_nul_is_refused_before_it_reaches_the_system() -> None:
         locate("a\0b", ROOT)
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("x" * 256, "a name in it has 256 bytes, and at most 255 are allowed"),
+        ("a/" + "é" * 128 + "/b", "a name in it has 256 bytes"),
+        ("a\\" + "x" * 256, "a name in it has 256 bytes"),
+        ("a/" * 2048 + "b", "the path has 4,097 bytes, and at most 4,096 are allowed"),
+        ("../a/" * 1000, "the path has 5,000 bytes"),
+        ("😀" * 63 + "/" + "a/" * 1922 + "b", "the path has 4,098 bytes"),
+    ],
+)
+def test_what_no_file_system_takes_is_refused_by_its_length(path: str, said: str) -> None:
+    """In bytes, and before any of its components costs a look."""
+    with pytest.raises(Trouble) as raised:
+        locate(path, ROOT)
+    assert raised.value.error.type == "io_error"
+    assert raised.value.error.message.startswith(f"file name too long: {said}")
+
+
+@pytest.mark.parametrize("path", ["x" * 255, "é" * 127, "a/" * 2047 + "bc", "😀" * 63])
+def test_the_longest_paths_are_fine(path: str) -> None:
+    """Up to 255 bytes a component, and 4,096 altogether."""
+    assert "/".join(locate(path, ROOT)) == path
+
+
+def test_a_path_is_as_long_as_the_way_to_it() -> None:
+    """Or a run of `cd` would lead deeper than any path."""
+    base = ("x" * 255,) * 15
+    assert len(locate("y" * 255, ROOT, base)) == 16
+    with pytest.raises(Trouble):
+        locate("y" * 255 + "/z", ROOT, base)
+
+
 @pytest.mark.parametrize("name", ["git", "gitx", ".gitx", ".git-2", "git~2", ".clad", "clada", "", "."])
 def test_other_names_are_not_protected(name: str) -> None:
     """Only git's and clada's own are."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import clada
+from clada.model import TaskEnded, TaskStarted
 from clada.world.files.root import opened
 
 if TYPE_CHECKING:
@@ -59,3 +62,27 @@ def test_a_directory_named_like_one_that_is_gone_is_not_taken_for_it(
     report = clada.execute(WRITE, workspace=".", git=False)
     assert report.fatal is not None
     assert (report.fatal.type, report.fatal.message) == ("file_not_found", f"{gone} has been removed")
+
+
+@pytest.mark.parametrize("git", [False, True])
+@pytest.mark.parametrize("moment", [TaskStarted, TaskEnded])
+def test_a_workspace_that_is_deleted_meanwhile_is_not_made_anew(
+    tmp_path: Path, git: bool, moment: type
+) -> None:
+    """Neither by what is written, nor by what is recorded of it; and that is said."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+
+    def delete(event: object) -> None:
+        if isinstance(event, moment):
+            shutil.rmtree(workspace, ignore_errors=True)
+
+    plan = clada.parse('<---WRITE file="new/file"--->\nx\n<---END--->\n' * 2)
+    report = clada.execute(plan, workspace=workspace, git=git, on_event=delete)
+    assert list(tmp_path.iterdir()) == []
+    assert not report.ok
+    error = report.tasks[1].error
+    assert error is not None
+    assert (error.type, error.message) == ("file_not_found", f"the workspace {workspace} has been removed")
+    assert (report.error is not None) == git

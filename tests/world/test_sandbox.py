@@ -19,8 +19,8 @@ from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
 from clada.values import Value
+from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher, ProcessResult, run, search_path
-from clada.world.removal import remove
 from clada.world.sandbox import bubblewrap, landlock
 from clada.world.sandbox import layers as confinement
 from clada.world.sandbox.guard import Guard
@@ -736,7 +736,7 @@ def test_folders_of_any_depth_and_mode_are_removed(place: Place) -> None:
     handle = os.open(place.workspace, os.O_RDONLY)
     try:
         for name in ("a", "deep", "missing"):
-            remove(name, handle)
+            remove_tree(name, handle)
         assert sorted(os.listdir(handle)) == [".clada", ".git"]
     finally:
         os.close(handle)

@@ -285,7 +285,6 @@ def test_a_file_that_is_not_utf8_is_not_edited(
         (b"a\r\n", "x", b"a\r\nx"),
         (b"a\r", "x", b"a\rx"),
         (b"a\n\n", "x\n", b"a\n\nx\n"),
-        (b"\xff", "x", b"\xff\nx"),  # what is there is not looked at
         (b"a", "", b"a"),
         (b"a", "\ufeffx", b"a\nx"),
     ],
@@ -352,11 +351,11 @@ def test_names_are_literal(files: Files, attempt: Attempt, path: str) -> None:
 
 
 def test_deep_directories_are_made_moved_and_removed(files: Files, place: Place, attempt: Attempt) -> None:
-    """500 components are more than the system takes in one path."""
-    path = "/".join(["directory"] * 500)
+    """By its whole path from the root of the system, it would be more than the system takes."""
+    path = "/".join(["directory"] * 408)
     assert isinstance(attempt(files, "write", path=path, content="x"), Done)
     assert isinstance(attempt(files, "edit", path=path, search="x", replace="y"), Done)
-    assert files.load(("directory",) * 500) == b"y"
+    assert files.load(("directory",) * 408) == b"y"
     assert isinstance(attempt(files, "move", source="directory", to="moved"), Done)
     assert isinstance(attempt(files, "remove", path="moved"), Done)
     assert list(place.inside.iterdir()) == []

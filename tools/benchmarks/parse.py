@@ -1,10 +1,12 @@
-"""Speed and memory of reading documents, as ratios to the plainest loop over the same text."""
+"""Speed and memory of reading documents, as ratios to the plainest way of reading the same text."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 from tools.benchmarks.measuring import PROCESSOR, Row, least, ratio
 
@@ -30,14 +32,35 @@ def rows(*, quick: bool) -> list[Row]:
     floor, read_csl, read_cml = least(
         rounds, lambda: _floor(text), lambda: _read(csl, count), lambda: _read(cml, count), clock=PROCESSOR
     )
+    as_json, as_toml = _json_document(count // 8), _toml_document(count)
+    read_json = ratio(rounds, lambda: _read(as_json, count // 8), lambda: json.loads(as_json), PROCESSOR)
+    in_toml = as_toml.decode()
+    read_toml = ratio(
+        rounds // 2 + 1, lambda: _read(as_toml, count), lambda: tomllib.loads(in_toml), PROCESSOR
+    )
     read_large = ratio(rounds, lambda: clada.parse(large), large.decode, PROCESSOR)
     return [
         Row("23 MB of CSL in 20,000 operations / a loop of str.find", read_csl / floor, 5.0),
         Row("23 MB of CML in 20,000 operations / the same loop", read_cml / floor, 12.0),
+        Row("25 MB of JSON in 2,500 operations / json.loads", read_json, 2.5),
+        Row("24 MB of TOML in 20,000 operations / tomllib.loads", read_toml, 1.8),
         Row("one operation of 50 MB / decoding it", read_large, 3.0),
         Row("peak memory, 50 MB document / its size", _peak("x", size), 4.0),
         Row("peak memory, 50 MB with emoji / its size", _peak("😀", size), 6.0),
     ]
+
+
+def _json_document(count: int) -> bytes:
+    """Return a document of files of 10 KB."""
+    content = BODY.decode() * 9
+    tasks = [{"action": "write", "path": f"src/{number}.py", "content": content} for number in range(count)]
+    return json.dumps({"tasks": tasks}).encode()
+
+
+def _toml_document(count: int) -> bytes:
+    """Return a document of files of 1 KB."""
+    task = b"""[[task]]\naction = "write"\npath = "src/%d.py"\ncontent = '''\n%s'''\n\n"""
+    return b"".join(task % (number, BODY) for number in range(count))
 
 
 def _large_document(filler: str, size: int) -> bytes:
@@ -58,7 +81,7 @@ def _floor(text: str) -> list[tuple[str, str]]:
 
 def _read(document: bytes, operations: int) -> None:
     plan = clada.parse(document)
-    if len(plan.blocks) != operations or plan.fatal:
+    if sum(len(block.operations) for block in plan.blocks) != operations or plan.fatal:
         raise AssertionError(plan.fatal)
 
 

@@ -446,7 +446,7 @@ def _with_a_failing_call(error: str, call: str, number: int) -> Fault:
 def _injected(scene: Scene, call: str, number: int, error: str) -> Result | None:
     """Return what a run says in which one system call fails; None if it does not end."""
     inject = f"inject={call}:error={error}:when={number}"
-    tracing = ["-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]
+    tracing = ["-f", "--seccomp-bpf", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]
     try:
         return scene.place.clada(scene.document(), wrapper=[str(STRACE), *tracing])
     except subprocess.TimeoutExpired:

@@ -201,12 +201,13 @@ def document(*operations: dict[str, Any]) -> str:
 
 @cache
 def library() -> str:
-    """Return a folder with clada and what it needs, which every user can read."""
+    """Return a folder with clada and what it needs, compiled, which every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="clada-prove-library-"))
     folder.chmod(0o755)
     for source in (SOURCE, *map(_package, NEEDED)):
         if source is not None:
-            shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+            half_written = shutil.ignore_patterns("*.pyc.*")  # by another process, and soon gone
+            shutil.copytree(source, folder / source.name, ignore=half_written)
     compileall = [sys.executable, "-m", "compileall", "-q", str(folder)]
     subprocess.run(compileall, check=False)
     for path in folder.rglob("*"):

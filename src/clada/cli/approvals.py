@@ -17,15 +17,19 @@ NOTHING = "no command is approved or blocked here; add one with: clada approvals
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """List the commands, or change one; say what was done."""
+    """List the commands, or change one and print what was done."""
     from clada.world.approvals import Approvals
 
     action, *commands = arguments or ("list",)
     network = bool(options.get("network"))
-    _check(action, commands, network=network)
+    _check_usage(action, commands, network=network)
     known = Approvals.load(options["workspace"])
     if action == "list":
-        return _list(known, console)
+        lines = known.listed()
+        if not lines:
+            console.complain(f"clada: {NOTHING}")
+        console.write("".join(f"{escape_controls(line)}\n" for line in lines))
+        return 0
     done = _change(known, action, commands[0], network=network)
     if done is None:
         console.complain(f"clada: neither approved nor blocked: {commands[0]}")
@@ -34,7 +38,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     return 0
 
 
-def _check(action: str, commands: Sequence[str], *, network: bool) -> None:
+def _check_usage(action: str, commands: Sequence[str], *, network: bool) -> None:
     if network and action != "add":
         raise UsageError(f"--network goes with approvals add, not with {action}")
     if action == "list" and commands:
@@ -46,16 +50,8 @@ def _check(action: str, commands: Sequence[str], *, network: bool) -> None:
         raise UsageError(f'approvals {action} takes one command: quote it, as in "{whole}"')
 
 
-def _list(known: Approvals, console: Console) -> int:
-    lines = known.listed()
-    if not lines:
-        console.complain(f"clada: {NOTHING}")
-    console.write("".join(f"{escape_controls(line)}\n" for line in lines))
-    return 0
-
-
 def _change(known: Approvals, action: str, command: str, *, network: bool) -> str | None:
-    """Change one command, and return what it is now; None where there was nothing to change."""
+    """Change the approval of one command and return its new state; None where there was nothing to remove."""
     if action == "add":
         known.add(command, network=network)
         return "approved with network" if network else "approved"

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from clada.cli.flags import Command
     from clada.settings import Setting
 
-PLAIN = ("help", "version")
-FILES, FOLDERS = ("FILE",), ("DIR",)  # values that are paths
+COMMON_FLAGS = ("help", "version")
+FILE, DIRECTORY = "FILE", "DIR"  # how help shows values that are paths
 
 
 def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the script of a shell."""
+    """Print the completion script for a shell."""
     console.write("\n".join(SCRIPTS[arguments[0]]()) + "\n")
     return 0
 
@@ -27,10 +27,10 @@ def _flags(command: Command) -> list[Setting]:
     return [KNOWN[name] for name in command.flags]
 
 
-def _words(command: Command) -> str:
+def _flag_words(command: Command) -> str:
     """Return the flags of a command; those that take a value end in an equals sign."""
     own = [f"--{flag.dashed}" + ("" if flag.kind == "switch" else "=") for flag in _flags(command)]
-    return " ".join([*own, *(f"--{name}" for name in PLAIN)])
+    return " ".join([*own, *(f"--{name}" for name in COMMON_FLAGS)])
 
 
 # bash
@@ -44,18 +44,18 @@ def _bash() -> Iterator[str]:
             yield f"        --{flag.dashed}) {_bash_value(flag)}; return;;"
     yield from BASH_MIDDLE
     for name, command in COMMANDS.items():
-        yield f"        {name}) flags='{_words(command)}' words='{' '.join(command.words)}'"
+        yield f"        {name}) flags='{_flag_words(command)}' words='{' '.join(command.words)}'"
         yield f"            files={'1' if command.takes_file else ''};;"
-    yield f"        *) flags='{_words(MAIN)}' words='{' '.join(COMMANDS)}' files=1;;"
+    yield f"        *) flags='{_flag_words(MAIN)}' words='{' '.join(COMMANDS)}' files=1;;"
     yield from BASH_END
 
 
 def _bash_value(flag: Setting) -> str:
     if flag.choices:
         return f"COMPREPLY=($(compgen -W '{' '.join(flag.choices)}' -- \"$word\"))"
-    if flag.value in FOLDERS:
+    if flag.value == DIRECTORY:
         return 'COMPREPLY=($(compgen -d -- "$word"))'
-    if flag.value in FILES:
+    if flag.value == FILE:
         return 'COMPREPLY=($(compgen -f -- "$word"))'
     return "COMPREPLY=()"
 
@@ -105,7 +105,9 @@ def _zsh() -> Iterator[str]:
     yield "    case $command in"
     for name, command in COMMANDS.items():
         yield f"    {name})"
-        yield from _zsh_arguments(command, f"'1:command:({name})'", _zsh_operand(command))
+        operand = f"'2:which:({' '.join(command.words)})'" if command.words else None
+        operand = "'2:document:_files'" if command.takes_file else operand
+        yield from _zsh_arguments(command, f"'1:command:({name})'", operand)
     yield "    *)"
     commands = " ".join(f"{name}\\:{_zsh_quoted(command.meaning)}" for name, command in COMMANDS.items())
     both = f'\'1: :{{_alternative "commands:command:(({commands}))" "files:document:_files"}}\''
@@ -134,14 +136,8 @@ def _zsh_flag(flag: Setting) -> str:
     return f"'{repeated}--{flag.dashed}=[{meaning}]:{flag.value or 'which'}:{action}'"
 
 
-def _zsh_operand(command: Command) -> str | None:
-    if command.takes_file:
-        return "'2:document:_files'"
-    return f"'2:which:({' '.join(command.words)})'" if command.words else None
-
-
 def _zsh_quoted(text: str) -> str:
-    """Return a text for a list of descriptions, inside two levels of quotes."""
+    """Return a description for zsh's list of commands, where it is inside two levels of quotes."""
     kept = text.replace("'", "").replace('"', "").replace(":", "\\:")
     return "".join(f"\\{char}" if char in " ();" else char for char in kept)
 
@@ -174,10 +170,10 @@ def _fish_flags(command: Command, condition: str) -> Iterator[str]:
             yield start
         elif flag.choices:
             yield f"{start} -x -a '{' '.join(flag.choices)}'"
-        elif flag.value in FOLDERS:
+        elif flag.value == DIRECTORY:
             yield f"{start} -x -a '(__fish_complete_directories)'"
         else:
-            yield f"{start} -{'r' if flag.value in FILES else 'x'}"
+            yield f"{start} -{'r' if flag.value == FILE else 'x'}"
 
 
 def _fish_quoted(text: str) -> str:

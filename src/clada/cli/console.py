@@ -1,4 +1,4 @@
-"""Writing to standard output and standard error: at once, as UTF-8, and never stopped by a closed pipe."""
+"""Writes to standard output and standard error: unbuffered, as UTF-8, and also if the reader goes away."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STDOUT, STDERR = 1, 2
-PATIENCE = 2000  # milliseconds that a reader has, once we have to end
-AT_ONCE = 512  # bytes that whatever can be written takes without waiting, everywhere
+HURRIED_WAIT = 2000  # milliseconds that a reader has, once a signal says to end
+HURRIED_BYTES = 512  # that a pipe which is ready takes without blocking, on every system (PIPE_BUF)
 
 
 class Console:
-    """Where text goes. What cannot be written any more is dropped: the work goes on.
+    """Writes text to standard output and standard error. What cannot be written is dropped: the run goes on.
 
-    A line has a kind, which a terminal shows by its colour; here it is one text among others.
+    Lines have a kind, by which a terminal colours them; here it makes no difference.
     """
 
     def __init__(self, out: int = STDOUT) -> None:
-        self._out = out  # standard output, or what stands in for it
+        self._out = out  # standard output, or another handle in its place
         self._closed: set[int] = set()
         self._hurried = False
-        self.lost = False  # output was lost, and not because its reader had seen enough
+        self.lost = False  # output was lost although its reader did not close the pipe
 
     def say(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard output: each a kind, and a text that is safe to show."""
@@ -37,7 +37,7 @@ class Console:
         self._write(self._out, text)
 
     def complain(self, text: str, kind: str = "note") -> None:
-        """Write one line to standard error; nothing in it can start another."""
+        """Write one line to standard error, escaped so that it stays one."""
         self.say_aside([(kind, escape_controls(text))])
 
     def say_aside(self, lines: Iterable[tuple[str, str]]) -> None:
@@ -45,48 +45,47 @@ class Console:
         self._write(STDERR, "".join([f"{text}\n" for _kind, text in lines]))
 
     def working(self, done: int, total: int, what: str) -> None:
-        """Take in what is being done: a terminal shows it when it takes long."""
+        """Note how far the work is: a terminal shows it when it takes long."""
 
     def pause(self) -> None:
-        """Leave the screen to somebody else for a moment: until the next line."""
+        """Remove the progress line until the next line is written."""
 
     def close(self) -> None:
-        """Leave nothing behind on the screen."""
+        """Remove the progress line for good."""
 
     def hurry(self) -> None:
-        """Wait for nobody any more but for a moment: a signal says so, maybe in the middle of a write.
+        """Stop waiting for slow readers: called by a signal, perhaps in the middle of a write.
 
-        Such a write would go on when the signal has been dealt with, and wait for its reader for ever.
+        Such a write would go on after the signal and wait for its reader for ever, so its handle is replaced.
         """
         self._hurried = True
         for fd in (self._out, STDERR):
             if not _is_ready(fd):
                 self._closed.add(fd)
-                _lead_nowhere(fd)
+                devnull = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+                os.dup2(devnull, fd)
+                os.close(devnull)
 
     def _write(self, fd: int, text: str) -> None:
-        data = memoryview(
-            text.encode(errors="backslashreplace")
-        )  # cutting off what was written copies nothing
+        data = memoryview(text.encode(errors="backslashreplace"))  # a slice of it copies nothing
         try:
             while data and fd not in self._closed:
                 data = data[self._write_some(fd, data) :]
         except OSError as error:
             self._closed.add(fd)
-            if error.errno != errno.EPIPE:
-                self._lose(fd, error)
-
-    def _lose(self, fd: int, error: OSError) -> None:
-        self.lost = True
-        if fd == self._out:
-            self.complain(f"clada: standard output cannot be written: {error.strerror}")
+            if error.errno == errno.EPIPE:
+                return  # the reader has seen enough
+            self.lost = True
+            if fd == self._out:
+                self.complain(f"clada: standard output cannot be written: {error.strerror}")
 
     def _write_some(self, fd: int, data: memoryview) -> int:
+        """Write what can be written now, and return how many bytes that was."""
         if self._hurried:
             if not _is_ready(fd):
                 self._closed.add(fd)
                 return 0
-            data = data[:AT_ONCE]
+            data = data[:HURRIED_BYTES]
         try:
             return os.write(fd, data)
         except BlockingIOError:  # the other end made the pipe non-blocking
@@ -97,22 +96,16 @@ class Console:
 
 
 def _is_ready(fd: int) -> bool:
-    """Whether something can be written, if need be after a moment."""
+    """Whether the handle can be written to, at the latest after a short wait."""
     import select
 
     poll = select.poll()
     poll.register(fd, select.POLLOUT)
-    return bool(poll.poll(PATIENCE))
-
-
-def _lead_nowhere(fd: int) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    os.dup2(nowhere, fd)
-    os.close(nowhere)
+    return bool(poll.poll(HURRIED_WAIT))
 
 
 def screen(color: str, out: int = STDOUT) -> Console:
-    """Return where a run is shown: in colour and with its progress on a terminal, plainly elsewhere."""
+    """Return a console: on a terminal, or with `--color=always`, one with colours and progress."""
     if color != "always" and not os.isatty(out):
         return Console(out)
     from clada.cli.terminal import Terminal

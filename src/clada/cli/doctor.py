@@ -22,7 +22,7 @@ OK, NOTE, BROKEN = "ok", "note", "broken"
 
 
 class Finding(Value):
-    """One thing that was looked at: how it is, and what can be done about it."""
+    """The result of one check: its state, what was found, and what can be done about it."""
 
     state: str
     text: str
@@ -30,32 +30,31 @@ class Finding(Value):
 
 
 def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
-    """Look at everything that a run needs; exit 1 if one would not work."""
-    settings, configuration = _configured(given)
-    findings = {"clada": _clada(), "workspace": _workspace(settings)}
+    """Check everything that a run needs, and print the findings; return 1 if a run would not work."""
+    from clada.version import VERSION
+
+    settings, configuration = _read_configuration(given)
+    python = ".".join(map(str, sys.version_info[:3]))
+    findings = {
+        "clada": Finding(OK, f"{VERSION}, with Python {python} on {sys.platform}"),
+        "workspace": _check_workspace(settings),
+    }
     if findings["workspace"].state == OK:
-        for name, look in LOOKS.items():
-            findings[name] = _examined(look, settings)
-    findings |= {"configuration": configuration, "terminal": _terminal()}
+        for name, check in CHECKS.items():
+            try:
+                findings[name] = check(settings)
+            except Trouble as trouble:
+                findings[name] = Finding(BROKEN, trouble.error.message, trouble.error.hint)
+    findings |= {"configuration": configuration, "terminal": _check_terminal()}
     for name, finding in findings.items():
-        console.write(_lines(name, finding))
+        console.write(f"{finding.state:<6}  {name:<13}  {escape_controls(finding.text)}\n")
+        if finding.remedy:
+            console.write(f"{'':<23}→ {escape_controls(finding.remedy)}\n")
     return int(any(finding.state == BROKEN for finding in findings.values()))
 
 
-def _lines(name: str, finding: Finding) -> str:
-    line = f"{finding.state:<6}  {name:<13}  {escape_controls(finding.text)}\n"
-    return line + (f"{'':<23}→ {escape_controls(finding.remedy)}\n" if finding.remedy else "")
-
-
-def _examined(look: Callable[[dict[str, Any]], Finding], settings: dict[str, Any]) -> Finding:
-    try:
-        return look(settings)
-    except Trouble as trouble:
-        return Finding(BROKEN, trouble.error.message, trouble.error.hint)
-
-
-def _configured(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
-    """Return the options, with what the configuration files add to those given; and how these files are."""
+def _read_configuration(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
+    """Return the settings from flags, configuration files and defaults; and what was found of those files."""
     try:
         own = config.read_own()
         workspace = given.get("workspace") or own.get("workspace", ".")
@@ -66,14 +65,7 @@ def _configured(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
     return {**DEFAULTS, **own, **shared, **given}, Finding(OK, counts)
 
 
-def _clada() -> Finding:
-    from clada.version import VERSION
-
-    python = ".".join(map(str, sys.version_info[:3]))
-    return Finding(OK, f"{VERSION}, with Python {python} on {sys.platform}")
-
-
-def _workspace(settings: dict[str, Any]) -> Finding:
+def _check_workspace(settings: dict[str, Any]) -> Finding:
     from clada.world.files.root import check
 
     try:
@@ -86,7 +78,7 @@ def _workspace(settings: dict[str, Any]) -> Finding:
     return Finding(OK, path)
 
 
-def _git(settings: dict[str, Any]) -> Finding:
+def _check_git(settings: dict[str, Any]) -> Finding:
     from clada.world.git import calls as git
 
     root = os.path.realpath(settings["workspace"])
@@ -99,7 +91,7 @@ def _git(settings: dict[str, Any]) -> Finding:
     return Finding(state, "not installed, or not on the PATH", "install git, or use --no-git")
 
 
-def _repository(settings: dict[str, Any]) -> Finding:
+def _check_repository(settings: dict[str, Any]) -> Finding:
     from clada.world.git import repository
 
     if settings["no_git"]:
@@ -111,7 +103,7 @@ def _repository(settings: dict[str, Any]) -> Finding:
     return Finding(OK, f"runs are recorded in {found.root}{below}")
 
 
-def _sandbox(settings: dict[str, Any]) -> Finding:
+def _check_sandbox(settings: dict[str, Any]) -> Finding:
     from clada.world.sandbox.layers import available
 
     if settings["sandbox"] == "off":
@@ -121,14 +113,16 @@ def _sandbox(settings: dict[str, Any]) -> Finding:
         return Finding(OK, "bubblewrap: approved commands write only the workspace, without the network")
     if layer == "landlock":
         return Finding(
-            NOTE, "Landlock: approved commands write only the workspace and temporary files", _better()
+            NOTE,
+            "Landlock: approved commands write only the workspace and temporary files",
+            _sandbox_remedy(),
         )
     state = BROKEN if settings["sandbox"] == "require" else NOTE
-    return Finding(state, "none: approved commands run unsandboxed", _better())
+    return Finding(state, "none: approved commands run unsandboxed", _sandbox_remedy())
 
 
-def _better() -> str:
-    """Return how to get the best layer."""
+def _sandbox_remedy() -> str:
+    """Return how to get the best sandbox."""
     if sys.platform != "linux":
         return "run clada in a container or on Linux to have commands confined"
     from shutil import which
@@ -138,7 +132,7 @@ def _better() -> str:
     return "install bubblewrap (the package bubblewrap): it also hides credentials"
 
 
-def _approvals(settings: dict[str, Any]) -> Finding:
+def _check_approvals(settings: dict[str, Any]) -> Finding:
     from clada.world.approvals import PATH, Approvals
 
     known = Approvals.load(settings["workspace"])
@@ -150,7 +144,7 @@ def _approvals(settings: dict[str, Any]) -> Finding:
 
 
 def _is_tracked(workspace: str, path: str) -> bool:
-    """Whether a file of the workspace is the repository's: it travels with it."""
+    """Whether git tracks a file of the workspace, so that clones have it too."""
     from clada.world.git import calls as git
     from clada.world.git import repository
 
@@ -162,7 +156,7 @@ def _is_tracked(workspace: str, path: str) -> bool:
     return answer.code == 0
 
 
-def _terminal() -> Finding:
+def _check_terminal() -> Finding:
     from clada.cli.questions import open_terminal
 
     terminal = open_terminal()
@@ -173,9 +167,10 @@ def _terminal() -> Finding:
     return Finding(OK, f"commands can be asked about; shown {color}")
 
 
-LOOKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
-    "git": _git,
-    "repository": _repository,
-    "sandbox": _sandbox,
-    "approvals": _approvals,
+# Each may raise Trouble, which is then what was found.
+CHECKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
+    "git": _check_git,
+    "repository": _check_repository,
+    "sandbox": _check_sandbox,
+    "approvals": _check_approvals,
 }

@@ -214,12 +214,12 @@ class Presenter:
             self._say([status_line(task.shortened(), self.notation)], failed=failed)
 
     def finish(self, report: Report) -> None:
-        """Show what is left at the end: what was kept, the diff of a dry run, the summary."""
+        """Show what is left at the end: what was kept, the diff of a dry run, what failed, the summary."""
         kept, self.mode = self._kept, "stream" if self.mode == "buffer" else self.mode
         parts: tuple[tuple[str, Callable[[], None]], ...] = (
             ("what was kept", lambda: self._say_kept(kept)),
-            ("what went wrong", lambda: self._say(self._failure(report), failed=True)),
             ("the diff", lambda: self._say(_diff(report))),
+            ("what went wrong", lambda: self._say(self._failure(report), failed=True)),
             ("the summary", lambda: self.console.write(self._summarise(report))),
         )
         for what, show in parts:
@@ -304,6 +304,6 @@ def _summary_of(kind: str) -> Callable[[Report], str]:
 def _diff(report: Report) -> Iterable[Line]:
     if not report.changes and not report.modes:
         return ()
-    from clada.report.diff import unified
+    from clada.report.diff import diff_lines
 
-    return unified(report.changes, report.modes)
+    return diff_lines(report.changes, report.modes)

@@ -42,11 +42,11 @@ EXAMPLE_WIDTH = 34
 
 
 def command_help(command: str | None) -> str:
-    """Return the help of a command, or of all."""
-    return "\n".join(_all() if command is None else _one(command)) + "\n"
+    """Return the help of a command, or of clada itself."""
+    return "\n".join(_main_help() if command is None else _command_help(command)) + "\n"
 
 
-def _all() -> Iterator[str]:
+def _main_help() -> Iterator[str]:
     yield "usage: clada [FILE] [flags]"
     yield "       clada COMMAND …"
     yield f"\n{ABOUT}"
@@ -64,7 +64,7 @@ def _all() -> Iterator[str]:
     yield f"\n{EXIT_CODES}"
 
 
-def _one(name: str) -> Iterator[str]:
+def _command_help(name: str) -> Iterator[str]:
     command = COMMANDS[name]
     flags = " [flags]" if command.flags else ""
     yield f"usage: clada {name} {command.arguments}".rstrip() + flags
@@ -89,7 +89,7 @@ def _examples(examples: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 
 def synopsis(flag: Setting) -> str:
-    """Return a flag as help shows it, with its value."""
+    """Return `--flag` or `--flag=VALUE`."""
     written = f"--{flag.dashed}"
     return written if flag.kind == "switch" else f"{written}={flag.value or 'WHICH'}"
 
@@ -105,11 +105,12 @@ def explained(flag: Setting) -> str:
 
 
 def shown_default(flag: Setting) -> str:
-    """Return the default of a flag as one would write it."""
+    """Return the default of a flag as it would be given on the command line."""
     if flag.kind == "duration":
         return f"{flag.default:g}s"
     if flag.kind == "size":
-        return f"{flag.default >> 20}MB"
+        gigabytes, rest = divmod(flag.default, 1 << 30)
+        return f"{gigabytes}GB" if not rest else f"{flag.default >> 20}MB"
     return str(flag.default)
 
 

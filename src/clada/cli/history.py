@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.world.git.history import RecordedRun
 
-SHORT = 9  # characters of a commit's name
+SHORT = 9  # characters of a commit's hash that are shown
 
 
 def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
-    """Print a line for each run: number, when, how it ended, commits, what."""
+    """Print a line for each run: its number, time, end, commits and title."""
     from clada.world.git.undo import NO_RUN, past_runs, runs_elsewhere
 
     runs = past_runs(options["workspace"])
@@ -28,18 +28,14 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
 
 
 def _table(runs: Sequence[RecordedRun]) -> list[str]:
-    """Return the lines, with columns as wide as they have to be; what has no end comes last."""
-    rows = [
-        (str(each.number), each.when, each.ended, _commits(each), escape_controls(each.what)) for each in runs
-    ]
+    """Return the lines, in columns of equal width; the title, which can be long, comes last."""
+    rows = []
+    for each in runs:
+        # The commits before and after the run; a dash where none was needed.
+        commits = "..".join(commit[:SHORT] if commit else "-" for commit in each.commits)
+        rows.append((str(each.number), each.when, each.ended, commits, escape_controls(each.what)))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     return [
         "  ".join([row[0].rjust(widths[0]), *(row[n].ljust(widths[n]) for n in (1, 2, 3)), row[4]]).rstrip()
         for row in rows
     ]
-
-
-def _commits(each: RecordedRun) -> str:
-    """Return the commits made before and after a run; a dash where none was needed."""
-    pre, post = each.commits
-    return "..".join(commit[:SHORT] if commit else "-" for commit in (pre, post))

@@ -1,4 +1,4 @@
-"""`clada prompt`: instructions by which an LLM can write a notation, made from the parser's own tables."""
+"""`clada prompt`: instructions that tell an LLM how to write a notation, from the parser's own tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = {"flag": " (true or false)", "count": ' (a number or "all")'}
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the instructions for a notation; the first one where none is named."""
+    """Print the instructions for a notation, by default the first one of the registry."""
     name = arguments[0] if arguments else next(iter(NOTATIONS))
     console.write(prompt(name, options["start_delimiter"], options["end_delimiter"]))
     return 0
@@ -37,18 +37,20 @@ def prompt(name: str, start: str = START_DELIMITER, end: str = END_DELIMITER) ->
 
 
 def _values() -> dict[str, str]:
-    """Return what stands for each name in a template."""
+    """Return what each @NAME@ in a template is replaced by."""
     from clada.commands.programs import ALLOWED, BUILT_IN
     from clada.notations.csl import CLOSING, OPENING
 
+    programs = [name for name in ALLOWED if not name.startswith("git ")]
+    git = dict.fromkeys(name.split()[1] for name in ALLOWED if name.startswith("git "))
     return {
         "COMMANDS": _template("commands.md").rstrip(),
         "MISTAKES": _template("mistakes.md").rstrip(),
         "REPAIR": _template("repair.md").rstrip(),
-        "BUILT_IN": _listed(list(BUILT_IN)),
-        "ALLOWED": _listed(_programs(list(ALLOWED))),
-        "FIELDS": "\n".join(map(_fields, OPERATIONS)),
-        "MARKERS": _listed([*OPENING, *CLOSING]),
+        "BUILT_IN": _sentence_list(list(BUILT_IN)),
+        "ALLOWED": _sentence_list([*programs, "git " + " ".join(git)]),
+        "FIELDS": "\n".join(map(_fields_line, OPERATIONS)),
+        "MARKERS": _sentence_list([*OPENING, *CLOSING]),
         "CSL_VERSION": CSL_VERSIONS[-1],
         "BLOCK_VERSION": BLOCK_VERSIONS[-1],
     }
@@ -59,19 +61,12 @@ def _template(name: str) -> str:
         return file.read()
 
 
-def _listed(names: Sequence[str]) -> str:
+def _sentence_list(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _programs(names: Sequence[str]) -> list[str]:
-    """Return the names of programs, with git's subcommands behind one `git`."""
-    others = [name for name in names if not name.startswith("git ")]
-    git = dict.fromkeys(name.split()[1] for name in names if name.startswith("git "))
-    return [*others, "git " + " ".join(git)]
-
-
-def _fields(name: str) -> str:
-    """Return the fields of an operation, from the table that documents are checked by."""
+def _fields_line(name: str) -> str:
+    """Return the line about an operation's fields, from the table by which documents are checked."""
     operation = find(name)
     fields = [field for field in operation.fields if field.name not in ALTERNATIVES] if operation else []
     required = ", ".join(EITHER.get(field.name, field.name) for field in fields if field.required)

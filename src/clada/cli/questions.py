@@ -1,8 +1,8 @@
 """Questions to the person at the terminal: whether a command may run, whether a plan shall be executed.
 
-They are asked on /dev/tty, because standard input is the document's. A command is shown whole, and nothing
-in it can hide: control sequences, text that changes direction, invisible letters and long runs of blanks are
-made visible.
+They are asked on /dev/tty, because standard input has the document. A command is shown in full, with nothing
+hidden: control characters, changes of text direction, invisible letters and long runs of blanks are made
+visible.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TERMINAL = "/dev/tty"
 TRIES = 3
 MAX_ANSWER = 4096
-LONG = 1000  # characters; a longer command may not fit on the screen
+LONG_COMMAND = 1000  # characters; a longer one may not fit on the screen
 BLANKS_SHOWN = 3  # in a row; more are counted
 INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols, by their category, that look like blanks
 MAX_NAMED = 5  # characters outside ASCII that the question names
@@ -47,13 +47,13 @@ def prompt(command: str, directory: str, reason: str, network: bool, stop: int |
             decision = "no" if granted is None else f"{decision}{granted}"
         return decision  # noqa: TRY300 (the whole conversation is tried)
     except OSError:
-        return "no"  # the terminal has gone
+        return "no"  # the terminal is gone
     finally:
         os.close(terminal)
 
 
 def visible(text: str) -> str:
-    """Return a text as one line in which every character is visible, and long runs of blanks are counted."""
+    """Return a text as one line, with invisible characters escaped and long runs of blanks as a count."""
     import unicodedata
 
     from clada.text.escape import escape_controls
@@ -68,28 +68,28 @@ def visible(text: str) -> str:
     blanks = 0
     for piece in "".join(map(escape, escape_controls(text))).split(" "):
         if piece:
-            pieces += [_blanks(blanks), piece]
+            pieces += [_shown_blanks(blanks), piece]
             blanks = 0
         blanks += 1
-    return "".join([*pieces, _blanks(blanks - 1)])
+    return "".join([*pieces, _shown_blanks(blanks - 1)])
 
 
-def _blanks(count: int) -> str:
+def _shown_blanks(count: int) -> str:
     return " " * count if count <= BLANKS_SHOWN else f"\u27e8{count} blanks\u27e9"
 
 
 def _introduction(command: str, directory: str, reason: str) -> str:
     lines = ["", "clada: may this command run?", f"  command:    {visible(command)}"]
-    if len(command) > LONG:
+    if len(command) > LONG_COMMAND:
         lines.append(f"              ({len(command)} characters: scroll up to see where it starts)")
     if not command.isascii():
-        lines.append(f"  beware of:  {_non_ascii(command)}")
+        lines.append(f"  beware of:  {_non_ascii_names(command)}")
     lines += [f"  directory:  {visible(directory) or '.'}", f"  because:    {visible(reason)}", ""]
     return "\n".join(lines)
 
 
-def _non_ascii(command: str) -> str:
-    """Return the names of the characters outside ASCII, because some look like others."""
+def _non_ascii_names(command: str) -> str:
+    """Return the names of the characters outside ASCII, because some look like ASCII ones."""
     import unicodedata
 
     found = sorted({char for char in command if not char.isascii()})
@@ -98,7 +98,7 @@ def _non_ascii(command: str) -> str:
 
 
 def open_terminal() -> int | None:
-    """Return a handle of the terminal; None if there is none, or if this process is in the background."""
+    """Open the terminal and return its handle; None without one, or in the background."""
     try:
         terminal = os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""A terminal: the same lines in colour, and a progress line while something takes long. Loads rich."""
+"""A console on a terminal: lines in colour, and a progress line while something takes long. Loads rich."""
 
 from __future__ import annotations
 
@@ -20,55 +20,63 @@ from clada.text.escape import escape_controls
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PATIENCE = 0.5  # seconds before progress is shown
-TURN = 0.1  # seconds between two looks at it
+DELAY = 0.5  # seconds before progress is shown
+INTERVAL = 0.1  # seconds between two updates
 ERASE = "\r\x1b[2K"
 LONGEST = 10_000  # characters of what is running that anybody's line has room for
-# How a line of each kind looks; of a status line only its start, up to the first colon.
-HEADS = {"success": "bold green", "error": "bold red", "fatal": "bold white on red", "skip": "bold yellow"}
-WHOLES = {
+# Styles by kind of line: of status lines only the start is coloured, up to the first colon; others whole.
+START_STYLES = {
+    "success": "bold green",
+    "error": "bold red",
+    "fatal": "bold white on red",
+    "skip": "bold yellow",
+}
+LINE_STYLES = {
     "exec": "dim", "detail": "cyan", "file": "bold", "hunk": "cyan", "added": "green", "removed": "red",
 }  # fmt: skip
 
 
 class Terminal(Console):
-    """Shows lines in colour, if colour is wanted, and progress, if somebody is looking at it."""
+    """Shows lines in colour, if colour is wanted, and a progress line, if its output is a terminal."""
 
     def __init__(self, color: str = "auto", out: int = STDOUT) -> None:
         super().__init__(out)
         self._rich = Rich(force_terminal=True if color == "always" or out != STDOUT else None)
-        self._colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
+        colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
         plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
-        kinds = {} if plain or not self._rich.color_system else {**HEADS, **WHOLES}
-        self._styles = {kind: self._codes(words) for kind, words in kinds.items()}
+        kinds = {} if plain or not self._rich.color_system else {**START_STYLES, **LINE_STYLES}
+        self._styles = {}  # what a terminal is sent before and after a text of each kind
+        for kind, words in kinds.items():
+            before, _, after = Style.parse(words).render("x", color_system=colors).partition("x")
+            self._styles[kind] = (before, after)
         self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
 
     @property
     def width(self) -> int:
-        """Return how many cells a line has."""
+        """How many columns a line has."""
         return self._rich.width
 
     def say(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard output, in the colours of their kinds."""
-        self.write("".join([f"{self._dressed(kind, text)}\n" for kind, text in lines]))
+        self.write("".join([f"{self._styled(kind, text)}\n" for kind, text in lines]))
 
     def working(self, done: int, total: int, what: str) -> None:
-        """Take in what is being done; it is shown from half a second on."""
+        """Note how far the work is; it is shown from half a second on."""
         if self._progress:
-            self._progress.take(done, total, what)
+            self._progress.update(done, total, what)
 
     def pause(self) -> None:
-        """Take the progress line away until the work goes on."""
+        """Remove the progress line until the work goes on."""
         if self._progress:
             self._progress.pause()
 
     def close(self) -> None:
-        """Take the progress line away for good."""
+        """Remove the progress line for good."""
         if self._progress:
             self._progress.close()
 
     def draw(self, text: str) -> None:
-        """Write the progress line, or over it."""
+        """Write the progress line, or erase it."""
         super()._write(self._out, text)
 
     def _write(self, fd: int, text: str) -> None:
@@ -80,27 +88,22 @@ class Terminal(Console):
         else:
             super()._write(fd, text)
 
-    def _codes(self, words: str) -> tuple[str, str]:
-        """Return what a terminal is sent before and after a text of this style."""
-        before, _, after = Style.parse(words).render("x", color_system=self._colors).partition("x")
-        return before, after
-
-    def _dressed(self, kind: str, text: str) -> str:
-        """Return a line, or several of one kind, in its colours; each line by itself."""
+    def _styled(self, kind: str, text: str) -> str:
+        """Return a line, or several of one kind, with colour codes around each."""
         if kind not in self._styles:
             return text
         before, after = self._styles[kind]
-        if kind in WHOLES:
+        if kind in LINE_STYLES:
             return before + text.replace("\n", f"{after}\n{before}") + after
         label, _, rest = text.partition(" ")
         head, colon, tail = rest.partition(":")
-        return f"{self._dressed('exec', label)} {before}{head}{colon}{after}{tail}"
+        return f"{self._styled('exec', label)} {before}{head}{colon}{after}{tail}"
 
 
 class Progress:
-    """The line at the bottom: how far the work is, what is running, and since when.
+    """The line at the bottom: how far the work is, what is running, and for how long.
 
-    A thread looks at it ten times a second; whoever else writes takes the line away first.
+    A thread updates it ten times a second; whoever else writes hides it first.
     """
 
     def __init__(self, terminal: Terminal) -> None:
@@ -112,8 +115,8 @@ class Progress:
         self._state = (0, 0, "")
         self._paused = self._drawn = False
 
-    def take(self, done: int, total: int, what: str) -> None:
-        """Take in the state of the work."""
+    def update(self, done: int, total: int, what: str) -> None:
+        """Note the state of the work."""
         with self._lock:
             self._state, self._since, self._paused = (done, total, what), time.monotonic(), False
         if self._thread is None and not self._over.is_set():
@@ -138,16 +141,16 @@ class Progress:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Take the line away, and keep it away while somebody else writes."""
+        """Erase the line, and keep it away while somebody else writes."""
         with self._lock:
             self._erase()
             yield
 
     def _watch(self) -> None:
-        while not self._over.wait(TURN):
+        while not self._over.wait(INTERVAL):
             with self._lock, suppress(MemoryError):  # the next look may find some
                 now = time.monotonic()
-                if now - self._started >= PATIENCE and not self._paused:
+                if now - self._started >= DELAY and not self._paused:
                     self._terminal.draw(f"{ERASE}{self._line(now)}")
                     self._drawn = True
 

@@ -1,1 +1,1 @@
-"""Pure command work: words as sh reads them, and the policy of what may run."""
+"""Commands without side effects: splitting them into words as sh does, and deciding what may run."""

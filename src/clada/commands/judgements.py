@@ -1,4 +1,4 @@
-"""What can become of a command: carried out by clada, started as it is, asked about, or refused."""
+"""The four decisions about a command: allowed to start, built in, needs approval, refused."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class BuiltIn(Value):
 
 
 class NeedsApproval(Value):
-    """A command that runs once its exact text is approved, and why it does not run without."""
+    """A command that runs only if its exact text is approved, and why."""
 
     reason: str
 
 
 class Refused(Value):
-    """A command that nobody is asked about: it cannot work, approved or not."""
+    """A command that could not work even if it were approved, so nobody is asked."""
 
     type: str
     message: str
@@ -56,10 +56,10 @@ Judgement = Allowed | BuiltIn | NeedsApproval | Refused
 
 
 def needs_approval(reason: str) -> NeedsApproval:
-    """Say why a command does not run without asking, and what would let it."""
+    """Return the decision with its reason, and a hint that an approval would allow it."""
     return NeedsApproval(reason + APPROVABLE)
 
 
 def unknown(name: str, word: str) -> NeedsApproval:
-    """Say which argument is not in the table."""
+    """Return the decision for an argument that is not in the table."""
     return needs_approval(f"`{word}` is not among the arguments of {name} that run without asking")

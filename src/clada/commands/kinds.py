@@ -1,4 +1,4 @@
-"""The kinds of values and operands in the table: whether a value is one, and which paths it names."""
+"""The kinds of values and operands in the table: whether a value is of one, and the paths that it names."""
 
 from __future__ import annotations
 
@@ -47,10 +47,6 @@ def _number(value: str) -> tuple[str, ...] | None:
     return _if(is_digits(digits) and (not unit or unit in _UNITS))
 
 
-def _signed(value: str) -> tuple[str, ...] | None:
-    return _number(value[1:] if value[:1] in ("+", "-") else value)
-
-
 def _offset(value: str) -> tuple[str, ...] | None:
     digits = value.lstrip("+-")
     return _if(is_digits(digits[:1]) and _HEX.issuperset(digits))
@@ -61,18 +57,9 @@ def _mode(value: str) -> tuple[str, ...] | None:
     return _if(mode is not None and not mode.special)
 
 
-def _attributes(value: str) -> tuple[str, ...] | None:
-    return _if(_ATTRIBUTES.issuperset(value.split(",")))
-
-
 def _path(value: str) -> tuple[str, ...]:
-    """Without trailing slashes: with one, a link would be followed where the check looks at the link."""
+    """Drop trailing slashes: with one, a link would be followed where the check looks at the link."""
     return (value.rstrip("/") or value[:1],)
-
-
-def _name(value: str) -> tuple[str, ...]:
-    """As it is written: clada itself reads it."""
-    return (value,)
 
 
 def _pathspec(value: str) -> tuple[str, ...] | None:
@@ -133,12 +120,12 @@ _KINDS: dict[str, Callable[[str], tuple[str, ...] | None]] = {
     "TEXT": _anything,
     "PATTERN": _anything,
     "WORD": _anything,
-    "NAME": _name,
+    "NAME": lambda value: (value,),  # clada itself reads it
     "NUMBER": _number,
-    "SIGNED": _signed,
+    "SIGNED": lambda value: _number(value[1:] if value[:1] in ("+", "-") else value),
     "OFFSET": _offset,
     "MODE": _mode,
-    "ATTRIBUTES": _attributes,
+    "ATTRIBUTES": lambda value: _if(_ATTRIBUTES.issuperset(value.split(","))),
     "PATH": _path,
     "PATHSPEC": _pathspec,
     "REVISION": _revision,

@@ -1,4 +1,4 @@
-"""File modes as chmod and `mkdir -m` write them: read, judged and applied, without touching a file."""
+"""File modes as chmod and `mkdir -m` take them: `755`, `u+x,go-w`; parsed, and applied to bits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,32 @@ _OCTAL_DIGITS = frozenset("01234567")
 
 
 class Step(Value):
-    """One change of a symbolic mode, such as `go-w`: whose bits, `+ - =`, which bits or whose to copy."""
+    """One change of a symbolic mode, such as `go-w`."""
 
-    who: str
-    sign: str
-    what: str
+    who: str  # of u, g, o and a; empty for all that the umask leaves
+    sign: str  # + - =
+    what: str  # of r, w, x, X, s and t; or one of u, g, o, whose bits are copied
+
+    def applied(self, mode: int, *, directory: bool, umask: int) -> int:
+        """Return the permission bits that this step makes of others."""
+        if self.what in _SHIFTS:
+            bits = (mode >> _SHIFTS[self.what]) & 7
+        else:
+            # X is x, but only for directories and what is executable already.
+            ignored = "" if directory or mode & _ANY_EXECUTE else "X"
+            bits = sum({_BITS.get(letter, 0) for letter in self.what if letter != ignored})
+        who = set("ugo" if not self.who or "a" in self.who else self.who)
+        reach = sum(7 << _SHIFTS[name] for name in who)
+        change = sum(bits << _SHIFTS[name] for name in who)
+        if not self.who:
+            change &= ~umask
+        if self.sign == "=":
+            return (mode & ~reach) | change
+        return mode | change if self.sign == "+" else mode & ~change
 
 
 class Mode(Value):
-    """A mode that was read: a number, or steps to take from an old mode to the new one."""
+    """A parsed mode: a number, or steps from an old mode to the new one."""
 
     number: int | None
     steps: tuple[Step, ...] = ()
@@ -38,7 +55,7 @@ class Mode(Value):
             return self.number
         mode = old & _ALL
         for step in self.steps:
-            mode = _applied(step, mode, directory=directory, umask=umask)
+            mode = step.applied(mode, directory=directory, umask=umask)
         return mode
 
 
@@ -57,7 +74,7 @@ def read_mode(text: str) -> Mode | None:
 
 
 def judged_mode(text: str) -> Mode:
-    """Return the mode that a text stands for: the policy has found one in it, and no special bits."""
+    """Return the mode that a text stands for, which the policy has already checked."""
     mode = read_mode(text)
     if mode is None:
         raise ValueError(text)
@@ -73,35 +90,9 @@ def _steps(clause: str) -> list[Step]:
         sign, rest = rest[0], rest[1:]
         after = rest.lstrip("rwxXstugo")
         what = rest[: len(rest) - len(after)]
-        if sign not in "+-=" or not _sensible(what):
+        mixed = what not in _SHIFTS and set(what) & set(_SHIFTS)  # bits, and a class whose bits are copied
+        if sign not in "+-=" or mixed:
             return []
         steps.append(Step(who, sign, what))
         rest = after
     return steps
-
-
-def _sensible(what: str) -> bool:
-    """Whether these are bits, or one class whose bits are copied; not both."""
-    return what in _SHIFTS or not set(what) & set(_SHIFTS)
-
-
-def _applied(step: Step, mode: int, *, directory: bool, umask: int) -> int:
-    classes = "ugo" if not step.who or "a" in step.who else step.who
-    bits = _bits(step.what, mode, directory=directory)
-    reach = sum(7 << _SHIFTS[name] for name in set(classes))
-    change = sum(bits << _SHIFTS[name] for name in set(classes))
-    if not step.who:
-        change &= ~umask
-    if step.sign == "=":
-        return (mode & ~reach) | change
-    return mode | change if step.sign == "+" else mode & ~change
-
-
-def _bits(what: str, mode: int, *, directory: bool) -> int:
-    if what in _SHIFTS:
-        return (mode >> _SHIFTS[what]) & 7
-    bits = 0
-    for letter in what:
-        if letter != "X" or directory or mode & _ANY_EXECUTE:
-            bits |= _BITS.get(letter, 0)
-    return bits

@@ -1,12 +1,15 @@
-"""Decides whether a command is built in, allowed, or needs approval; what the table does not have, does."""
+"""Decides whether a command is built in, allowed, needs approval or is refused.
+
+What is not in the table of programs needs approval.
+"""
 
 from __future__ import annotations
 
-from clada.commands.arguments import DASHES, Given, arguments
+from clada.commands.arguments import DASHES, Argument, arguments
 from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval, unknown
 from clada.commands.kinds import paths_of
 from clada.commands.modes import read_mode
-from clada.commands.programs import ALLOWED, BUILT_IN, Program
+from clada.commands.programs import ALLOWED, BUILT_IN, ProgramRule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ _PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text l
 
 
 def judge(words: Sequence[str]) -> Judgement:
-    """Return what is to be done with a command, given as its words."""
+    """Decide what is done with a command, given as its words."""
     if not words or not words[0]:
         return Refused("command_not_allowed", "the command is blank: name a program")
     name, rest = _row_of(list(words))
@@ -29,9 +32,9 @@ def judge(words: Sequence[str]) -> Judgement:
         return needs_approval(f"`{name}` is not among the commands that run without asking")
     if name.startswith("git ") and "--help" in rest:
         return needs_approval("`--help` opens a manual page")
-    given: list[Given] = []
+    given: list[Argument] = []
     for part in arguments(name, row, rest):
-        if not isinstance(part, Given):
+        if not isinstance(part, Argument):
             return part
         given.append(part)
     return _judgement(name, row, given)
@@ -53,7 +56,7 @@ def _name(words: list[str]) -> str:
     return " ".join(f"'{word}'" if " " in word else word for word in words)
 
 
-def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
+def _judgement(name: str, row: ProgramRule, given: list[Argument]) -> Judgement:
     """Check all values and operands, and say how the command is carried out."""
     paths: list[str] = []
     for part, kind in _kinds(row, given):
@@ -67,40 +70,36 @@ def _judgement(name: str, row: Program, given: list[Given]) -> Judgement:
             return unknown(name, part.shown)
         paths.extend(found)
     operands = _operands(given)
-    lacking = _lacking(name, row, given, paths)
-    if lacking:
-        return lacking
+    missing = _missing(name, row, given, paths)
+    if missing:
+        return missing
     if name in BUILT_IN:
         return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
     argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
 
 
-def _operands(given: list[Given]) -> tuple[str, ...]:
+def _operands(given: list[Argument]) -> tuple[str, ...]:
     return tuple([part.value for part in given if part.option is None and part.value is not None])
 
 
-def _lacking(name: str, row: Program, given: list[Given], paths: list[str]) -> NeedsApproval | None:
-    """Return what is missing beside the operands, or where they are not there."""
+def _missing(name: str, row: ProgramRule, given: list[Argument], paths: list[str]) -> NeedsApproval | None:
+    """Return why a command needs approval although each argument is allowed; None if it does not."""
     names, operands = _names(given), _operands(given)
-    if _needs_file(row) and not paths and names.isdisjoint(row.no_file_with.split()):
+    last_required = row.operands[-1:] not in ("", "?", "*")
+    if last_required and not paths and names.isdisjoint(row.no_file_with.split()):
         return needs_approval(f"{name} without a file reads standard input, which is empty")
     if operands and row.operands_need and names.isdisjoint(row.operands_need.split()):
         return needs_approval(f"`{operands[0]}` makes {name} change something")
     return None
 
 
-def _needs_file(row: Program) -> bool:
-    """Whether the last operand must be there."""
-    return row.operands[-1:] not in ("", "?", "*")
-
-
-def _names(given: list[Given]) -> set[str]:
+def _names(given: list[Argument]) -> set[str]:
     """Return the options that are given, by all their names."""
     return {word for part in given if part.option for word in part.option.names}
 
 
-def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None]]:
+def _kinds(row: ProgramRule, given: list[Argument]) -> Iterator[tuple[Argument, str | None]]:
     """Pair each value and operand with its kind; None where there is one operand too many."""
     expected = _operand_kinds(row, given)
     dashes = False
@@ -114,7 +113,7 @@ def _kinds(row: Program, given: list[Given]) -> Iterator[tuple[Given, str | None
             yield part, part.option.kind
 
 
-def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
+def _operand_kinds(row: ProgramRule, given: list[Argument]) -> Iterator[str]:
     names = _names(given)
     for item in row.operands.split():
         kind, _slash, replaced_by = item.rstrip("?*+").partition("/")
@@ -124,7 +123,8 @@ def _operand_kinds(row: Program, given: list[Given]) -> Iterator[str]:
             yield kind
 
 
-def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
+def _normalised(row: ProgramRule, given: list[Argument]) -> dict[str, str | bool]:
+    """Return the options for a built-in command, in the order in which each was last given."""
     options: dict[str, str | bool] = {}
     rivals = row.last_wins.split()
     for part in given:
@@ -135,7 +135,7 @@ def _normalised(row: Program, given: list[Given]) -> dict[str, str | bool]:
     return options
 
 
-def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ...]:
+def _options_first(name: str, row: ProgramRule, given: list[Argument]) -> tuple[str, ...]:
     """Pass options, `--`, operands, so that no setting can make the program see an operand as an option."""
     options = [word for part in given if part.option for word in part.words]
     operands = _operands(given)
@@ -143,5 +143,5 @@ def _options_first(name: str, row: Program, given: list[Given]) -> tuple[str, ..
     return (name, *options, *row.always, *dashes, *operands)
 
 
-def _in_order(name: str, given: list[Given]) -> tuple[str, ...]:
+def _in_order(name: str, given: list[Argument]) -> tuple[str, ...]:
     return (*name.split(), *(word for part in given for word in part.words))

@@ -13,12 +13,17 @@ Options are separated by `;`, each with all its names, and what it takes:
     --merged (TEXT)     the next word, if there is one
     -NUM  +NUM          a number in place of -n NUMBER
 
-Values and operands are of a kind, in capitals, or one of the words that stand there:
-TEXT is anything, WORD all but `-`; NUMBER may have a unit, SIGNED a sign too; OFFSET is one as xxd reads it;
-MODE and ATTRIBUTES are as chmod and cp read them; NAME is a file's, for clada itself; PATH is checked to be
-inside; PATHSPEC, REVISION, RANGE, STASH, FORMAT and FIELDS are as git reads them. See kinds.py.
-Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is not there where -e is given.
-Where the last of them must be there, the program would read standard input without it.
+A value or operand is one of the words in lower case (`auto|never`), or of a kind in capitals. See kinds.py:
+
+    TEXT        anything                        PATTERN     a regular expression
+    WORD        anything but `-`                NAME        a file, for a built-in command
+    NUMBER      perhaps with a unit             PATH        a file, checked to be in the workspace
+    SIGNED      the same, perhaps with a sign   MODE        as chmod reads it
+    OFFSET      as xxd reads it                 ATTRIBUTES  as `cp --preserve` reads them
+    PATHSPEC, REVISION, RANGE, STASH, FORMAT, FIELDS        as git reads them
+
+Operands: one, `?` at most one, `*` any number, `+` at least one; PATTERN/-e is no operand where -e is given.
+Where the last operand must be given, the program would read standard input without it.
 """
 
 from __future__ import annotations
@@ -30,72 +35,72 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NO_MEANINGS: Mapping[int, str] = {}
-# What programs that go through directories leave out: they would print what no path may name.
+# Names that programs which walk directories must leave out: no path may name them either.
 _PROTECTED = (".[gG][iI][tT]", ".[cC][lL][aA][dD][aA]")
 
 
-class Program(Value):
-    """A row: what a program may be given, how it reads that, and what its exit codes mean."""
+class ProgramRule(Value):
+    """A row of the table: what arguments a program may get, how it reads them, what its exit codes mean."""
 
     options: str
     operands: str
     syntax: str = "getopt"
-    always: tuple[str, ...] = ()  # with getopt: passed behind the options that are given, and so stronger
-    operands_need: str = ""  # operands are allowed only beside one of these options
-    no_file_with: str = ""  # beside one of these options, the last operand may be missing
+    always: tuple[str, ...] = ()  # with getopt: options passed after the given ones, so that these win
+    operands_need: str = ""  # operands are allowed only with one of these options
+    no_file_with: str = ""  # with one of these options, the last operand may be missing
     last_wins: str = ""  # of these options, only the last one given counts
     exit_meanings: Mapping[int, str] = _NO_MEANINGS
-    whole_repository: bool = False  # acts on all of it: only where the workspace is the repository's root
+    whole_repository: bool = False  # acts on all of it: allowed only where the workspace is its root
 
 
-BUILT_IN: dict[str, Program] = {
-    "cd": Program(options="", operands="PATH", syntax="cd"),
-    "mv": Program(
+BUILT_IN: dict[str, ProgramRule] = {
+    "cd": ProgramRule(options="", operands="PATH", syntax="cd"),
+    "mv": ProgramRule(
         options="-f --force; -n --no-clobber; -u --update; -v --verbose; -T --no-target-directory",
         operands="NAME*",
         last_wins="f n",
     ),
-    "rm": Program(options="-r -R --recursive; -f --force; -d --dir; -v --verbose", operands="NAME*"),
-    "cp": Program(
+    "rm": ProgramRule(options="-r -R --recursive; -f --force; -d --dir; -v --verbose", operands="NAME*"),
+    "cp": ProgramRule(
         options="""
             -r -R --recursive; -a --archive; -d; -P --no-dereference; -p; --preserve [ATTRIBUTES]
             -f --force; -n --no-clobber; -u --update; -v --verbose; -T --no-target-directory
         """,
         operands="NAME*",
     ),
-    "mkdir": Program(options="-p --parents; -v --verbose; -m --mode MODE", operands="NAME*"),
-    "touch": Program(options="-a; -c --no-create; -m; -d --date TEXT; -t TEXT", operands="NAME*"),
-    "chmod": Program(options="", operands="MODE NAME*", syntax="chmod"),
-    "pwd": Program(options="-P --physical; -L --logical", operands="TEXT*"),
-    "echo": Program(options="-n", operands="TEXT*", syntax="echo"),
-    "true": Program(options="", operands="TEXT*", syntax="any"),
-    "false": Program(options="", operands="TEXT*", syntax="any"),
+    "mkdir": ProgramRule(options="-p --parents; -v --verbose; -m --mode MODE", operands="NAME*"),
+    "touch": ProgramRule(options="-a; -c --no-create; -m; -d --date TEXT; -t TEXT", operands="NAME*"),
+    "chmod": ProgramRule(options="", operands="MODE NAME*", syntax="chmod"),
+    "pwd": ProgramRule(options="-P --physical; -L --logical", operands="TEXT*"),
+    "echo": ProgramRule(options="-n", operands="TEXT*", syntax="echo"),
+    "true": ProgramRule(options="", operands="TEXT*", syntax="any"),
+    "false": ProgramRule(options="", operands="TEXT*", syntax="any"),
 }
 
-_READERS: dict[str, Program] = {
-    "dirname": Program(options="-z --zero", operands="WORD*"),
-    "cat": Program(
+_READERS: dict[str, ProgramRule] = {
+    "dirname": ProgramRule(options="-z --zero", operands="WORD*"),
+    "cat": ProgramRule(
         options="""
             -A --show-all; -b --number-nonblank; -e; -E --show-ends; -n --number; -s --squeeze-blank; -t
             -T --show-tabs; -u; -v --show-nonprinting
         """,
         operands="PATH+",
     ),
-    "head": Program(
+    "head": ProgramRule(
         options="""
             -n --lines SIGNED; -c --bytes SIGNED; -NUM; -q --quiet --silent; -v --verbose
             -z --zero-terminated
         """,
         operands="PATH+",
     ),
-    "tail": Program(
+    "tail": ProgramRule(
         options="""
             -n --lines SIGNED; -c --bytes SIGNED; -NUM; +NUM; -q --quiet --silent; -v --verbose
             -z --zero-terminated
         """,
         operands="PATH+",
     ),
-    "grep": Program(
+    "grep": ProgramRule(
         options="""
             -E --extended-regexp; -F --fixed-strings; -G --basic-regexp; -P --perl-regexp; -e --regexp TEXT
             -i --ignore-case; -w --word-regexp; -x --line-regexp; -v --invert-match; -c --count
@@ -114,7 +119,7 @@ _READERS: dict[str, Program] = {
         ),
         exit_meanings={1: "no line matched"},
     ),
-    "find": Program(
+    "find": ProgramRule(
         options="""
             -P; -name TEXT; -iname TEXT; -path TEXT; -ipath TEXT; -wholename TEXT; -iwholename TEXT
             -regex TEXT; -iregex TEXT; -regextype TEXT; -lname TEXT; -ilname TEXT; -type TEXT; -size TEXT
@@ -129,7 +134,7 @@ _READERS: dict[str, Program] = {
         operands="PATH*",
         syntax="find",
     ),
-    "ls": Program(
+    "ls": ProgramRule(
         options="""
             -a --all; -A --almost-all; --author; -b --escape; --block-size TEXT; -B --ignore-backups; -c; -C
             --color =never|auto; -d --directory; -f; -F; --classify [always|auto|never]; --file-type
@@ -144,7 +149,7 @@ _READERS: dict[str, Program] = {
         """,
         operands="PATH*",
     ),
-    "tree": Program(
+    "tree": ProgramRule(
         options="""
             -a; -d; -f; -i; -x; -L NUMBER; -P TEXT; -I TEXT; --gitignore; --prune; --noreport
             --filelimit NUMBER; -p; -u; -g; -s; -h; --du; -D; -F; -t; -r; --dirsfirst; -J; -X; --charset TEXT
@@ -152,11 +157,11 @@ _READERS: dict[str, Program] = {
         operands="PATH*",
         syntax="tree",
     ),
-    "wc": Program(
+    "wc": ProgramRule(
         options="-c --bytes; -m --chars; -l --lines; -w --words; -L --max-line-length",
         operands="PATH+",
     ),
-    "diff": Program(
+    "diff": ProgramRule(
         options="""
             -u; -U NUMBER; --unified [NUMBER]; -c; -C NUMBER; --context [NUMBER]; -y --side-by-side
             -W --width NUMBER; -r --recursive; -q --brief; -s --report-identical-files; -N --new-file
@@ -170,25 +175,25 @@ _READERS: dict[str, Program] = {
         always=("--no-dereference", *(f"--exclude={name}" for name in _PROTECTED)),
         exit_meanings={1: "the files differ"},
     ),
-    "file": Program(
+    "file": ProgramRule(
         options="""
             -b --brief; -i --mime; --mime-type; --mime-encoding; --extension; -k --keep-going
             -h --no-dereference; -N --no-pad; -n --no-buffer; -0 --print0; -F --separator TEXT
         """,
         operands="PATH*",
     ),
-    "stat": Program(
+    "stat": ProgramRule(
         options="-c --format TEXT; --printf TEXT; -t --terse; -f --file-system",
         operands="PATH*",
     ),
-    "realpath": Program(
+    "realpath": ProgramRule(
         options="""
             -e --canonicalize-existing; -m --canonicalize-missing; -q --quiet; -s --strip --no-symlinks
             -z --zero; --relative-to PATH; --relative-base PATH
         """,
         operands="PATH*",
     ),
-    "xxd": Program(
+    "xxd": ProgramRule(
         options="""
             -a -autoskip; -b -bits; -c -cols OFFSET; -e; -g -groupsize OFFSET; -i -include; -l -len OFFSET
             -o OFFSET; -p -ps -plain -postscript; -s -seek -skip OFFSET; -u -upper
@@ -208,8 +213,8 @@ _HISTORY_OPTIONS = """
     --pretty [FORMAT]; --date TEXT; --follow; --reverse; --no-merges; --first-parent; -z; --relative
 """
 
-_GIT: dict[str, Program] = {
-    "git status": Program(
+_GIT: dict[str, ProgramRule] = {
+    "git status": ProgramRule(
         options="""
             -s --short; -b --branch; -v --verbose; -u --untracked-files [all|normal|no]
             --porcelain [v1|v2|1|2]; --long; --show-stash; --ignored [traditional|matching|no]; -z --null
@@ -217,10 +222,10 @@ _GIT: dict[str, Program] = {
         operands="PATHSPEC*",
         syntax="git",
     ),
-    "git diff": Program(options=_HISTORY_OPTIONS, operands="REVISION*", syntax="git"),
-    "git log": Program(options=_HISTORY_OPTIONS, operands="REVISION*", syntax="git"),
-    "git show": Program(options=_HISTORY_OPTIONS, operands="REVISION*", syntax="git"),
-    "git branch": Program(
+    "git diff": ProgramRule(options=_HISTORY_OPTIONS, operands="REVISION*", syntax="git"),
+    "git log": ProgramRule(options=_HISTORY_OPTIONS, operands="REVISION*", syntax="git"),
+    "git show": ProgramRule(options=_HISTORY_OPTIONS, operands="REVISION*", syntax="git"),
+    "git branch": ProgramRule(
         options="""
             --show-current; -a --all; -r --remotes; -v --verbose; -l --list; --contains (TEXT)
             --no-contains (TEXT); --merged (TEXT); --no-merged (TEXT); --points-at TEXT; --sort FIELDS
@@ -230,7 +235,7 @@ _GIT: dict[str, Program] = {
         operands_need="--list --contains --no-contains --merged --no-merged --points-at",
         syntax="git",
     ),
-    "git ls-files": Program(
+    "git ls-files": ProgramRule(
         options="""
             -c --cached; -d --deleted; -m --modified; -o --others; -i --ignored; -s --stage; -t; -u --unmerged
             -k --killed; -z; -x --exclude TEXT; --exclude-standard; --full-name; --error-unmatch
@@ -238,16 +243,16 @@ _GIT: dict[str, Program] = {
         operands="PATHSPEC*",
         syntax="git",
     ),
-    "git stash push": Program(
+    "git stash push": ProgramRule(
         options="-m --message TEXT; -u --include-untracked; -k --keep-index; -q --quiet",
         operands="",
         syntax="git",
         whole_repository=True,
     ),
-    "git stash pop": Program(options="", operands="STASH?", syntax="git", whole_repository=True),
-    "git stash apply": Program(options="", operands="STASH?", syntax="git", whole_repository=True),
-    "git stash list": Program(options="", operands="", syntax="git"),
-    "git stash show": Program(options="-p --patch; --stat", operands="STASH?", syntax="git"),
+    "git stash pop": ProgramRule(options="", operands="STASH?", syntax="git", whole_repository=True),
+    "git stash apply": ProgramRule(options="", operands="STASH?", syntax="git", whole_repository=True),
+    "git stash list": ProgramRule(options="", operands="", syntax="git"),
+    "git stash show": ProgramRule(options="-p --patch; --stat", operands="STASH?", syntax="git"),
 }
 
-ALLOWED: dict[str, Program] = {**_READERS, **_GIT}
+ALLOWED: dict[str, ProgramRule] = {**_READERS, **_GIT}

@@ -1,4 +1,4 @@
-r"""Reads the body of a run as a POSIX shell would split it into words, and refuses all else a shell would do.
+r"""Splits the body of a run into commands and words as a POSIX shell would; refuses all else a shell does.
 
     body      = [list] {line-break [list]}
     list      = command {"&&" {line-break} command}
@@ -7,8 +7,8 @@ r"""Reads the body of a run as a POSIX shell would split it into words, and refu
     comment   = "#" at the start of a word, to the end of the line
     \ + line break is nothing, everywhere but in '...'
 
-What is plain, and what the words are, is what bash makes of the same text: tests compare the two.
-Not checked here: whether the program exists, is allowed, or is given sensible arguments.
+Tests compare the words with those that bash reads from the same text.
+Not checked here: whether the program exists, is allowed, or gets sensible arguments.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 SHELL_HINT = "with --shell=approved bash may run it, once its exact text is approved"
 
 
-class Command(Value):
-    """One command of a body: its words, and its exact source from its first word to its last.
+class SimpleCommand(Value):
+    """One command of a body: its words, and its exact text from its first word to its last.
 
-    The source is what approvals are matched on; comments and separators are never part of it.
+    Approvals are matched with the text; comments and separators are never part of it.
     """
 
     words: tuple[str, ...]
@@ -34,7 +34,7 @@ class Command(Value):
 
 
 class Refusal(Value):
-    """A construct that is not available, and what to use instead; `shell` says whether bash could run it."""
+    """A shell construct that is not available, and what to use instead; `shell` if bash could run it."""
 
     construct: str
     message: str
@@ -42,7 +42,7 @@ class Refusal(Value):
 
 
 class _Word(Value):
-    """A word as it will be passed on, and its bare form: each quoted part in it is one character."""
+    """A word as it is passed on, and its bare form, in which one character stands for each quoted part."""
 
     value: str
     bare: str
@@ -51,7 +51,8 @@ class _Word(Value):
 
 
 _BLANKS = " \t"
-_QUOTED = "\0"  # what stands for a quoted part in a bare form: no readable body holds either
+# What stands for a quoted part, without or with a comma, in a bare form: no readable body has either.
+_QUOTED = "\0"
 _QUOTED_COMMA = "\ud800"
 _PARTS = "run the parts one by one"
 _QUOTES = "put it in single quotes if it is meant literally"
@@ -61,7 +62,7 @@ _NO_VALUES = f"nothing is substituted: write the value itself, or {_QUOTES}"
 _NO_OUTPUT_FILES = "output is not sent to files: write the file with a write operation"
 _NO_INPUT_FILES = "standard input is empty: name the file as an argument"
 
-# Longest first, so that the message names what was written.
+# Longer constructs come before those that they start with, so that the message names what was written.
 _REFUSED = {
     "<<<": _NO_INPUT_FILES,
     "<<": "write the text to a file with a write operation instead of a here-document",
@@ -94,19 +95,22 @@ _RESERVED = frozenset(
     ! { } [[ ]] case coproc do done elif else esac fi for function if in select then time until while
     """.split()
 )
-# Commands of the shell itself, which no program answers to.
-_OF_THE_SHELL = frozenset(
+# Commands of the shell itself, for which there is no program.
+_SHELL_BUILTINS = frozenset(
     """
     . alias bg bind builtin caller command compgen complete compopt declare dirs disown enable eval exec exit
     export fc fg getopts hash jobs let local logout mapfile popd pushd read readarray readonly return set
     shift shopt source suspend times trap type typeset ulimit umask unalias unset wait
     """.split()
 )
-_SEQUENCE_PARTS = (2, 3)
-_END = ""
+_SEQUENCE_PARTS = (2, 3)  # from, to and perhaps the step of `{1..9..2}`
+_END = ""  # the last token
 
-_LONELY = Refusal(
+_DANGLING_AND = Refusal(
     "&&", "`&&` must stand between two commands: leave it out, or add the other one", shell=False
+)
+_NOTHING_ESCAPED = Refusal(
+    "\\", "`\\` at the end of the command has nothing to escape: leave it out", shell=False
 )
 _UNREADABLE = Refusal(
     "NUL", "a NUL or half a surrogate pair cannot be passed to a program: leave it out", shell=False
@@ -116,32 +120,33 @@ _CARRIAGE_RETURN = Refusal(
 )
 
 
-def read(body: str) -> tuple[Command, ...] | Refusal:
-    """Return the commands of a body in order, none where it is blank, or the first thing that is refused."""
-    commands: list[Command] = []
+def read(body: str) -> tuple[SimpleCommand, ...] | Refusal:
+    """Return the commands of a body in order, none if it is blank; or the first construct that is refused."""
+    commands: list[SimpleCommand] = []
     words: list[_Word] = []
-    waiting = False  # for the command after an &&
+    after_and = False  # an && still waits for its second command
     for part in _tokens(body):
         if isinstance(part, Refusal):
             return part
         if isinstance(part, _Word):
-            objection = _objection(part, first=not words)
-            if objection:
-                return objection
+            refusal = _refused_word(part, first=not words)
+            if refusal:
+                return refusal
             words.append(part)
-        elif not words and (part == "&&" or (waiting and part == _END)):
-            return _LONELY
+        elif not words and (part == "&&" or (after_and and part == _END)):
+            return _DANGLING_AND
         else:
-            waiting = part == "&&" or (waiting and not words)
+            after_and = part == "&&" or (after_and and not words)
             if words:
-                commands.append(_command(body, words))
+                text = body[words[0].start : words[-1].end]
+                commands.append(SimpleCommand(tuple([word.value for word in words]), text))
                 words = []
     return tuple(commands)
 
 
 def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
-    """Yield words, `&&`, line breaks and the end; a refusal ends them."""
-    if not _readable(body):
+    """Yield words, `&&`, line breaks and the end; after a refusal nothing follows."""
+    if not _can_be_passed(body):
         yield _UNREADABLE
         return
     at = 0
@@ -152,7 +157,8 @@ def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
         elif body.startswith("\\\n", at):
             at += 2
         elif char == "#":
-            at = _line_end(body, at)
+            end = body.find("\n", at)
+            at = len(body) if end < 0 else end
         elif char == "\n" or body.startswith("&&", at):
             yield "\n" if char == "\n" else "&&"
             at += 1 if char == "\n" else 2
@@ -165,12 +171,8 @@ def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
     yield _END
 
 
-def _command(body: str, words: list[_Word]) -> Command:
-    return Command(tuple([word.value for word in words]), body[words[0].start : words[-1].end])
-
-
-def _readable(body: str) -> bool:
-    """Whether a program can be given this text at all: no NUL, and nothing that UTF-8 cannot hold."""
+def _can_be_passed(body: str) -> bool:
+    """Whether a program can get this text as arguments: it has no NUL, and nothing that UTF-8 cannot hold."""
     if "\0" in body:
         return False
     try:
@@ -178,11 +180,6 @@ def _readable(body: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _line_end(body: str, at: int) -> int:
-    end = body.find("\n", at)
-    return len(body) if end < 0 else end
 
 
 def _word(body: str, start: int) -> _Word | Refusal:
@@ -201,36 +198,36 @@ def _word(body: str, start: int) -> _Word | Refusal:
 
 
 def _part(body: str, at: int) -> tuple[str, str, int] | Refusal:
-    """Read one part of a word: its value, its bare form, and where it ends."""
+    """Read one part of a word: return its value, its bare form, and where it ends."""
     char = body[at]
     if char == "'":
-        return _single_quoted(body, at)
+        end = body.find("'", at + 1)
+        return _unclosed("'") if end < 0 else _quoted_part(body[at + 1 : end], end + 1)
     if char == '"':
         return _double_quoted(body, at)
     if char == "\\":
-        return _escaped(body, at)
+        following = body[at + 1 : at + 2]
+        if not following:
+            return _NOTHING_ESCAPED
+        return (following, _QUOTED, at + 2) if following != "\n" else ("", "", at + 2)
+    if char == "\r":
+        return _CARRIAGE_RETURN
     if char in _NOT_PLAIN:
-        return _refused_at(body, at)
-    end = _run_end(body, at, _NOT_PLAIN)
+        construct = next(name for name in _REFUSED if body.startswith(name, at))
+        return _refusal(construct, _REFUSED[construct])
+    end = _plain_end(body, at, _NOT_PLAIN)
     return body[at:end], body[at:end], end
 
 
-def _run_end(body: str, at: int, stops: frozenset[str]) -> int:
-    """Return where the run of characters that starts here meets one of the stops, or the end."""
+def _plain_end(body: str, at: int, not_plain: frozenset[str]) -> int:
+    """Return where the next character is that is not plain, or the end."""
     end, length = at, len(body)
-    while end < length and body[end] not in stops:
+    while end < length and body[end] not in not_plain:
         end += 1
     return end
 
 
-def _single_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
-    end = body.find("'", at + 1)
-    if end < 0:
-        return _unended("'")
-    return _quoted(body[at + 1 : end], end + 1)
-
-
-def _quoted(value: str, end: int) -> tuple[str, str, int]:
+def _quoted_part(value: str, end: int) -> tuple[str, str, int]:
     return value, _QUOTED_COMMA if "," in value else _QUOTED, end
 
 
@@ -240,45 +237,29 @@ def _double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
     while at < len(body):
         char = body[at]
         if char == '"':
-            return _quoted("".join(pieces), at + 1)
+            return _quoted_part("".join(pieces), at + 1)
         if char in "$`":
             return _refusal(char, _NO_VALUES, " inside double quotes")
         if char == "\\":
             pieces.append(_ESCAPED_IN_DOUBLE_QUOTES.get(body[at : at + 2], body[at : at + 2]))
             at += 2
         else:
-            end = _run_end(body, at, _NOT_PLAIN_IN_DOUBLE_QUOTES)
+            end = _plain_end(body, at, _NOT_PLAIN_IN_DOUBLE_QUOTES)
             pieces.append(body[at:end])
             at = end
-    return _unended('"')
+    return _unclosed('"')
 
 
-def _escaped(body: str, at: int) -> tuple[str, str, int] | Refusal:
-    following = body[at + 1 : at + 2]
-    if following == "\n":
-        return "", "", at + 2
-    if not following:
-        return Refusal(
-            "\\", "`\\` at the end of the command has nothing to escape: leave it out", shell=False
-        )
-    return following, _QUOTED, at + 2
-
-
-def _refused_at(body: str, at: int) -> Refusal:
-    if body[at] == "\r":
-        return _CARRIAGE_RETURN
-    construct = next(name for name in _REFUSED if body.startswith(name, at))
-    return _refusal(construct, _REFUSED[construct])
-
-
-def _objection(word: _Word, *, first: bool) -> Refusal | None:
-    """Return why a shell would not pass this word on as it is, or None."""
+def _refused_word(word: _Word, *, first: bool) -> Refusal | None:
+    """Return a refusal if a shell would not pass this word on as it is; `first` if it starts a command."""
     bare = word.bare
-    if first and (bare in _RESERVED or bare in _OF_THE_SHELL):
+    if first and (bare in _RESERVED or bare in _SHELL_BUILTINS):
         return _refusal(bare, "it is a word of the shell's own: write plain commands, one after the other")
     if first and _assigned_name(bare):
         return _refusal(f"{_assigned_name(bare)}=", "no variable can be set: start with the command itself")
-    if bare.startswith("~") or _has_assigned_tilde(bare):
+    # In arguments too, bash fills in a home directory after `name=` or after a colon that follows.
+    assigned_tilde = "~" in bare and (bare.partition("=")[2].startswith("~") or ":~" in bare)
+    if bare.startswith("~") or (assigned_tilde and _assigned_name(bare)):
         return _refusal("~", f"home directories are not filled in: write the path, or {_QUOTES}")
     if "{" in bare and _has_brace_list(bare):
         return _refusal("{…}", f"brace lists are not expanded: write the words out, or {_QUOTES}")
@@ -286,27 +267,17 @@ def _objection(word: _Word, *, first: bool) -> Refusal | None:
 
 
 def _assigned_name(bare: str) -> str:
-    """Return the variable that a shell would set if this were a command's first word; empty if none."""
+    """Return the variable that a shell would set by this word in front of a command; empty if none."""
     name = bare.partition("=")[0] if "=" in bare else ""
     name = name.removesuffix("+")
     return name if name.isascii() and name.isidentifier() else ""
 
 
-def _has_assigned_tilde(bare: str) -> bool:
-    """Whether bash would fill in a home directory after `name=` or a colon: it does, in arguments too."""
-    return (
-        "~" in bare
-        and bool(_assigned_name(bare))
-        and (bare.partition("=")[2].startswith("~") or ":~" in bare)
-    )
-
-
 def _has_brace_list(bare: str) -> bool:
-    """Whether bash would make several words of `{a,b}` or `{1..3}` in this one.
+    """Whether bash would expand `{a,b}` or `{1..3}` in this word.
 
-    As in bash, a `}` before any comma is passed over: `{a},b}` is a list, `{},{}` is not. Each level knows
-    whether a brace was opened on it, and whether a comma followed. In a word with `..`, bash takes even a
-    quoted comma for one.
+    As in bash, a `}` before any comma is passed over: `{a},b}` is a list, `{},{}` is not. Each level is a
+    pair: was a brace opened on it, and did a comma follow. In a word with `..`, a quoted comma counts, too.
     """
     commas = ("," + _QUOTED_COMMA) if ".." in bare else ","
     levels = [(False, False)]
@@ -329,7 +300,7 @@ def _has_brace_list(bare: str) -> bool:
 
 
 def _is_sequence(inner: str) -> bool:
-    """Whether this between braces counts up or down: two numbers or two letters, and perhaps a step."""
+    """Whether this is a sequence between braces: two numbers or two letters, and perhaps a step."""
     parts = inner.split("..")
     if len(parts) not in _SEQUENCE_PARTS or not all(map(_is_integer, parts[2:])):
         return False
@@ -348,7 +319,7 @@ def _refusal(construct: str, instead: str, where: str = "") -> Refusal:
     return Refusal(construct, f"`{construct}`{where} is not available: {instead}")
 
 
-def _unended(quote: str) -> Refusal:
+def _unclosed(quote: str) -> Refusal:
     return Refusal(
         quote, f"`{quote}` opens a quotation that is never closed: close it, or escape it", shell=False
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from clada.errors import Problem, too_large
-from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
+from clada.errors import Problem, invalid_utf8, too_large
+from clada.grammar import END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations.registry import NOTATIONS, load
+from clada.notations.registry import NOTATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.notations.registry import Delimiters
+    from clada.notations.registry import Delimiters, Module
 
 BOM = b"\xef\xbb\xbf"
+NOTHING_FOUND = "no operations found"
 
 
 def parse(
@@ -35,43 +36,34 @@ def parse(
     data = _checked(document)
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
-    name = _detect(data, delimiters) if notation == "auto" else notation
+    name = detect(data, delimiters) if notation == "auto" else notation
     plan = load(name).read(data, delimiters) if name else Plan(None, source=data)
-    if plan.fatal:
-        return plan
-    if any(block.operations for block in plan.blocks):
-        return _with_remarks(plan, delimiters)
-    return _without_operations(plan, notation, delimiters)
+    return with_remarks(plan, notation, delimiters)
 
 
 def _checked(document: str | bytes) -> bytes | Problem:
     """Return the document as UTF-8 without BOM and with LF line endings, or what forbids reading it."""
     if len(document) > MAX_INPUT:
         return too_large()
-    if isinstance(document, str):
-        try:
+    try:
+        if isinstance(document, str):
             data = document.encode()
-        except UnicodeEncodeError as error:
-            return invalid_utf8(len(document[: error.start].encode()))
-        if len(data) > MAX_INPUT:
-            return too_large()
-    else:
-        data = document
-        if not data.isascii():
-            try:
+        else:
+            data = document
+            if not data.isascii():
                 data.decode()
-            except UnicodeDecodeError as error:
-                return invalid_utf8(error.start)
+    except UnicodeEncodeError as error:
+        offset = len(error.object[: error.start].encode())
+        return invalid_utf8(offset) if offset <= MAX_INPUT else too_large()
+    except UnicodeDecodeError as error:
+        return invalid_utf8(error.start)
+    if len(data) > MAX_INPUT:
+        return too_large()
     data = data.removeprefix(BOM)
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
-def invalid_utf8(offset: int) -> Problem:
-    """Return the problem of a document that is not UTF-8."""
-    return Problem("invalid_utf8", f"Invalid UTF-8 at byte offset {offset}")
-
-
-def _detect(data: bytes, delimiters: Delimiters) -> str | None:
+def detect(data: bytes, delimiters: Delimiters) -> str | None:
     """Return the notation whose first sign comes first."""
     best, before = None, data  # of the next, only an earlier sign counts
     for name, row in NOTATIONS.items():
@@ -81,24 +73,39 @@ def _detect(data: bytes, delimiters: Delimiters) -> str | None:
     return best
 
 
-def _with_remarks(plan: Plan, delimiters: Delimiters) -> Plan:
-    """Return the plan with a note on what was probably meant as an operation and is none."""
+def load(name: str) -> Module:
+    """Import the module of a notation, when a document needs it: start-up is a feature."""
+    from importlib import import_module
+
+    return import_module(NOTATIONS[name].module)
+
+
+def with_remarks(plan: Plan, asked: str, delimiters: Delimiters) -> Plan:
+    """Return a plan with what is to be said of the text beside its operations.
+
+    That is a note on what was probably meant as one, too. Where there are no operations at all, it is fatal.
+    `asked` is the notation that was asked for, or auto.
+    """
+    if plan.fatal:
+        return plan
+    if not any(block.operations for block in plan.blocks):
+        from clada.notations.lookalikes import without_operations
+
+        detected = None if asked == "auto" else detect(plan.source, delimiters)
+        fatal = without_operations(plan, asked, detected, delimiters)
+        return plan.replace(fatal=fatal) if fatal else plan.replace(notes=(NOTHING_FOUND, *plan.notes))
+    at, beside = 0, []  # where the last operation ended; the pieces of the document between them
+    for block in plan.blocks:
+        for item in block.operations:
+            start, end = item.span
+            if start - at > 1:  # more than a line break
+                beside.append((at, start))
+            at = max(at, end)
+    if len(plan.source) - at > 1:
+        beside.append((at, len(plan.source)))
+    if not beside:
+        return plan
     from clada.notations.lookalikes import overlooked
 
-    note = overlooked(plan, delimiters[0], usual=delimiters == DELIMITERS)
+    note = overlooked(plan, beside, delimiters)
     return plan.replace(notes=(note, *plan.notes)) if note else plan
-
-
-def _without_operations(plan: Plan, given: str, delimiters: Delimiters) -> Plan:
-    """Return a plan that says why a document without operations is probably not what was meant."""
-    from clada.notations.lookalikes import lookalike, mismatch
-
-    detected = None if given == "auto" else _detect(plan.source, delimiters)
-    if detected and detected != given:
-        return plan.replace(fatal=mismatch(given, detected))
-    notation = plan.notation if plan.blocks else None
-    found = lookalike(plan.source, delimiters[0], usual=delimiters == DELIMITERS, notation=notation)
-    return plan.replace(fatal=found) if found else plan.replace(notes=(NOTHING_FOUND, *plan.notes))
-
-
-NOTHING_FOUND = "no operations found"

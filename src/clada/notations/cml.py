@@ -16,21 +16,23 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
-from clada.errors import Problem, cut_off
-from clada.grammar import BLOCK_VERSIONS, DELIMITERS
+from clada.errors import Problem, cut_off, shortened
+from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
 from clada.model import Block, Invalid, Plan
-from clada.notations.attributes import take_append, take_count, take_directory, take_path
 from clada.notations.line_counter import LineCounter
 from clada.operations import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from re import Match
     from typing import Any
 
+    from clada.grammar import Complaints
     from clada.model import Operation
-    from clada.notations.attributes import Complaints
     from clada.notations.registry import Delimiters
+
+    Fields = dict[str, Any]
 
 NAME = "cml"
 MAX_DEPTH = 16
@@ -46,6 +48,8 @@ _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
 _TAG = re.compile(rb"""<(?!!)[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
 _ATTRIBUTE = re.compile(rb"""([^\s=]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
+_REFERENCE = re.compile(r"&(?:#([0-9]++)|#x([0-9a-fA-F]++)|([a-z]++));")
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 # Markup in which tags do not count: how it opens and how it closes.
 CDATA, CDATA_END = b"<![CDATA[", b"]]>"
 COMMENT, COMMENT_END = b"<!--", b"-->"
@@ -142,17 +146,25 @@ class _Reading:
             cut = error.code in _CUT_OFF
             offset = builder.offset(builder.parser.ErrorByteIndex)
             message = "the text ends inside an element" if cut else expat.ErrorString(error.code)
-            message += "" if cut else _advice(self.data, offset, message)
+            advice = _advice(self.data, offset, message)
         except _RefusedError as refused:
-            cut, offset, message = False, builder.offset(), str(refused)
+            cut, offset, message, advice = False, builder.offset(), str(refused), ""
+        opened = builder.operation()
         if builder.top:
             self._add_complete(builder.top)
-        raise _FatalError(self._fatal(builder.innermost(start) if cut else offset, message, cut=cut))
+        complete = sum(len(block.operations) for block in self.blocks)
+        if cut:
+            offset = opened.start if opened else builder.top.start if builder.top else start
+            raise self._fatal(offset, message + cut_off(complete))
+        task = f"at task {complete + 1}"
+        if opened:
+            line = self.lines.line(opened.start)
+            task = f"in task {complete + 1} (<{shortened(opened.name)}> at line {line})"
+        raise self._fatal(offset, f"{message}; this is {task}{advice}")
 
-    def _fatal(self, offset: int, message: str, *, cut: bool) -> Problem:
+    def _fatal(self, offset: int, message: str) -> _FatalError:
         line, column = self.lines.line(offset), self.lines.column(offset)
-        clause = cut_off(sum(len(block.operations) for block in self.blocks)) if cut else ""
-        return Problem("malformed_xml", f"Line {line}, column {column}: {message}{clause}", line, column)
+        return _FatalError(Problem("malformed_xml", f"Line {line}, column {column}: {message}", line, column))
 
     def _add(self, node: _Node) -> None:
         line = self.lines.line(node.start)
@@ -169,27 +181,27 @@ class _Reading:
             self.blocks.append(self._block(top, self.lines.line(top.start)))
 
     def _block(self, node: _Node, line: int) -> Block:
-        version = node.attributes.get("version")
+        _restore_blanks(self.data, node)
+        version = node.attributes.pop("version", None)
         if version is not None and version not in BLOCK_VERSIONS:
-            message = f"Line {line}: Unsupported version: {version}"
+            message = f"Line {line}: Unsupported version: {shortened(version)}"
             raise _FatalError(Problem("unsupported_version", message, line))
         operations = []
         for child in node.children:
             if child.name in _READERS or version is None or child.name == "tasks":
                 operations.append(self._operation(child, line, self.lines.line(child.start)))
             else:
-                self.notes.append(
-                    f"Line {self.lines.line(child.start)}: unknown element <{child.name}> skipped"
-                )
-        return Block(line, version, False, tuple(operations))
+                place, name = self.lines.line(child.start), shortened(child.name)
+                self.notes.append(f"Line {place}: unknown element <{name}> skipped")
+        return Block(line, version, False, tuple(operations), node.attributes or NO_ATTRIBUTES)
 
     def _operation(self, node: _Node, block_line: int | None, line: int) -> Operation | Invalid:
         complaints: Complaints = []
-        if any(" " in value for value in node.attributes.values()):
-            _restore_line_breaks(self.data, node)
-        fields = _READERS.get(node.name, _unknown)(node, complaints)
-        rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
+        _restore_blanks(self.data, node)
         operation = find(node.name)
+        fields = take_fields(operation.fields if operation else (), node.attributes, complaints, {})
+        _READERS.get(node.name, _unknown)(node, fields, complaints)
+        rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
         if operation and not complaints:
             return operation.from_fields(line, span, rest, fields)
         problems = tuple(
@@ -199,12 +211,23 @@ class _Reading:
         return Invalid(line, span, rest, node.name, fields, problems)
 
 
-def _restore_line_breaks(data: bytes, node: _Node) -> None:
-    """Give attributes the line breaks back that XML turns into blanks: no path can have one."""
+def _restore_blanks(data: bytes, node: _Node) -> None:
+    """Give attributes the tabs and line breaks back that XML turns into blanks: a path with them is another.
+
+    Only values with a blank can have lost one.
+    """
+    if not any(" " in value for value in node.attributes.values()):
+        return
     tag = _TAG.match(data, node.start)
     for name, quoted in _ATTRIBUTE.findall(tag.group()) if tag else ():
-        if b"\n" in quoted:
-            node.attributes[name.decode()] = quoted[1:-1].decode()
+        if b"\n" in quoted or b"\t" in quoted:
+            node.attributes[name.decode()] = _REFERENCE.sub(_referred, quoted[1:-1].decode())
+
+
+def _referred(match: Match[str]) -> str:
+    """Return the character that a reference stands for, in a text that expat has accepted."""
+    decimal, hexadecimal, name = match.groups()
+    return _ENTITIES[name] if name else chr(int(decimal or hexadecimal, 10 if decimal else 16))
 
 
 class _FatalError(Exception):
@@ -347,10 +370,10 @@ class _Builder:
         self.top.end = end
         return self.top
 
-    def innermost(self, start: int) -> int:
-        """Return where the operation starts that is not complete: the block, if none is open in it."""
-        in_block = self.stack and self.stack[0].name == "tasks"
-        return self.stack[: 2 if in_block else 1][-1].start if self.stack else start
+    def operation(self) -> _Node | None:
+        """Return the operation that is open, if any is."""
+        in_block = bool(self.stack) and self.stack[0].name == "tasks"
+        return next(iter(self.stack[in_block:]), None)
 
     def _begin(self, start: int) -> None:
         self.top, self.base = None, start - self.fed
@@ -402,43 +425,36 @@ class _Builder:
             self.stack[-1].markup = "a processing instruction"
 
 
-def _write(node: _Node, complaints: Complaints) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    take_path(node.attributes, "path", fields, complaints)
+def _write(node: _Node, fields: Fields, complaints: Complaints) -> None:
     _take_content(node, "content", fields, complaints)
-    take_append(node.attributes, fields, complaints)
-    return fields
 
 
-def _edit(node: _Node, complaints: Complaints) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    take_path(node.attributes, "path", fields, complaints)
-    take_count(node.attributes, fields, complaints)
+def _edit(node: _Node, fields: Fields, complaints: Complaints) -> None:
     parts = _parts(node, complaints)
-    if "search" in parts and ("search-start" in parts or "search-end" in parts):
-        complaints.append(("search", "<search> cannot stand beside <search-start> and <search-end>"))
     ranged = "search-start" in parts or "search-end" in parts
+    if "search" in parts and ranged:
+        complaints.append(("search", "<search> cannot stand beside <search-start> and <search-end>"))
     for name in ("search-start", "search-end") if ranged else ("search",):
         _take_part(parts, name, fields, complaints)
     _take_part(parts, "replace", fields, complaints)
-    return fields
 
 
 def _parts(node: _Node, complaints: Complaints) -> dict[str, _Node]:
     """Return the children of an edit by name."""
     parts: dict[str, _Node] = {}
     for child in node.children:
+        name = shortened(child.name)
         if child.name not in ("search", "search-start", "search-end", "replace"):
-            complaints.append((child.name, f"Unknown element <{child.name}> in <edit>"))
+            complaints.append((name, f"Unknown element <{name}> in <edit>"))
         elif child.name in parts:
-            complaints.append((child.name, f"<{child.name}> stands twice in <edit>"))
+            complaints.append((name, f"<{name}> stands twice in <edit>"))
         parts[child.name] = child
     if node.text.strip(BLANKS) or node.sections:
         complaints.append((None, "Text in <edit> outside of its elements"))
     return parts
 
 
-def _take_part(parts: dict[str, _Node], name: str, fields: dict[str, Any], complaints: Complaints) -> None:
+def _take_part(parts: dict[str, _Node], name: str, fields: Fields, complaints: Complaints) -> None:
     key = name.replace("-", "_")
     if name in parts:
         before = len(complaints)
@@ -450,48 +466,35 @@ def _take_part(parts: dict[str, _Node], name: str, fields: dict[str, Any], compl
     complaints.append((name, f"Empty or missing <{name}>: {advice}"))
 
 
-def _move(node: _Node, complaints: Complaints) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    take_path(node.attributes, "from", fields, complaints)
-    take_path(node.attributes, "to", fields, complaints)
-    _expect_nothing_inside(node, complaints)
-    return fields
-
-
-def _remove(node: _Node, complaints: Complaints) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    take_path(node.attributes, "path", fields, complaints)
-    _expect_nothing_inside(node, complaints)
-    return fields
-
-
-def _run(node: _Node, complaints: Complaints) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+def _run(node: _Node, fields: Fields, complaints: Complaints) -> None:
     _take_content(node, "command", fields, complaints, strip=True)
     if fields.get("command") == "":
         del fields["command"]
         complaints.append(("command", "Empty content not allowed for <run>"))
-    take_directory(node.attributes, fields, complaints)
-    return fields
 
 
-def _unknown(node: _Node, complaints: Complaints) -> dict[str, Any]:
-    nested = node.name == "tasks"
-    complaints.append((None, "<tasks> cannot be nested" if nested else f"Unknown element <{node.name}>"))
-    return {}
+def _expect_nothing_inside(node: _Node, _fields: Fields, complaints: Complaints) -> None:
+    if node.children or node.sections or node.text.strip(BLANKS):
+        complaints.append((None, f"<{node.name}> takes no content"))
 
 
-_READERS: dict[str, Callable[[_Node, Complaints], dict[str, Any]]] = {
+def _unknown(node: _Node, _fields: Fields, complaints: Complaints) -> None:
+    nested, name = node.name == "tasks", shortened(node.name)
+    complaints.append((None, "<tasks> cannot be nested" if nested else f"Unknown element <{name}>"))
+
+
+# What takes the fields of an operation out of what is in its element.
+_READERS: dict[str, Callable[[_Node, Fields, Complaints], None]] = {
     "write": _write,
     "edit": _edit,
-    "move": _move,
-    "remove": _remove,
+    "move": _expect_nothing_inside,
+    "remove": _expect_nothing_inside,
     "run": _run,
 }
 
 
 def _take_content(
-    node: _Node, name: str, fields: dict[str, Any], complaints: Complaints, *, strip: bool = False
+    node: _Node, name: str, fields: Fields, complaints: Complaints, *, strip: bool = False
 ) -> None:
     """Take the text of an element where it is written as it must be."""
     complaint = _content_complaint(node, strip=strip)
@@ -505,7 +508,7 @@ def _take_content(
 
 def _content_complaint(node: _Node, *, strip: bool) -> str | None:
     if node.children:
-        return f"Element <{node.children[0].name}> in the content of <{node.name}>"
+        return f"Element <{shortened(node.children[0].name)}> in the content of <{node.name}>"
     if node.markup:
         return f"There is {node.markup} in the content of <{node.name}>"
     if node.sections:
@@ -513,8 +516,3 @@ def _content_complaint(node: _Node, *, strip: bool) -> str | None:
         return f"Text beside CDATA in <{node.name}>" if beside else None
     text = node.text.strip(BLANKS) if strip else node.text
     return f"Multi-line content in <{node.name}>" if "\n" in text else None
-
-
-def _expect_nothing_inside(node: _Node, complaints: Complaints) -> None:
-    if node.children or node.sections or node.text.strip(BLANKS):
-        complaints.append((None, f"<{node.name}> takes no content"))

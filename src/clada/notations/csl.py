@@ -14,29 +14,16 @@ content, all else is content. Whether paths lead anywhere and commands may run i
 
 from __future__ import annotations
 
-from clada.errors import Problem, cut_off, too_large
-from clada.grammar import (
-    CSL_VERSIONS,
-    DELIMITERS,
-    END_DELIMITER,
-    MAX_INPUT,
-    START_DELIMITER,
-    check_delimiters,
-)
+from clada.errors import Problem, cut_off, shortened
+from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, take_fields
 from clada.model import Block, Invalid, Plan
-from clada.notations.attributes import take_append, take_count, take_directory, take_path
-from clada.notations.line_counter import LineCounter
 from clada.operations import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
-
+    from clada.grammar import Complaints
     from clada.model import Operation
-    from clada.notations.attributes import Complaints
     from clada.notations.registry import Delimiters
-
-    Fields = dict[str, Any]
 
 NAME = "csl"
 BLANKS = " \t"
@@ -52,158 +39,130 @@ COUNTING = {
     "TO": ("REPLACE",),
     "REPLACE": ("END",),
 }
+NO_END = ("SEARCH", "TO")  # where END does not end an operation
 # Markers as they are usually written, up to the value: settled without a closer look.
 USUAL = {"WRITE file=": ("WRITE", "file"), "SEARCH file=": ("SEARCH", "file"), "RUN dir=": ("RUN", "dir")}
+OPERATIONS = {"WRITE": "write", "SEARCH": "edit", "RUN": "run"}
+ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
+# The field that the text after each marker is; what is said of one that must not be empty.
+TEXTS = {"WRITE": "content", "RUN": "command", "SEARCH": "search", "TO": "search_end", "REPLACE": "replace"}
+EMPTY = {
+    "RUN": ("content", "Empty content not allowed for RUN operation"),
+    "SEARCH": ("search", "Empty search pattern not allowed"),
+    "TO": ("to", "Empty TO pattern not allowed"),
+}
 NO_ATTRIBUTES: dict[str, str] = {}  # one for all operations that have none left
 MALFORMED = "Malformed marker"
 CONTENT_AFTER = "Content not allowed on marker line"
-NO_END = ("SEARCH", "TO")  # where END does not end an operation
 
 
 def sign(data: bytes, delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that starts with the start delimiter and a letter."""
     mark = delimiters[0].encode()
-    at = 0 if data.startswith(mark) else _after_newline(data, mark, 0)
-    while at is not None:
+    at = 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
+    while at >= 0:
         if data[at + len(mark) : at + len(mark) + 1].isalpha():
             return at
-        at = _after_newline(data, mark, at)
+        at = data.find(b"\n" + mark, at) + 1 or -1
     return None
-
-
-def _after_newline(data: bytes, mark: bytes, since: int) -> int | None:
-    at = data.find(b"\n" + mark, since)
-    return None if at < 0 else at + 1
 
 
 def read(data: bytes, delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
-    return Reader(*delimiters, whole=data).close()
+    return Parser(data, delimiters).plan()
 
 
-class Reader:
-    """Reads CSL that arrives in pieces: `feed` returns the operations that each piece completes.
+class Parser:
+    """Reads a document as far as it is there: `data` may grow between two calls of `advance`.
 
-    A block is only known to be valid when it is closed: `close` returns the plan of the whole.
+    A line is read when it is complete. A block is only known to be valid when it is closed: `plan` ends the
+    document, and has the whole.
     """
 
-    def __init__(
-        self,
-        start_delimiter: str = START_DELIMITER,
-        end_delimiter: str = END_DELIMITER,
-        *,
-        whole: bytes | None = None,
-    ) -> None:
-        check_delimiters(start_delimiter, end_delimiter)
-        self._mark, self._line_mark = start_delimiter.encode(), f"\n{start_delimiter}".encode()
-        self._end, self._end_text, self._value_end = (
-            end_delimiter.encode(),
-            end_delimiter,
-            f'"{end_delimiter}',
-        )
-        self._heads = {name: self._mark + name.encode() for name in (*OPENING, *CLOSING)}
-        self._plain_end = self._heads["END"] + self._end
-        self._data: bytes | bytearray = bytearray() if whole is None else whole
-        self._lines = LineCounter(self._data)
-        self._final = False
-        self._skip_newline = False  # the last piece ended in CR, which counted: a LF right after does not
+    def __init__(self, data: bytes | bytearray, delimiters: Delimiters = DELIMITERS) -> None:
+        start, end = delimiters
+        self._data = data
+        self._mark, self._line_mark = start.encode(), f"\n{start}".encode()
+        self._end, self._end_text, self._value_end = end.encode(), end, f'"{end}'
+        self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
+        self._plain_end = f"{start}END{end}".encode()
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
+        self._line, self._line_at = 1, 0  # of the marker that opened last
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
-        self._opened: tuple[str, int, int, dict[str, str]] = ("", 0, 0, {})  # name, offset, line, attributes
+        self._opened: tuple[str, int, dict[str, str]] = ("", 0, {})  # name, offset, attributes
         self._texts: dict[str, str] = {}  # the texts that are complete, by the marker before them
         self._text_start = 0  # of the text that is not
-        self._block: _OpenBlock | None = None
+        self._block: Block | None = None  # the open one, without its operations so far:
+        self._in_block: list[Operation | Invalid] = []
         self._blocks: list[Block] = []
-        self._note = ""  # on the first line of content that looks like a marker
-        self._complete: list[Operation | Invalid] = []  # since the last feed
+        self._notes: tuple[str, ...] = ()  # on the first line of content that looks like a marker
         self._fatal: Problem | None = None
+        self.complete: list[Operation | Invalid] = []  # in the order of the document
 
-    def feed(self, chunk: str) -> list[Operation | Invalid]:
-        """Take the next piece of the text; return the operations that are complete with it."""
-        if not self._fatal:
-            self._append(chunk)
-            self._advance()
-        complete, self._complete = self._complete, []
-        return complete
-
-    def close(self) -> Plan:
-        """Take the end of the text; return the plan of the whole."""
-        if not self._fatal:
-            self._final = True
-            self._advance()
+    def plan(self) -> Plan:
+        """Take the end of the data for that of the document; return the plan of the whole."""
+        self.advance(final=True)
         if not self._fatal and self._state is not None:
-            self._unterminated()
-        begun = [self._block.closed()] if self._block and self._block.operations else []
-        blocks = [*self._blocks, *begun]
-        notes = (self._note,) if self._note else ()
-        return Plan(NAME, tuple(blocks), self._fatal, notes, bytes(self._data))
+            name, line = self._opened[0], self._line
+            if self._block and self._state == "TASKS":
+                name, line = "TASKS", self._block.line
+            message = f"Line {line}: Unterminated {name} operation{cut_off(len(self.complete))}"
+            self._fatal = Problem("malformed_csl", message, line)
+        if self._block and self._in_block:
+            self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
+        return Plan(NAME, tuple(self._blocks), self._fatal, self._notes, bytes(self._data))
 
-    def _append(self, chunk: str) -> None:
-        if self._skip_newline and chunk.startswith("\n"):
-            chunk = chunk[1:]
-        self._skip_newline = chunk.endswith("\r") or (self._skip_newline and not chunk)
-        try:
-            self._data += chunk.replace("\r\n", "\n").replace("\r", "\n").encode()
-        except UnicodeEncodeError:
-            self._fatal = Problem("invalid_utf8", "The text has a lone surrogate, which UTF-8 cannot hold")
-        if len(self._data) > MAX_INPUT:
-            self._fatal = too_large()
+    def advance(self, *, final: bool = False) -> None:
+        """Read every line that is complete and starts with the start delimiter; what is fatal ends it.
 
-    def _advance(self) -> None:
-        """Read on as far as the text goes; what is fatal ends it."""
-        try:
-            self._handle_lines()
-        except _FatalError as fatal:
-            message = f"Line {fatal.line}: {fatal.message}"
-            if fatal.message == MALFORMED and self._final and self._data.rfind(b"\n") < fatal.at:
-                message += cut_off(self._completed())  # it is the last line: the answer stops in it
-            self._fatal = Problem("malformed_csl", message, fatal.line)
-
-    def _handle_lines(self) -> None:
-        """Handle every line that is complete and starts with the start delimiter.
-
-        How far the data was looked at is noted, for the next piece.
+        How far the data was looked at is noted, for the next time.
         """
+        if self._fatal:
+            return
         data, mark, seen = self._data, self._line_mark, self._seen
         at, self._candidate = self._candidate, None
         if at is None:
             at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
         since: int | None = max(at or 0, seen)  # of a line that was begun before, only the rest
-        while at is not None:
-            end = data.find(b"\n", since)
-            if end < 0:
-                if not self._final:
-                    self._candidate, self._seen = at, len(data)
-                    return
-                end = len(data)
-            if self._state in COUNTING:
-                self._handle_in_content(at, end)
-            else:
-                self._handle_outside(at, end)
-            seen = end
-            at = since = data.find(mark, seen) + 1 or None
+        try:
+            while at is not None:
+                end = data.find(b"\n", since)
+                if end < 0:
+                    if not final:
+                        self._candidate, self._seen = at, len(data)
+                        return
+                    end = len(data)
+                if self._state in COUNTING:
+                    self._read_in_content(at, end)
+                else:
+                    self._read_outside(at, end)
+                seen = end
+                at = since = data.find(mark, seen) + 1 or None
+        except _FatalError as fatal:
+            self._fatal = self._problem(fatal, final=final)
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
             self._seen = max(seen, len(data) - len(self._mark), 1)
 
-    def _handle_in_content(self, at: int, end: int) -> None:
-        state = self._state
+    def _read_in_content(self, at: int, end: int) -> None:
+        """Read a line of content that may be the marker that ends it."""
+        state = self._state or ""
         if (
             state not in NO_END
             and end - at == len(self._plain_end)
             and self._data.startswith(self._plain_end, at)
         ):
-            self._end_content("END", at, end)  # the usual case, settled without parsing it
+            self._end_text_of(state, "END", at, end)  # the usual case, settled without parsing it
             return
-        for name in COUNTING[state or ""]:
+        for name in COUNTING[state]:
             if self._counts(name, at, end):
-                if self._named(self._body(at, end), at) != (name, ""):
-                    self._fail(at, f"{name} marker cannot have attributes")
-                self._end_content(name, at, end)
+                if self._marker(at, end) != (name, ""):
+                    raise _FatalError(at, f"{name} marker cannot have attributes")
+                self._end_text_of(state, name, at, end)
                 return
-        if not self._note and any(self._counts(name, at, end) for name in OPENING):
-            line, opened = self._lines.line(at), self._opened[0]
-            self._note = f"Line {line} is in the content of {opened}: is an END missing before it?"
+        if not self._notes and any(self._counts(name, at, end) for name in OPENING):
+            line, opened = self._line_of(at), self._opened[0]
+            self._notes = (f"Line {line} is in the content of {opened}: is an END missing before it?",)
 
     def _counts(self, name: str, at: int, end: int) -> bool:
         """Whether the line is this marker, be it written rightly or wrongly."""
@@ -213,96 +172,101 @@ class Reader:
             data.startswith(self._end, after) or after >= end or data[after] in b" \t"
         )
 
-    def _handle_outside(self, at: int, end: int) -> None:
+    def _read_outside(self, at: int, end: int) -> None:
+        """Read a line outside of content, which must be a marker: one that opens an operation or a block."""
         head, _, tail = self._data[at + len(self._mark) : end].decode().partition('"')
         usual, value = USUAL.get(head), tail.removesuffix(self._value_end)
         if usual and value != tail and '"' not in value and "\\" not in value:
-            self._open(usual[0], {usual[1]: value}, at, end)
+            name, attributes = usual[0], {usual[1]: value}
         else:
-            self._handle_marker(*self._named(self._body(at, end), at), at, end)
-
-    def _handle_marker(self, name: str, rest: str, at: int, end: int) -> None:
-        if name == "TASKS" and self._block:
-            self._fail(at, "TASKS cannot be nested")
-        if name in OPENING:
-            attributes = read_attributes(rest, self._end_text)
-            if isinstance(attributes, str):
-                self._fail(at, attributes)
-            self._open(name, attributes, at, end)
-        elif name not in CLOSING:
-            self._fail(at, f"Unknown operation: {name}")
-        elif rest:
-            self._fail(at, f"{name} marker cannot have attributes")
-        elif name != "END":
-            self._fail(at, f"{name} marker not valid in {self._state or 'null'} operation")
-        elif not self._block:
-            self._fail(at, "END marker without active operation")
-        else:
-            self._blocks.append(self._block.closed())
-            self._block = self._state = None
-
-    def _body(self, at: int, end: int) -> str:
-        """Return what stands between the delimiters of a marker line."""
-        first = at + len(self._mark)
-        last = self._data.rfind(self._end, first, end)
-        if last < 0:
-            self._fail(at, MALFORMED)
-        if last + len(self._end) < end and self._data[last + len(self._end) : end].strip(b" \t"):
-            self._fail(at, CONTENT_AFTER)
-        body = self._data[first:last].decode()
-        if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
-            self._fail(at, MALFORMED)
-        return body
-
-    def _named(self, body: str, at: int) -> tuple[str, str]:
-        """Split the body of a marker into the name and the text of the attributes."""
-        name = body.partition(" ")[0].partition("\t")[0]
-        if self._end_text in name:
-            self._fail(at, CONTENT_AFTER)
-        return name, body[len(name) :].rstrip(BLANKS)
-
-    def _open(self, name: str, attributes: dict[str, str], at: int, end: int) -> None:
-        line = self._lines.line(at)
+            name, rest = self._marker(at, end)
+            if name not in OPENING:
+                self._close_block(name, rest, at)
+                return
+            if name == "TASKS" and self._block:
+                raise _FatalError(at, "TASKS cannot be nested")
+            read = read_attributes(rest, self._end_text)
+            if isinstance(read, str):
+                raise _FatalError(at, read)
+            attributes = read
+        self._line += self._data.count(b"\n", self._line_at, at)
+        self._line_at = at
         if name == "TASKS":
-            version = attributes.get("version")
+            version = attributes.pop("version", None)
             if version is not None and version not in CSL_VERSIONS:
-                self._fail(at, f"Unsupported version: {version}")
-            self._block = _OpenBlock(line, version)
-        self._opened = (name, at, line, attributes)
-        self._texts, self._text_start, self._state = {}, end + 1, name
+                raise _FatalError(at, f"Unsupported version: {shortened(version)}")
+            self._block = Block(self._line, version, False, (), attributes or NO_ATTRIBUTES)
+        self._opened, self._texts = (name, at, attributes), {}
+        self._state, self._text_start = name, end + 1
 
-    def _end_content(self, name: str, at: int, end: int) -> None:
+    def _marker(self, at: int, end: int) -> tuple[str, str]:
+        """Return the name of a marker and the text of its attributes."""
+        data, first = self._data, at + len(self._mark)
+        last = data.rfind(self._end, first, end)
+        if last < 0:
+            raise _FatalError(at, MALFORMED)
+        if data[last + len(self._end) : end].strip(b" \t"):
+            raise _FatalError(at, CONTENT_AFTER)
+        body = data[first:last].decode()
+        if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
+            raise _FatalError(at, MALFORMED)
+        name = body.partition(" ")[0].partition("\t")[0]
+        if name in self._heads:  # looked for first: the end delimiter may be in it, as E is in END
+            return name, body[len(name) :].rstrip(BLANKS)
+        ended = self._end_text in name or any(
+            body.startswith(known + self._end_text) for known in self._heads
+        )
+        raise _FatalError(at, CONTENT_AFTER if ended else f"Unknown operation: {shortened(name)}")
+
+    def _close_block(self, name: str, rest: str, at: int) -> None:
+        """Close the block, if that is what a closing marker outside of content does."""
+        if rest:
+            raise _FatalError(at, f"{name} marker cannot have attributes")
+        if name != "END":
+            raise _FatalError(at, f"{name} marker not valid in {self._state or 'null'} operation")
+        if not self._block:
+            raise _FatalError(at, "END marker without active operation")
+        self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
+        self._block, self._in_block, self._state = None, [], None
+
+    def _end_text_of(self, state: str, name: str, at: int, end: int) -> None:
+        """End the text that this marker ends, and with END the operation."""
         start, stop = self._text_start, at - 1
-        small = stop - start < LARGE
-        text = self._data[start:stop].decode() if small else self._large_text(start, stop)
-        self._texts[self._state or ""] = text
+        if stop - start < LARGE:
+            self._texts[state] = self._data[start:stop].decode()
+        else:
+            with memoryview(self._data) as view:
+                self._texts[state] = str(view[start:stop], "utf-8")
         self._text_start = end + 1
         if name != "END":
             self._state = name
             return
-        if self._state == "SEARCH":
-            self._fail(at, "SEARCH requires a REPLACE marker before END")
+        if state == "SEARCH":
+            raise _FatalError(at, "SEARCH requires a REPLACE marker before END")
         operation = self._operation(end)
-        self._complete.append(operation)
+        self.complete.append(operation)
         if self._block:
-            self._block.operations.append(operation)
+            self._in_block.append(operation)
             self._state = "TASKS"
         else:
             self._blocks.append(Block(operation.line, None, True, (operation,)))
             self._state = None
 
-    def _large_text(self, start: int, end: int) -> str:
-        """Decode a text without a copy of it in between."""
-        with memoryview(self._data) as view:
-            return str(view[start:end], "utf-8")
-
     def _operation(self, end: int) -> Operation | Invalid:
-        opened, start, line, attributes = self._opened
-        name, take_fields = BUILDERS[opened]
+        """Make an operation of its attributes and texts; an invalid one, where something is wrong."""
+        marker, start, attributes = self._opened
+        name, line = OPERATIONS[marker], self._line
         complaints: Complaints = []
-        fields = take_fields(attributes, self._texts, complaints)
-        rest, span = attributes or NO_ATTRIBUTES, (start, end)
         operation = find(name)
+        fields = take_fields(operation.fields if operation else (), attributes, complaints, ATTRIBUTES)
+        for before, text in self._texts.items():
+            if text or before not in EMPTY:
+                fields[TEXTS[before]] = text
+            else:
+                complaints.append(EMPTY[before])
+        if "TO" in self._texts and "search" in fields:
+            fields["search_start"] = fields.pop("search")
+        span, rest = (start, end), attributes or NO_ATTRIBUTES
         if operation and not complaints:
             return operation.from_fields(line, span, rest, fields)
         block_line = self._block.line if self._block else None
@@ -312,81 +276,23 @@ class Reader:
         )
         return Invalid(line, span, rest, name, fields, problems)
 
-    def _unterminated(self) -> None:
-        name, _, line, _ = self._opened
-        if self._block and self._state == "TASKS":
-            name, line = "TASKS", self._block.line
-        message = f"Line {line}: Unterminated {name} operation{cut_off(self._completed())}"
-        self._fatal = Problem("malformed_csl", message, line)
+    def _problem(self, fatal: _FatalError, *, final: bool) -> Problem:
+        line = self._line_of(fatal.at)
+        message = f"Line {line}: {fatal.message}"
+        if fatal.message == MALFORMED and final and self._data.rfind(b"\n") < fatal.at:
+            message += cut_off(len(self.complete))  # it is the last line: the answer stops in it
+        return Problem("malformed_csl", message, line)
 
-    def _completed(self) -> int:
-        in_block = len(self._block.operations) if self._block else 0
-        return sum(len(block.operations) for block in self._blocks) + in_block
-
-    def _fail(self, at: int, message: str) -> NoReturn:
-        raise _FatalError(at, self._lines.line(at), message)
+    def _line_of(self, at: int) -> int:
+        return self._data.count(b"\n", 0, at) + 1
 
 
 class _FatalError(Exception):
-    """Ends the reading from within."""
+    """Ends the reading at a line that cannot be read."""
 
-    def __init__(self, at: int, line: int, message: str) -> None:
+    def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
-        self.at, self.line, self.message = at, line, message
-
-
-class _OpenBlock:
-    """A TASKS that is not closed yet."""
-
-    def __init__(self, line: int, version: str | None) -> None:
-        self.line, self.version = line, version
-        self.operations: list[Operation | Invalid] = []
-
-    def closed(self) -> Block:
-        return Block(self.line, self.version, False, tuple(self.operations))
-
-
-def _write(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
-    fields: Fields = {}
-    take_path(attributes, "file", fields, complaints, "path")
-    fields["content"] = texts["WRITE"]
-    take_append(attributes, fields, complaints)
-    return fields
-
-
-def _search(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
-    fields: Fields = {}
-    take_path(attributes, "file", fields, complaints, "path")
-    take_count(attributes, fields, complaints)
-    is_range = "TO" in texts
-    _take_pattern("search_start" if is_range else "search", texts["SEARCH"], fields, complaints)
-    if is_range:
-        _take_pattern("search_end", texts["TO"], fields, complaints)
-    fields["replace"] = texts["REPLACE"]
-    return fields
-
-
-def _run(attributes: dict[str, str], texts: dict[str, str], complaints: Complaints) -> Fields:
-    fields: Fields = {}
-    if texts["RUN"]:
-        fields["command"] = texts["RUN"]
-    else:
-        complaints.append(("content", "Empty content not allowed for RUN operation"))
-    take_directory(attributes, fields, complaints)
-    return fields
-
-
-# The operation of each marker, and what takes its fields out of the attributes and texts.
-BUILDERS = {"WRITE": ("write", _write), "SEARCH": ("edit", _search), "RUN": ("run", _run)}
-
-
-def _take_pattern(name: str, text: str, fields: Fields, complaints: Complaints) -> None:
-    if text:
-        fields[name] = text
-    elif name == "search_end":
-        complaints.append(("to", "Empty TO pattern not allowed"))
-    else:
-        complaints.append(("search", "Empty search pattern not allowed"))
+        self.at, self.message = at, message
 
 
 def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, str] | str:
@@ -411,8 +317,9 @@ def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, 
         if closing < 0:
             return "Unterminated quoted value"
         if key in found:
-            return f"Duplicate attribute: {key}"
-        found[key] = _unescape(text[opening + 1 : closing], quote)
+            return f"Duplicate attribute: {shortened(key)}"
+        value = text[opening + 1 : closing]
+        found[key] = _unescape(value, quote) if "\\" in value else value
         at = closing + 1
     return found
 
@@ -437,6 +344,4 @@ def _closing_quote(text: str, start: int, quote: str) -> int:
 
 
 def _unescape(value: str, quote: str) -> str:
-    if "\\" not in value:
-        return value
     return "\\".join(part.replace("\\" + quote, quote) for part in value.split("\\\\"))

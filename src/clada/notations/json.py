@@ -5,27 +5,29 @@
     block    = "{" "tasks": [ task, … ], "version": "…", and others, which are ignored "}"
     task     = "{" "action": "…", and its fields "}"
 
-The values are those of RFC 8259, read here rather than by the standard library: each error has its place in
-the document, a key stands once, and depth, tasks and values are bounded before they cost anything. Whether a
-task makes a valid operation is not checked here but in `structured`.
+The values are those of RFC 8259. Strings, nearly all of most documents, are read by the C scanner of the
+standard library; what is around them is read here, as each error has its place in the document, a key stands
+once, and depth, tasks and values are bounded before they cost anything. Whether a task makes a valid
+operation is not checked here but in `structured`.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
+from json.decoder import scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
+from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
-from clada.notations.strings import PAIR, SHORT, pieces, unescaped
 from clada.notations.structured import (
     CUT,
     MAX_VALUES,
     OTHER,
     Draft,
     Malformed,
-    Task,
+    RawTask,
     checked_version,
-    shortened,
     too_deep,
     too_many,
 )
@@ -39,40 +41,56 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters
 
 NAME = "json"
-QUOTE, LAST_BLANK = ord('"'), ord(" ")
+LAST_BLANK = " "
+MANY_TOKENS = 1_000  # before the `tasks` key: hardly ever
 LONGEST_ESCAPE = 12  # a pair of surrogates
 MAX_DIGITS = 640  # of an integer: what Python converts under any limit that a host may have set
 
-# Possessive, so that no input makes them go back.
+# Possessive, so that no input makes them go back. Bytes are for the document, texts for it as Latin-1.
 _BLANKS = re.compile(rb"[ \t\n\r]*+")
 _TASKS_KEY = re.compile(rb'"tasks"[ \t\n\r]*+:')
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?+)*+"?+|[{}\[\]]', re.DOTALL)  # a string, or what makes depth
-_PLAIN = re.compile(rb'[^"\\\x00-\x1f]*+')
-_PLAIN_KEY = re.compile(rb'"([^"\\\x00-\x1f]*+)"[ \t\n\r]*+:')
-_PIECE = pieces(rb'[^"\\\x00-\x1f]', rb'\\["\\/bfnrt]', SHORT, PAIR)
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_CUT_ESCAPE = re.compile(
-    rb"(?:\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?"
-)
-_NUMBER = re.compile(rb"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
-_LITERALS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", OTHER)}
-_DIGITS = {bytes([byte]) for byte in b"-0123456789"}
 _DEEPER = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
-_SKIPPED = (b'"', b"{", b"[")
-_MORE = {bytes([byte]) for byte in b'{[}],:"'}  # after a value, this is no prose
+
+_GAP = re.compile(r"[ \t\n\r]*+")
+_COMMA = re.compile(r"[ \t\n\r]*+,[ \t\n\r]*+(?![\]}])")
+_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f\x80-\xff]*+)"[ \t\n\r]*+:')
+# Of a plain task, up to two short strings and the start of another; then a member, or the end.
+_KEY = _PLAIN_KEY.pattern + r"[ \t\n\r]*+"
+_SHORT = r'([^"\\\x00-\x1f\x80-\xff]{0,100}+)"'
+_BEFORE = rf'(?:{_KEY}"{_SHORT}[ \t\n\r]*+,[ \t\n\r]*+)?'
+_HEAD = re.compile(rf'\{{[ \t\n\r]*+{_BEFORE}{_BEFORE}{_KEY}"')
+_MEMBER = rf'{_KEY}(?:"(?:{_SHORT}|)|(true|false|[1-9][0-9]{{0,15}}+))'
+_NEXT = re.compile(rf"[ \t\n\r]*+(?:,[ \t\n\r]*+{_MEMBER}|\}})")
+_WORDS = {"true": True, "false": False}
+# What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
+# keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
+_PIECE = re.compile(
+    r'(?:[^"\\\x00-\x1f]{1,1024}+|\\["\\/bfnrt]'
+    r"|\\u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
+)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_CUT_ESCAPE = re.compile(
+    r"(?:\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?"
+)
+_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
+_LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", OTHER)}
+_DIGITS = frozenset("-0123456789")
+_MORE = frozenset('{[}],:"')  # after a value, this is no prose
 _NOT_JSON = {
-    b"'": "Expected a value: strings stand in double quotes",
-    b"/": "Expected a value: JSON has no comments",
-    b"#": "Expected a value: JSON has no comments",
-    b"N": "Expected a value: NaN is not JSON",
-    b"I": "Expected a value: Infinity is not JSON",
+    "'": "Expected a value: strings stand in double quotes",
+    "/": "Expected a value: JSON has no comments",
+    "#": "Expected a value: JSON has no comments",
+    "N": "Expected a value: NaN is not JSON",
+    "I": "Expected a value: Infinity is not JSON",
 }
 
 
 def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first value starts that has a `tasks` key."""
     start = _bare_start(data)
-    if start is not None and _has_tasks(data, start, len(data)):
+    if start is not None and _tasks_key(data, start, len(data)) is not None:
         return start
     return next((start for start, _end in _fenced(data, 0)), None)
 
@@ -80,10 +98,13 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 def _bare_start(data: bytes) -> int | None:
     """Return where the text itself starts with a value, unless its `tasks` key is first seen in a fence."""
     start = _value_start(data, 0, len(data))
-    first_fence = next(_fenced(data, 0), None) if start is not None else None
-    if start is None or first_fence is None or _has_tasks(data, start, first_fence[0]):
-        return start
-    return None
+    if start is None:
+        return None
+    key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
+    if key is not None and next(fences(data, NAME, 0, key), None) is None:
+        return start  # no fence needs to be looked for in all of the text
+    first_fence = next(_fenced(data, 0), None)
+    return start if first_fence is None or _tasks_key(data, start, first_fence[0]) is not None else None
 
 
 def _fenced(data: bytes, since: int) -> Iterator[tuple[int, int]]:
@@ -91,23 +112,25 @@ def _fenced(data: bytes, since: int) -> Iterator[tuple[int, int]]:
     for fence in fences(data, NAME, since, len(data)):
         end = len(data) if fence.close is None else fence.close
         start = _value_start(data, fence.start, end)
-        if start is not None and _has_tasks(data, start, end):
+        if start is not None and _tasks_key(data, start, end) is not None:
             yield start, end
 
 
-def _has_tasks(data: bytes, start: int, end: int) -> bool:
-    """Whether the value that starts here has a `tasks` key of its own, or its first element has.
+def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> int | None:
+    """Return where the value that starts here has a `tasks` key of its own, or its first element has.
 
     Where the value is not closed, any such key counts: it is to be read, and what is wrong with it told.
+    With `most`, only so many tokens are looked at.
     """
     depth, own = 0, 1 if data[start : start + 1] == b"{" else 2
-    for token in _TOKEN.finditer(data, start, end):
+    for token in islice(_TOKEN.finditer(data, start, end), most):
         depth += _DEEPER.get(data[token.start()], 0)
         if depth == own and _TASKS_KEY.match(data, token.start(), end):
-            return True
+            return token.start()
         if depth == 0:
-            return False
-    return _TASKS_KEY.search(data, start, end) is not None
+            return None
+    anywhere = _TASKS_KEY.search(data, start, end) if most is None else None
+    return anywhere.start() if anywhere else None
 
 
 def _value_start(data: bytes, start: int, end: int) -> int | None:
@@ -142,7 +165,7 @@ def _read_document(data: bytes, reader: Reader, draft: Draft) -> None:
 
 def _read_value(reader: Reader, draft: Draft, start: int, end: int) -> None:
     reader.go_to(start, end)
-    if reader.next() == b"[":
+    if reader.next() == "[":
         for _ in reader.elements(1):
             _read_block(reader, draft, 2)
     else:
@@ -155,10 +178,10 @@ def _read_value(reader: Reader, draft: Draft, start: int, end: int) -> None:
 
 def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
     start = reader.at
-    if reader.next() != b"{":
+    if reader.next() != "{":
         raise reader.expected("an object with a 'tasks' list")
     draft.open_block(start)
-    version, found = None, False
+    version, found, others = None, False, {}
     for key, place in reader.members(depth):
         if key == "tasks":
             found = True
@@ -166,30 +189,35 @@ def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
         elif key == "version":
             version = checked_version(reader.scalar(depth + 1), place)
         else:
-            reader.skip(depth + 1)
+            others[key] = reader.scalar(depth + 1)
     if not found:
         raise Malformed("Expected an object with a 'tasks' list", start)
-    draft.close_block(version)
+    draft.close_block(version, others)
 
 
 def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
-    if reader.next() != b"[":
+    if reader.next() != "[":
         raise reader.expected("a list of tasks")
     for start in reader.elements(depth):
         draft.expect_task(start)
-        members = None
-        if reader.next() == b"{":
+        members = reader.plain_object()
+        if members is None and reader.next() == "{":
             members = {key: (reader.scalar(depth + 2), place) for key, place in reader.members(depth + 1)}
-        else:
+        elif members is None:
             reader.skip(depth + 1)
-        draft.add(Task(start, reader.ended, members))
+        draft.add(RawTask(start, reader.ended, members))
 
 
 class Reader:
-    """Reads the values of a document one after the other; what is wrong is raised with its place."""
+    """Reads the values of a document one after the other; what is wrong is raised with its place.
+
+    It goes over the document as Latin-1, where each byte is a character: all places are the document's, and
+    only strings that are not ASCII need a second look.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data, self._end = data, len(data)
+        self._text = data.decode("latin-1")
         self.at = 0  # where the next token starts
         self.ended = 0  # where the last one ended: only blanks are between the two
         self._values = 0
@@ -201,18 +229,58 @@ class Reader:
 
     def _move(self, to: int) -> None:
         self.ended = to
-        if to < self._end and self._data[to] <= LAST_BLANK:
-            to = _skip_blanks(self._data, to, self._end)
+        if to < self._end and self._text[to] <= LAST_BLANK:
+            gap = _GAP.match(self._text, to, self._end)
+            to = gap.end() if gap else to
         self.at = to
 
-    def next(self) -> bytes:
-        """Return the byte that the next token starts with; nothing at the end."""
-        return self._data[self.at : self.at + 1] if self.at < self._end else b""
+    def next(self) -> str:
+        """Return the character that the next token starts with; nothing at the end."""
+        return self._text[self.at] if self.at < self._end else ""
+
+    def plain_object(self) -> dict[str, tuple[Any, int]] | None:
+        """Read an object of strings, counts and booleans, as nearly every task is; each with its key's place.
+
+        Any other, or what is wrong in any way, is left to the other methods: None.
+        """
+        member = _HEAD.match(self._text, self.at, self._end)
+        if not member:
+            return None
+        first, one, second, two, key = member.groups()
+        found: dict[str, tuple[Any, int]] = {}
+        if first is not None:
+            found[first] = one, member.start(1) - 1
+        if second is not None:
+            found[second] = two, member.start(3) - 1
+        count, most = (first is not None) + (second is not None), MAX_VALUES - self._values
+        value: Any = None
+        place = member.start(5) - 1
+        while key is not None:
+            at = member.end()
+            if value is None:
+                try:
+                    value, at = self._scanned(at)
+                except ValueError:
+                    return None
+            found[key] = value, place
+            count += 1
+            member = _NEXT.match(self._text, at, self._end)
+            if not member or count > most:
+                return None
+            key, value, word = member.groups()
+            place = member.start(1) - 1
+            if word:
+                value = _WORDS[word] if word in _WORDS else int(word)
+        if len(found) < count:
+            return None
+        self._values += count
+        self._move(member.end())
+        return found
 
     def members(self, depth: int) -> Iterator[tuple[str, int]]:
         """Yield each key of an object and its place; the caller reads the value."""
         seen: set[str] = set()
-        for place in self._items(depth, b"}"):
+        for place in self._items(depth, "}"):
             key = self._key()
             if key in seen:
                 raise Malformed(f"Duplicate key '{shortened(key)}'", place)
@@ -221,9 +289,9 @@ class Reader:
 
     def elements(self, depth: int) -> Iterator[int]:
         """Yield the place of each element of a list; the caller reads it."""
-        return self._items(depth, b"]")
+        return self._items(depth, "]")
 
-    def _items(self, depth: int, close: bytes) -> Iterator[int]:
+    def _items(self, depth: int, close: str) -> Iterator[int]:
         """Yield the place of each thing between brackets; the caller reads it."""
         too_deep(depth, self.at)
         self._move(self.at + 1)
@@ -232,27 +300,31 @@ class Reader:
             return
         while True:
             yield self.at
-            if self._take(b",", close) == close:
+            comma = _COMMA.match(self._text, self.ended, self._end)
+            if comma:
+                self.at = comma.end()
+                continue
+            if self._take(",", close) == close:
                 return
             if self.next() == close:
-                raise Malformed(f"A comma must not stand before '{close.decode()}'", self.at)
+                raise Malformed(f"A comma must not stand before '{close}'", self.at)
 
     def _key(self) -> str:
         """Read a key and the colon after it."""
-        plain = _PLAIN_KEY.match(self._data, self.at, self._end)
+        plain = _PLAIN_KEY.match(self._text, self.at, self._end)
         if plain:
             self._move(plain.end())
-            return plain.group(1).decode()
-        if self.next() != b'"':
+            return plain.group(1)
+        if self.next() != '"':
             raise self.expected("a key in double quotes")
         key = self._string()
-        self._take(b":")
+        self._take(":")
         return key
 
-    def _take(self, *marks: bytes) -> bytes:
+    def _take(self, *marks: str) -> str:
         found = self.next()
         if found not in marks:
-            raise self.expected(" or ".join(f"'{mark.decode()}'" for mark in marks))
+            raise self.expected(" or ".join(f"'{mark}'" for mark in marks))
         self._move(self.at + 1)
         return found
 
@@ -265,73 +337,82 @@ class Reader:
     def scalar(self, depth: int) -> Any:
         """Read a value and return it, if it is a text, a number or a boolean; read over any other."""
         first = self.next()
-        if first in (b"{", b"["):
+        if first in ("{", "["):
             self.skip(depth)
             return OTHER
         self._count()
-        if first == b'"':
+        if first == '"':
             return self._string()
         return self._number() if first in _DIGITS else self._literal(first)
 
     def skip(self, depth: int) -> None:
         """Read over a value, keeping nothing of it."""
         first = self.next()
-        if first not in _SKIPPED:
+        if first not in ("{", "["):
             self.scalar(depth)
             return
         self._count()
-        if first == b'"':
-            self._string_end()
-        else:
-            for _ in self.members(depth) if first == b"{" else self.elements(depth):
-                self.skip(depth + 1)
+        for _ in self.members(depth) if first == "{" else self.elements(depth):
+            self.skip(depth + 1)
 
     def _count(self) -> None:
         self._values += 1
         too_many(self._values, MAX_VALUES, "values", self.at)
 
     def _string(self) -> str:
-        start = self.at + 1
-        return unescaped(self._data, start, self._string_end(), _PIECE)
+        try:
+            value, end = self._scanned(self.at + 1)
+        except ValueError:
+            raise self._wrong_string(self.at) from None
+        if end > self._end:
+            raise self._wrong_string(self.at)
+        self._move(end)
+        return value
 
-    def _string_end(self) -> int:
-        """Move past a string and return where its closing quote is."""
-        start = self.at
-        plain = _PLAIN.match(self._data, start + 1, self._end)
-        at = plain.end() if plain else start + 1
-        while match := _PIECE.match(self._data, at, self._end):
-            at = match.end()
-        if at >= self._end or self._data[at] != QUOTE:
-            raise self._wrong_string(start, at)
-        self._move(at + 1)
-        return at
+    def _scanned(self, start: int) -> tuple[str, int]:
+        """Return the string whose inside starts here, and where it has ended; a wrong one is a ValueError."""
+        value, end = scanstring(self._text, start)
+        return (value, end) if value.isascii() else (self._not_ascii(value, start, end), end)
 
-    def _wrong_string(self, start: int, at: int) -> Malformed:
-        rest = self._data[at : min(at + LONGEST_ESCAPE, self._end)]
+    def _not_ascii(self, value: str, start: int, end: int) -> str:
+        """Return what was scanned as Latin-1 as it is in UTF-8, or as what its escapes stand for."""
+        if self._data.find(rb"\u", start, end) < 0:
+            return value.encode("latin-1").decode()
+        raw = self._data[start:end]
+        if not raw.isascii():
+            value, _end = scanstring(raw.decode(), 0)
+        value.encode()  # which a lone surrogate cannot be
+        return value
+
+    def _wrong_string(self, start: int) -> Malformed:
+        at = start + 1
+        while piece := _PIECE.match(self._text, at, self._end):
+            at = piece.end()
+        rest = self._text[at : min(at + LONGEST_ESCAPE, self._end)]
         if _CUT_ESCAPE.fullmatch(rest):
             return Malformed("Unterminated string", start, CUT)
-        if rest[:1] == b"\n":
+        if rest[:1] == "\n":
             return Malformed(r"Line break in a string: write \n", at)
-        if rest[:1] != b"\\":
-            return Malformed(rf"Control character in a string: write \u{rest[0]:04x}", at)
+        if rest[:1] != "\\":
+            return Malformed(rf"Control character in a string: write \u{ord(rest[0]):04x}", at)
         surrogate = _SURROGATE.match(rest)
         if surrogate:
-            return Malformed(f"Lone surrogate {surrogate.group().decode()} in a string", at)
+            return Malformed(f"Lone surrogate {surrogate.group()} in a string", at)
         return Malformed(r"Invalid escape in a string: a backslash is written \\", at)
 
     def _number(self) -> int | float:
-        match = _NUMBER.match(self._data, self.at, self._end)
+        match = _NUMBER.match(self._text, self.at, self._end)
         if not match:
             raise Malformed("Expected a value: a number needs a digit", self.at)
         self._move(match.end())
         whole, rest = match.groups()
         return float(match.group()) if rest or len(whole) > MAX_DIGITS else int(whole)
 
-    def _literal(self, first: bytes) -> Any:
+    def _literal(self, first: str) -> Any:
         if first not in _LITERALS:
             raise Malformed(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")
         word, value = _LITERALS[first]
-        found = self._data[self.at : min(self.at + len(word), self._end)]
+        found = self._text[self.at : min(self.at + len(word), self._end)]
         if found != word:
             if word.startswith(found):  # cut off
                 self.at = self._end

@@ -14,7 +14,8 @@ class LineCounter:
         """Return the 1-based line of a byte offset."""
         if offset < self._at:
             self._line, self._at = 1, 0
-        self._line += self._data.count(b"\n", self._at, offset)
+        if self._data.find(b"\n", self._at, offset) >= 0:  # to look for the first is quicker than to count
+            self._line += self._data.count(b"\n", self._at, offset)
         self._at = offset
         return self._line
 

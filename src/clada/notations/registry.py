@@ -161,10 +161,3 @@ NOTATIONS = {
         ),
     )
 }
-
-
-def load(name: str) -> Module:
-    """Import the module of a notation, when a document needs it: start-up is a feature."""
-    from importlib import import_module
-
-    return import_module(NOTATIONS[name].module)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Problem, cut_off
+from clada.errors import Problem, cut_off, shortened
 from clada.grammar import (
     BLOCK_VERSIONS,
     LARGE_COUNT,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 32
 MAX_TASKS = 100_000
 MAX_VALUES = 1_000_000  # in one document: ten for each task
-LONGEST_SHOWN = 60  # characters of a name or a version in a message
 
 UNKNOWN = "unknown"  # the name of an operation whose action is missing
 ALIASES = {"find": "search", "cmd": "command"}
@@ -46,8 +45,8 @@ class Other:
 OTHER = Other()
 
 
-class Task(Value):
-    """One task of a document: where it stands, and its members, each a value and its place.
+class RawTask(Value):
+    """One task of a document as it is written: where it stands, and its members, each a value and its place.
 
     Where something else stands in the task's place, it has no members.
     """
@@ -97,9 +96,11 @@ class Draft:
         too_many(len(self._blocks) + 1, MAX_TASKS, "blocks", offset)
         self._block_line = self._lines.line(offset)
 
-    def close_block(self, version: str | None) -> None:
-        """End the open block."""
-        self._blocks.append(Block(self._block_line or 1, version, False, tuple(self._operations)))
+    def close_block(self, version: str | None, others: Mapping[str, Any]) -> None:
+        """End the open block; of its other members, the texts are kept."""
+        texts = {name: value for name, value in others.items() if isinstance(value, str)}
+        operations = tuple(self._operations)
+        self._blocks.append(Block(self._block_line or 1, version, False, operations, texts))
         self._block_line, self._operations = None, []
 
     def expect_task(self, offset: int) -> None:
@@ -107,22 +108,22 @@ class Draft:
         self._tasks += 1
         too_many(self._tasks, MAX_TASKS, "tasks", offset)
 
-    def add(self, task: Task) -> None:
+    def add(self, task: RawTask) -> None:
         """Add a task to the open block."""
         self._operations.append(self._operation(task))
 
-    def add_standalone(self, task: Task, version: str | None) -> None:
+    def add_standalone(self, task: RawTask, version: str | None) -> None:
         """Add a task that is a block of its own."""
         operation = self._operation(task)
         self._blocks.append(Block(operation.line, version, True, (operation,)))
 
-    def _operation(self, task: Task) -> Operation | Invalid:
+    def _operation(self, task: RawTask) -> Operation | Invalid:
         return operation(task, self.data, self._lines.line(task.start), self._block_line)
 
     def plan(self, trouble: Malformed | None = None) -> Plan:
         """Return the plan; with trouble, of what was complete before it."""
         if self._operations:
-            self.close_block(None)
+            self.close_block(None, {})
         fatal = self._fatal(trouble) if trouble else None
         return Plan(self.notation, tuple(self._blocks), fatal, source=self.data)
 
@@ -148,13 +149,58 @@ def _shown(value: Any) -> str:
     return "a value" if isinstance(value, Other) else str(value).lower()
 
 
-def shortened(text: str) -> str:
-    """Return a text from the document as a message shows it."""
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
-
-
-def operation(task: Task, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
+def operation(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
     """Make an operation of a task, with all that is wrong with it."""
+    return plain(task, line) or checked(task, data, line, block_line)
+
+
+class _Known(Value):
+    """What a task of one kind may have: its fields as they may be written, needed ones, and defaults."""
+
+    fields: Mapping[str, Field]
+    needed: frozenset[str]
+    defaults: Mapping[str, Any]
+
+
+_known: dict[type[Operation], _Known] = {}
+
+
+def _known_of(kind: type[Operation]) -> _Known:
+    fields = {field.name: field for field in kind.fields}
+    aliases = {alias: fields[name] for alias, name in ALIASES.items() if name in fields}
+    needed = frozenset(field.name for field in kind.fields if field.required)
+    defaults = {field.name: field.default for field in kind.fields if field.default is not None}
+    return _Known({**fields, **aliases}, needed, defaults)
+
+
+def plain(task: RawTask, line: int) -> Operation | None:
+    """Make an operation of a task that has what it needs, and nothing special: most are, and this is quicker.
+
+    None where something may be wrong, or is not for this to tell: whatever `checked` makes of it, holds.
+    """
+    members = task.members
+    kind = find(members["action"][0]) if members and "action" in members else None
+    if not members or not kind:
+        return None
+    known = _known.get(kind) or _known.setdefault(kind, _known_of(kind))
+    values: dict[str, Any] = {}
+    others: dict[str, str] = {}
+    for written, (value, _place) in members.items():
+        field = known.fields.get(written)
+        if field is None:
+            if isinstance(value, str) and written != "action":
+                others[written] = value
+        elif field.name in values or value == "" or _wrong(field, value, written):
+            return None
+        else:
+            values[field.name] = value
+    if not known.needed <= values.keys() or not RANGE.isdisjoint(values):
+        return None
+    return kind.from_fields(line, (task.start, task.end), others, {**known.defaults, **values})
+
+
+def checked(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
+    """Make an operation of a task, whatever it is like; where something is wrong with it, an invalid one."""
     members = task.members or {}
     name, complaints = _action(task)
     kind = find(name)
@@ -172,14 +218,19 @@ def operation(task: Task, data: bytes, line: int, block_line: int | None) -> Ope
     return Invalid(line, (task.start, task.end), given.others, name, fields, tuple(problems))
 
 
+_any: dict[tuple[str, ...], tuple[Field, ...]] = {}  # by the names of all operations: a row may be added
+
+
 def _any_fields() -> tuple[Field, ...]:
     """Return what an operation of an unknown action is listed with: any field, none needed."""
-    kinds = filter(None, map(find, OPERATIONS))
-    fields = {field.name: field for kind in kinds for field in kind.fields}
-    return tuple(field.replace(required=False, default=None) for field in fields.values())
+    names = tuple(OPERATIONS)
+    if names not in _any:
+        fields = {field.name: field for kind in filter(None, map(find, names)) for field in kind.fields}
+        _any[names] = tuple(field.replace(required=False, default=None) for field in fields.values())
+    return _any[names]
 
 
-def _action(task: Task) -> tuple[str, list[tuple[str, str | None]]]:
+def _action(task: RawTask) -> tuple[str, list[tuple[str, str | None]]]:
     """Return the operation's name, whether there is such an operation or not, and what is wrong with it."""
     if task.members is None:
         return UNKNOWN, [("Invalid task: must be an object with an 'action'", None)]

@@ -5,8 +5,8 @@
 
 Bare TOML starts at such a header and ends at a fence's line, or at a blank line before one that cannot be
 TOML; a fence's TOML ends at the line that closes it, outside of strings. Each is a TOML text of its own: its
-tokens are scanned (`toml_scan`), what they mean is left to the standard library's tomllib, and whether a task
-makes a valid operation to `structured`.
+tokens are scanned for their places (`toml_scan`), their values are those of the standard library's tomllib,
+and whether a task makes a valid operation is left to `structured`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 
 from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
-from clada.notations.structured import LIMIT, Draft, Malformed, Task, checked_version
+from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, RawTask, checked_version
 from clada.notations.toml_scan import Scan, Scope
 
 TYPE_CHECKING = False
@@ -88,29 +88,30 @@ def _tables(scan: Scan, trouble: Malformed | None) -> tuple[dict[str, Any], Malf
 
 
 def _add_tables(tables: dict[str, Any], scan: Scan, draft: Draft) -> None:
-    version = _version(tables, scan.root, scan)
+    version = _version(tables, scan.root)
     for table, scope in _elements(tables, "task", scan.root, scan.tasks):
         draft.expect_task(scope.start)
-        draft.add_standalone(_task(table, scope, scan), version)
+        draft.add_standalone(_task(table, scope), version)
     for table, scope in _elements(tables, "tasks", scan.root, scan.blocks):
-        _add_block(table, scope, scan, draft, version)
+        _add_block(table, scope, draft, version)
 
 
-def _add_block(table: Any, scope: Scope, scan: Scan, draft: Draft, version: str | None) -> None:
+def _add_block(table: Any, scope: Scope, draft: Draft, version: str | None) -> None:
     if not isinstance(table, dict) or "action" in table:
         raise Malformed("A [[tasks]] block has its tasks in [[tasks.task]] tables", scope.start)
     draft.open_block(scope.start)
-    own_version = _version(table, scope, scan)
+    own_version = _version(table, scope)
     for element, task in _elements(table, "task", scope, scope.tasks):
         draft.expect_task(task.start)
-        draft.add(_task(element, task, scan))
-    draft.close_block(own_version or version)
+        draft.add(_task(element, task))
+    others = {name: _value(value) for name, value in table.items() if name not in ("version", "task")}
+    draft.close_block(own_version or version, others)
 
 
-def _version(table: dict[str, Any], scope: Scope, scan: Scan) -> str | None:
+def _version(table: dict[str, Any], scope: Scope) -> str | None:
     if "version" not in table:
         return None
-    return checked_version(scan.value(table["version"]), scope.place("version"))
+    return checked_version(_value(table["version"]), scope.place("version"))
 
 
 def _elements(
@@ -129,8 +130,13 @@ def _elements(
         yield element, scopes[index]
 
 
-def _task(table: Any, scope: Scope, scan: Scan) -> Task:
+def _task(table: Any, scope: Scope) -> RawTask:
     members = None
     if isinstance(table, dict):
-        members = {name: (scan.value(value), scope.place(name)) for name, value in table.items()}
-    return Task(scope.start, scope.end, members)
+        members = {name: (_value(value), scope.place(name)) for name, value in table.items()}
+    return RawTask(scope.start, scope.end, members)
+
+
+def _value(value: Any) -> Any:
+    """Return a value, if it is a text, a number or a boolean: no field takes any other."""
+    return value if isinstance(value, str | int | float) else OTHER

@@ -1,9 +1,8 @@
 """The scan of a TOML text, before tomllib reads it.
 
-It finds the places of tasks and keys, which tomllib does not tell; it refuses what would cost tomllib too
-much; and it takes the strings out, which tomllib walks character by character: tomllib reads a skeleton,
-where each string is a number. So there are two kinds of errors: those of the scan, and tomllib's, whose
-place in the skeleton is traced back to the document.
+It finds where the TOML ends, and the places of tasks and keys, which tomllib does not tell; it refuses what
+would cost tomllib too much, and says of common mistakes how to mend them. All values are tomllib's, and so
+are the errors that are left: their place in the text is traced back to the document.
 
     text      = { header | pair | comment | blanks }, a line each
     header    = "[" key "]" | "[[" key "]]"
@@ -17,19 +16,15 @@ What a bare value stands for, and which tables go together, is not checked here:
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_right
 
+from clada.errors import shortened
 from clada.notations.fences import closing
-from clada.notations.strings import CONTINUED, LONG, SHORT, decoded, pieces, unescaped
 from clada.notations.structured import (
     CUT,
     MAX_DEPTH,
     MAX_TASKS,
     MAX_VALUES,
-    OTHER,
     Malformed,
-    shortened,
     too_deep,
     too_many,
 )
@@ -37,7 +32,7 @@ from clada.notations.structured import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from re import Match, Pattern
+    from re import Pattern
     from typing import Any
 
     from clada.notations.fences import Fence
@@ -46,13 +41,14 @@ if TYPE_CHECKING:
     Step = Callable[[], "Step"]
 
 MAX_TABLES = 2 * MAX_TASKS  # with their blocks
-WORTH_CUTTING = 32  # blanks and comments longer than this are left out of the skeleton
+BRACKET = ord("[")
+FENCES = b"`~"  # what the line that closes one starts with
 TASK, BLOCK, BLOCK_TASK = ("task",), ("tasks",), ("tasks", "task")
 
 # All possessive or atomic, so that no input makes them go back. A possessive group's rounds fail at their
 # first byte only: before Python 3.11.5, it keeps what a failed round had gone over.
 _PART = rb"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')"""
-_PARTS = re.compile(_PART)
+_PARTS, _BARE_PART = re.compile(_PART), re.compile(rb"[A-Za-z0-9_-]++")
 _KEY = rb"%s(?>(?:[ \t]*+\.[ \t]*+%s){0,%d})" % (_PART, _PART, MAX_DEPTH)
 _PAIR = re.compile(rb"(%s)[ \t]*+(?:=|(\.))" % _KEY)
 _HEADER = re.compile(rb"\[[ \t]*+(%s)[ \t]*+(?:\][ \t]*+(?=[\n#]|\Z)|(\.))" % _KEY)
@@ -65,17 +61,25 @@ _CUT_LINE = re.compile(
 _ANY_FENCE = re.compile(rb"`{3}|~{3}")
 _BARE = rb"[\w+.:-]{1,1000}+(?![\w+.:-])"  # numbers, dates, booleans: which they are, tomllib knows
 _BARE_VALUE = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.Zz+-]{1,40}+|" + _BARE)
+# A pair of the plainest kinds with the line breaks before it; of a string of several lines, not that itself.
 _PLAIN_PAIR = re.compile(
-    rb'([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+(?:"([^"\\\x00-\x08\n-\x1f\x7f]*+)"|' + _BARE + rb")(?=\n|\Z)"
+    rb"[ \t]*+\n[ \t\n]*+([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+"
+    rb'(?:(?:"[^"\\\x00-\x08\n-\x1f\x7f]*+"|' + _BARE + rb""")[ \t]*+(?=\n|\Z)|(?='{3}|"{3})())"""
 )
-_ESCAPES = (rb'\\[btnfr"\\]', SHORT, LONG)
-_LINE_PIECE = pieces(rb'[^"\\\x00-\x08\n-\x1f\x7f]', *_ESCAPES)
-_LINES_PIECE = pieces(rb'[^"\\\x00-\x08\x0b-\x1f\x7f]', *_ESCAPES, CONTINUED, rb'"{1,2}+(?!")')
-# The kinds of strings, each with the pieces it consists of, if it has escapes.
-_LINE, _LITERAL_LINE, _LINES, _LITERAL_LINES = range(4)
-_PIECES = (_LINE_PIECE, None, _LINES_PIECE, None)
+# What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
+# keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
+_ESCAPES = (
+    rb'\\[btnfr"\\]|\\u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
+    rb"|\\U(?:0000(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+    rb"|000[1-9a-fA-F][0-9a-fA-F]{4}|0010[0-9a-fA-F]{4})"
+)
+_LINE_PIECE = re.compile(rb'(?:[^"\\\x00-\x08\n-\x1f\x7f]{1,1024}+|%b){1,1000}' % _ESCAPES)
+_LINES_PIECE = re.compile(
+    rb'(?:[^"\\\x00-\x08\x0b-\x1f\x7f]{1,1024}+|%b|\\[ \t]*+\n[ \t\n]*+|"{1,2}+(?!")){1,1000}' % _ESCAPES
+)
 _LITERAL = re.compile(rb"[^'\x00-\x08\n-\x1f\x7f]*+")
-_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n"})
+_NO_CONTROL = re.compile(rb"[^\x00-\x08\x0b-\x1f\x7f]*+")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\U0000[dD][89a-fA-F][0-9a-fA-F]{2}")
 _TRIPLE = {b'"""': re.compile(rb'"{3,5}+'), b"'''": re.compile(rb"'{3,5}+")}
 _CLOSING = {b"": "a line break", b"[": "',' or ']'", b"{": "',' or '}'"}
@@ -96,28 +100,25 @@ class Scope:
         """Return where a key stands; where it is none of its own, where the table does."""
         return self.keys.get(key, self.start)
 
-    def note(self, names: Path, place: int) -> None:
-        """Note where a key stands."""
-        if len(names) == 1 and names[0] in self.keys:
-            raise Malformed(f"Duplicate key '{shortened(names[0])}'", place)
-        self.keys.setdefault(names[0], place)
+    def note(self, name: str, place: int, *, dotted: bool) -> None:
+        """Note where a key stands, or the first part of a dotted one, which others may share."""
+        if name not in self.keys:
+            self.keys[name] = place
+        elif not dotted:
+            raise Malformed(f"Duplicate key '{shortened(name)}'", place)
 
 
 class Scan:
-    """One pass over the tokens of a TOML text: its skeleton, strings and places."""
+    """One pass over the tokens of a TOML text: where it ends, and its places."""
 
     def __init__(self, data: bytes, start: int, fence: Fence | None) -> None:
         self._data, self._start, self.at = data, start, start
         self._fence = fence
         self._begun = False
         self._closing = closing(fence.mark).pattern if fence else _ANY_FENCE
-        self._skeleton = bytearray()
-        self._copied = start  # up to here the document is in the skeleton
-        self._marks = array("q", [0]), array("q", [start])  # from which place on it is a copy from which
-        self.sound = 0  # how much of it has been scanned without trouble
-        self._strings = array("q")  # three numbers each: the inside's start and end, and its kind
+        self.sound = start  # up to here it has been scanned without trouble
         self._values = self._tables = self._tasks = 0
-        self._headers: list[tuple[int, int]] = []  # of tasks and blocks: place and length of the skeleton
+        self._headers: list[int] = []  # where those of tasks and blocks are
         self.root = Scope(start)
         self.tasks: list[Scope] = []
         self.blocks: list[Scope] = []
@@ -131,98 +132,100 @@ class Scan:
         """Scan to the end of the TOML; return the trouble that ended it sooner."""
         try:
             while self._statement():
+                self._plain_pairs()
                 if self._owner:
                     self._owner.end = self.at
-            if self._fence and self.at >= len(
-                self._data
-            ):  # nothing else tells whether the last task is whole
+            if self._fence and self.at >= len(self._data):
+                # nothing else tells whether the last task is whole
                 raise self._unexpected("the end of the fence")
         except Malformed as trouble:
             return trouble
         return None
 
-    def parsed(self, length: int) -> dict[str, Any]:
-        """Return what tomllib makes of the skeleton up to a length."""
+    def parsed(self, end: int) -> dict[str, Any]:
+        """Return what tomllib makes of the text up to a place in the document."""
         import tomllib
 
-        text = self._skeleton[:length].decode()
+        text = self._data[self._start : end]
+        if self._fence and self._fence.indent:
+            text = text.replace(b"\n" + self._fence.indent, b"\n")
         try:
-            return tomllib.loads(text)
+            return tomllib.loads(text.decode())
         except (ValueError, RecursionError) as error:
-            raise self._traced(str(error), text) from None
+            raise self._traced(str(error), end) from None
 
-    def _traced(self, message: str, text: str) -> Malformed:
+    def _traced(self, message: str, end: int) -> Malformed:
         """Return tomllib's complaint, with its place in the document."""
         place = _PLACE.search(message)
         if not place or not place.group(1):
             message = message[: place.start()] if place else message
             return Malformed(f"Unexpected end of text: {message}", self.at, CUT)
         line, column = int(place.group(1)), int(place.group(2))
-        lines = text.split("\n", line - 1)
-        before = len(text) - len(lines[-1]) + column - 1
-        offset = len(text[:before].encode())
-        in_skeleton, in_document = self._marks
-        mark = bisect_right(in_skeleton, offset) - 1
-        return Malformed(message[: place.start()], in_document[mark] + offset - in_skeleton[mark])
+        rest = self._data[self._start : end].split(b"\n", line - 1)[-1]
+        if line > 1 and self._fence:
+            rest = rest.removeprefix(self._fence.indent)
+        before = rest.decode()[: column - 1]
+        return Malformed(message[: place.start()], end - len(rest) + len(before.encode()))
 
     def forget_since(self, offset: int) -> int:
-        """Forget the task that is open at a place, and all after it; return how long the skeleton was."""
-        start, length = next(
-            (header for header in reversed(self._headers) if header[0] <= offset), (self._start, 0)
-        )
+        """Forget the task that is open at a place, and all after it; return where it starts."""
+        start = next((header for header in reversed(self._headers) if header <= offset), self._start)
         self.tasks = [scope for scope in self.tasks if scope.start < start]
         self.blocks = [scope for scope in self.blocks if scope.start < start]
         for block in self.blocks[-1:]:
             block.tasks = [scope for scope in block.tasks if scope.start < start]
-        return length
+        return start
 
     def first_of_either(self) -> int:
         """Return where the first task or block stands; of both, the later one."""
         return max([scope.start for scope in self.tasks[:1] + self.blocks[:1]], default=self._start)
 
-    def value(self, value: Any) -> Any:
-        """Return what a value of the skeleton stands for: a string's text, a number, a boolean."""
-        if isinstance(value, str):
-            return self._text(int(value))
-        return value if isinstance(value, int | float) else OTHER
-
-    def _text(self, number: int) -> str:
-        start, end, kind = self._strings[3 * number : 3 * number + 3]
-        data, piece = self._data, _PIECES[kind]
-        if kind in (_LINES, _LITERAL_LINES) and self._fence and self._fence.indent:
-            data = data[start - 1 : end].replace(b"\n" + self._fence.indent, b"\n")
-            start, end = 1, len(data)
-        return unescaped(data, start, end, piece) if piece else decoded(data, start, end)
-
     # Statements
 
     def _statement(self) -> bool:
         """Scan a header or a key with its value; return whether there was one."""
-        breaks = self._skip(_BETWEEN, b"\n")
-        self._copy()
-        self.sound = len(self._skeleton)
-        if self.at >= len(self._data) or self._closing.match(self._data, self.at):
+        start = self.at
+        self._skip(_BETWEEN)
+        self.sound = self.at
+        if self.at >= len(self._data):
             return False
+        first = self._data[self.at]
+        if first in FENCES and self._closing.match(self._data, self.at):
+            return False
+        breaks = self._data.count(b"\n", start, self.at)
         if not breaks and self._begun:
             raise self._unexpected("a line break")
         self._begun = True
-        if self._data.startswith(b"[", self.at):
-            return self._scan_header(breaks)
-        return self._scan_pair(breaks)
+        return self._scan_header(breaks) if first == BRACKET else self._scan_pair(breaks)
+
+    def _plain_pairs(self) -> None:
+        """Step over keys with values of the plainest kinds: most are, and this is quicker."""
+        if len(self._header) >= MAX_DEPTH:
+            return
+        while pair := _PLAIN_PAIR.match(self._data, self.at):
+            self.at = self.sound = pair.start(1)
+            self._count()
+            if self._scope:
+                self._scope.note(pair.group(1).decode(), self.at, dotted=False)
+            self.at = pair.end()
+            if pair.group(2) is not None:
+                self._scan_lines(self._data[self.at : self.at + 3])
+                if self._goes_on():
+                    raise self._unexpected("a line break")
 
     def _scan_header(self, breaks: int) -> bool:
         double = self._data.startswith(b"[[", self.at)
         match = (_LIST_HEADER if double else _HEADER).match(self._data, self.at)
         if not match:
             if double:
-                self._headers.append((self.at, self.sound))
+                self._headers.append(self.at)
             return self._end_before_prose(0 if double else breaks)
         self._tables += 1
         too_many(self._tables, MAX_TABLES, "tables", self.at)
         names = self._names(match.group(1), ())
         self._header, self._scope = names, None
         if double and names in (TASK, BLOCK, BLOCK_TASK):
-            self._headers.append((self.at, self.sound))
+            self._headers.append(self.at)
             self._scope = self._new_scope(names)
         if names in (TASK, BLOCK_TASK):
             self._owner = self._scope
@@ -232,27 +235,14 @@ class Scan:
         return True
 
     def _scan_pair(self, breaks: int) -> bool:
-        plain = _PLAIN_PAIR.match(self._data, self.at)
-        if plain and len(self._header) < MAX_DEPTH:
-            return self._plain_pair(plain)
         match = _PAIR.match(self._data, self.at)
         if not match:
             return self._end_before_prose(breaks)
         names = self._names(match.group(1), self._header)
         if self._scope:
-            self._scope.note(names, self.at)
+            self._scope.note(names[0], self.at, dotted=len(names) > 1)
         self.at = match.end()
         self._scan_value(self._header + names)
-        return True
-
-    def _plain_pair(self, match: Match[bytes]) -> bool:
-        """Step over a key with a value of the plainest kinds: most are, and this is quicker."""
-        self._count()
-        if self._scope:
-            self._scope.note((match.group(1).decode(),), self.at)
-        self.at = match.end()
-        if match.group(2) is not None:
-            self._keep_string(match.start(2) - 1, match.start(2), match.end(2), _LITERAL_LINE)
         return True
 
     def _end_before_prose(self, breaks: int) -> bool:
@@ -276,7 +266,7 @@ class Scan:
 
     def _names(self, key: bytes, around: Path) -> Path:
         """Return the parts of a key."""
-        names = tuple(_name(part) for part in _PARTS.findall(key))
+        names = (key.decode(),) if _BARE_PART.fullmatch(key) else tuple(map(_name, _PARTS.findall(key)))
         too_deep(len(names) + len(around) + len(self._stack), self.at)
         return names
 
@@ -291,7 +281,7 @@ class Scan:
             raise self._unexpected("a value" if step == self._value else "the end of the value")
 
     def _goes_on(self) -> bool:
-        self._skip(_BETWEEN if self._stack else _BLANKS, b" ")
+        self._skip(_BETWEEN if self._stack else _BLANKS)
         return self.at < len(self._data) and (bool(self._stack) or self._data[self.at] not in b"\n#")
 
     def _value(self) -> Step:
@@ -327,7 +317,7 @@ class Scan:
         _bracket, path, scope = self._stack[-1]
         names = self._names(match.group(1), path)
         if scope:
-            scope.note(names, self.at)
+            scope.note(names[0], self.at, dotted=len(names) > 1)
         self._path = path + names
         self.at = match.end()
         return self._value
@@ -361,35 +351,22 @@ class Scan:
     # Strings
 
     def _scan_string(self, quote: bytes) -> None:
-        """Step over a string, leaving its number in the skeleton."""
-        start = self.at
-        if self._data.startswith(quote * 3, start):
-            self._keep_string(start, *self._lines_string(quote * 3))
-        else:
-            self._keep_string(start, *self._line_string(quote))
-
-    def _keep_string(self, start: int, inside: int, end: int, kind: int) -> None:
-        self._cut(start, self.at, b"'%d'" % (len(self._strings) // 3))
-        self._strings.extend((inside, end, kind))
-
-    def _line_string(self, quote: bytes) -> tuple[int, int, int]:
-        start = self.at + 1
-        kind = _LINE if quote == b'"' else _LITERAL_LINE
-        end = self._matched_end(_PIECES[kind] or _LITERAL, start)
+        """Step over a string."""
+        if self._data.startswith(quote * 3, self.at):
+            self._scan_lines(quote * 3)
+            return
+        end = self._matched_end(_LINE_PIECE if quote == b'"' else _LITERAL, self.at + 1)
         if not self._data.startswith(quote, end):
             raise self._wrong_string(end)
         self.at = end + 1
-        return start, end, kind
 
-    def _lines_string(self, quotes: bytes) -> tuple[int, int, int]:
+    def _scan_lines(self, quotes: bytes) -> None:
         start = self.at + 3
-        kind = _LINES if quotes == b'"""' else _LITERAL_LINES
-        end = self._matched_end(_LINES_PIECE, start) if kind == _LINES else self._literal_end(start)
+        end = self._matched_end(_LINES_PIECE, start) if quotes == b'"""' else self._literal_end(start)
         close = _TRIPLE[quotes].match(self._data, end)
         if not close:
             raise self._wrong_string(end)
         self.at = close.end()
-        return start + self._data.startswith(b"\n", start), self.at - 3, kind
 
     def _matched_end(self, pattern: Pattern[bytes], at: int) -> int:
         while (match := pattern.match(self._data, at)) and match.end() > at:
@@ -399,8 +376,12 @@ class Scan:
     def _literal_end(self, start: int) -> int:
         """Return where the quotes are, or before them what must not be in a string."""
         close = self._data.find(b"'''", start)
-        control = _CONTROL.search(self._data, start, len(self._data) if close < 0 else close)
-        return control.start() if control else len(self._data) if close < 0 else close
+        end = len(self._data) if close < 0 else close
+        inside = self._data[start:end]
+        if len(inside.translate(None, _CONTROLS)) == len(inside):  # several times as quick as the pattern
+            return end
+        match = _NO_CONTROL.match(inside)
+        return start + match.end() if match else start
 
     def _wrong_string(self, at: int) -> Malformed:
         byte = self._data[at : at + 1]
@@ -413,36 +394,22 @@ class Scan:
             return Malformed(f"Lone surrogate {surrogate.group().decode()} in a string", at)
         return Malformed(r"Invalid escape in a string: write \\ for a backslash, or use single quotes", at)
 
-    # The skeleton
-
-    def _skip(self, pattern: Pattern[bytes], instead: bytes) -> int:
-        """Step over blanks; return how many line breaks were among them."""
-        start = self.at
-        match = pattern.match(self._data, start)
-        self.at = match.end() if match else start
-        if self.at - start > WORTH_CUTTING:
-            self._cut(start, self.at, instead)
-        return self._data.count(b"\n", start, self.at)
-
-    def _cut(self, start: int, end: int, instead: bytes) -> None:
-        """Put something short into the skeleton instead of this."""
-        self._skeleton += self._data[self._copied : start] + instead
-        self._copied = end
-        in_skeleton, in_document = self._marks
-        in_skeleton.append(len(self._skeleton))
-        in_document.append(end)
-
-    def _copy(self) -> None:
-        """Bring the skeleton up to here."""
-        self._skeleton += self._data[self._copied : self.at]
-        self._copied = self.at
+    def _skip(self, pattern: Pattern[bytes]) -> None:
+        """Step over blanks, and comments where the pattern has them."""
+        match = pattern.match(self._data, self.at)
+        self.at = match.end() if match else self.at
 
 
 def _name(part: bytes) -> str:
-    """Return a part of a key as a name."""
-    if part[:1] == b"'":
-        return part[1:-1].decode()
-    if part[:1] != b'"':
-        return part.decode()
-    end = len(part) - 1
-    return unescaped(part, 1, end, _LINE_PIECE) if _LINE_PIECE.fullmatch(part, 1, end) else part.decode()
+    """Return a part of a key as a name; one that tomllib will refuse, as it is written."""
+    text = part.decode()
+    if text[0] not in "\"'":
+        return text
+    if text[0] == "'" or "\\" not in text:
+        return text[1:-1]
+    import tomllib
+
+    try:
+        return next(iter(tomllib.loads(f"{text} = 0")))
+    except ValueError:
+        return text

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, ClassVar, Self
 
-    from clada.text.match import Found, Text
+    from clada.text.match import Matches, Text
     from clada.world.world import World
 
 MOST_LINES = 1000  # line numbers that a report names, of however many matches
@@ -85,21 +85,21 @@ class Edit(Operation):
         if not found.count if self.count == "all" else found.count != self.count:
             raise Trouble.of(self._mismatch(text, hunk, found))
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
-        edited = text.spliced(found, hunk.replacement.encode())
+        edited = text.replaced(found, hunk.replacement.encode())
         changes: tuple[Change, ...] = ()
         if edited.data != text.data:
             world.files.hold(parts, edited)
             changes = (Change(display_path(parts), "edited"),)
         return Done("edited", self.path, count=found.count, lines=lines, changes=changes, held=True)
 
-    def _find(self, text: Text, hunk: Hunk) -> Found:
+    def _find(self, text: Text, hunk: Hunk) -> Matches:
         # Past the limit, matches are only counted.
         limit = max(self.count, MOST_LINES) if isinstance(self.count, int) else None
         if hunk.search_end is None:
             return text.locate(hunk.search.encode(), limit)
         return text.locate_range(hunk.search.encode(), hunk.search_end.encode(), limit)
 
-    def _mismatch(self, text: Text, hunk: Hunk, found: Found) -> Error:
+    def _mismatch(self, text: Text, hunk: Hunk, found: Matches) -> Error:
         """Return the error, explained: somebody will try again by what it says."""
         matches = "1 match" if found.count == 1 else f"{found.count} matches"
         expected = "at least 1" if self.count == "all" else self.count
@@ -120,8 +120,8 @@ class Edit(Operation):
             why = explain(text, search, replacement)
         else:
             why = explain_range(text, search, hunk.search_end.encode(), replacement, found)
-        return error.replace(hint=why.clause or None, details=why.whole or None, nearest=why.nearest)
+        return error.replace(hint=why.hint or None, details=why.details or None, nearest=why.nearest)
 
 
-def _lines(text: Text, found: Found) -> tuple[int, ...]:
+def _lines(text: Text, found: Matches) -> tuple[int, ...]:
     return tuple(text.lines(found.starts[:MOST_LINES]))

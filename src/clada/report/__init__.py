@@ -1,4 +1,4 @@
-"""The report of a run: what came of each task; and, beside this module, its forms as lines, XML and JSON."""
+"""The report of a run: how each task ended. The other modules here write it as lines, diff, XML and JSON."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Report(Value):
-    """What came of a document."""
+    """How a run went: its tasks in their blocks, its commits, and what went wrong with the run as a whole."""
 
     notation: str | None
     blocks: tuple[BlockReport, ...] = ()
-    fatal: Error | None = None
-    error: Error | None = None  # of the run as a whole, after its tasks: the post-commit
+    fatal: Error | None = None  # why nothing was executed; of a dry run, why nothing would be
+    error: Error | None = None  # after the tasks: the final commit failed
     commits: Mapping[str, str] = {}
-    interrupted: int | None = None  # the signal
+    interrupted: int | None = None  # the number of the signal that ended it
     notes: tuple[str, ...] = ()
     dry_run: bool = False
     changes: tuple[tuple[str, bytes | None, bytes | None], ...] = ()  # of a dry run: path, before, after
-    # The same for what stands there, as git writes it: 100644, 100755 for a program, 040755 for a directory.
+    # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
     modes: tuple[tuple[str, str | None, str | None], ...] = ()
 
     @property
@@ -40,7 +40,7 @@ class Report(Value):
         return not failed and all(task.fine for task in self.tasks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values: what `--summary=json` prints."""
+        """Return the report as dicts, lists, strings and numbers: what `--summary=json` prints."""
         from clada.report.json import to_dict
 
         return to_dict(self)

@@ -1,4 +1,4 @@
-"""What `--error-detail` adds below a status line, marked so that it cannot pass for one."""
+"""What `--error-detail` adds below a status line; each line starts with `  | `, as no status line does."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from clada.errors import Error
     from clada.model import Task
 
-MOST = 40  # lines of a source that are shown
-AROUND = 2  # lines before and after the one where a document cannot be read
-WIDEST = 500  # characters of such a line
+MAX_LINES = 40  # lines of a source that are shown
+CONTEXT = 2  # lines before and after the one where a document cannot be read
+MAX_WIDTH = 500  # characters of a line
 MARK = "  | "
 
 
 def details(task: Task, source: str, level: str) -> Iterator[str]:
-    """Yield the lines that a level of detail, full or debug, adds to the status line of a task."""
+    """Yield the lines that the level `full` or `debug` adds below the status line of a task."""
     error = task.error
     if error:
         yield from _section(f"source, from line {task.line}:", source)
@@ -40,7 +40,7 @@ def traced(error: Error) -> Iterator[str]:
 
 
 def unseen_command(task: Task) -> Iterator[str]:
-    """Yield the command of a run where its status line does not have it whole."""
+    """Yield the lines of a command that its status line does not show in full."""
     operation = find(task.operation)
     if not operation or not operation.is_command:
         return
@@ -51,7 +51,7 @@ def unseen_command(task: Task) -> Iterator[str]:
 def surroundings(source: bytes, line: int) -> Iterator[str]:
     """Yield the lines of a document around the one at which it cannot be read."""
     lines = source.split(b"\n")
-    for number in range(max(1, line - AROUND), min(len(lines), line + AROUND) + 1):
+    for number in range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1):
         text = lines[number - 1].decode(errors="replace")
         arrow = ">" if number == line else " "
         yield f"{MARK}{arrow} {number:4} {_cut(escape_controls(text))}".rstrip()
@@ -60,16 +60,16 @@ def surroundings(source: bytes, line: int) -> Iterator[str]:
 def _section(title: str, text: str) -> Iterator[str]:
     yield f"{MARK}{title}"
     lines = text.rstrip("\n").split("\n")
-    for line in lines[:MOST]:
+    for line in lines[:MAX_LINES]:
         yield f"{MARK}  {_cut(escape_controls(line))}".rstrip()
-    if len(lines) > MOST:
-        yield f"{MARK}  … {len(lines) - MOST} more lines"
+    if len(lines) > MAX_LINES:
+        yield f"{MARK}  … {len(lines) - MAX_LINES} more lines"
 
 
 def shortened(text: str) -> str:
-    """Return the lines of an error's details, none of them wider than is shown."""
+    """Return the text with each line cut to the greatest width."""
     return "\n".join(map(_cut, text.split("\n")))
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= WIDEST else f"{line[:WIDEST]}…"
+    return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.errors import Error
-    from clada.model import BlockReport, Task
+    from clada.model import Task
     from clada.report import Report
 
 SCHEMA = "clada.report/1"
@@ -23,7 +23,7 @@ def summary(report: Report) -> str:
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """Return the report as plain values."""
+    """Return the report as dicts, lists, strings and numbers."""
     return {
         "schema": SCHEMA,
         "notation": report.notation,
@@ -36,19 +36,18 @@ def to_dict(report: Report) -> dict[str, Any]:
         "succeeded": report.count("success"),
         "failed": report.count("error") + bool(report.fatal),
         "skipped": report.count("skipped"),
-        "blocks": [_block(block) for block in report.blocks],
+        "blocks": [
+            {
+                "index": block.index,
+                "label": block.label,
+                "status": block.status,
+                "implicit": block.implicit,
+                "tasks": [_task(task) for task in block.tasks],
+            }
+            for block in report.blocks
+        ],
         "commits": {"pre": report.commits.get("pre"), "post": report.commits.get("post")},
         "notes": list(report.notes),
-    }
-
-
-def _block(block: BlockReport) -> dict[str, Any]:
-    return {
-        "index": block.index,
-        "label": block.label,
-        "status": block.status,
-        "implicit": block.implicit,
-        "tasks": [_task(task) for task in block.tasks],
     }
 
 

@@ -1,7 +1,8 @@
-"""Status lines: one a task, in the words of the notation's family."""
+"""Status lines: one for each task, in one of two families that a notation chooses: tagged or sentences."""
 
 from __future__ import annotations
 
+from clada.errors import shortened
 from clada.model import Done, Failed, Skipped, output_prefix
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
 from clada.operations import find
@@ -12,14 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clada.errors import Error
-    from clada.model import BlockReport, Task
+    from clada.model import Task
     from clada.notations.registry import Notation
     from clada.report import Report
 
-    Line = tuple[str, str]  # its kind, which a terminal shows by its colour, and its text; or several
+    Line = tuple[str, str]  # its kind, by which a terminal colours it, and its text; or several lines
 
-MOST_LINES = 10  # line numbers in one status line
+MAX_LINE_NUMBERS = 10  # line numbers in one status line
 TRUNCATED = "[output truncated]"
+# What a fatal error is tagged with, by its stage or its type; PARSE for all others.
 STAGES = {
     "LOCK": "LOCK",
     "WORKSPACE": "INPUT",
@@ -34,75 +36,72 @@ STAGES = {
 
 
 def report_lines(report: Report) -> Iterator[Line]:
-    """Yield all lines of a report, as the command line prints them; of a dry run, also the diff."""
+    """Yield all lines of a report as the command line prints them, with the diff of a dry run."""
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
     for block in report.blocks:
-        yield from _block_lines(block, notation)
-    yield from failure_lines(report, notation)
+        if not block.valid and not block.implicit:
+            yield from skipped_block_lines(block.label, notation)
+        for task in block.tasks:
+            for line in task.output:
+                yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
+            yield status_line(task, notation)
     if report.changes or report.modes:
-        from clada.report.diff import unified
+        from clada.report.diff import diff_lines
 
-        yield from unified(report.changes, report.modes)
-
-
-def _block_lines(block: BlockReport, notation: Notation) -> Iterator[Line]:
-    if not block.valid and not block.implicit:
-        yield from skipped_block_lines(block.label, notation)
-    for task in block.tasks:
-        for line in task.output:
-            yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
-        yield status_line(task, notation)
+        yield from diff_lines(report.changes, report.modes)
+    yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
 
 
 def output_text(label: str, lines: Sequence[str]) -> str:
-    """Return lines that a command printed, which are safe to show."""
+    """Return lines that a command printed, each with its task in front; they must be escaped already."""
     prefix = output_prefix(label)
     return prefix + f"\n{prefix}".join(lines)
 
 
 def status_line(task: Task, notation: Notation) -> Line:
-    """Return the line that says what came of a task."""
+    """Return the line that says how a task ended."""
     kind = "skip" if task.invalid or task.status == "skipped" else task.status
-    text = _sentence(task) if notation.family == SENTENCES else _tagged(task, notation)
+    text = _sentence(task) if notation.family == SENTENCES else _tagged_text(task, notation)
     return kind, f"[task-{task.label}] {text}"
 
 
 def skipped_block_lines(label: str, notation: Notation) -> Iterator[Line]:
-    """Yield the line of a block that is not executed. In sentences its tasks have lines of their own."""
+    """Yield the line of a block that is not executed; in sentences each of its tasks has one instead."""
     if notation.family != SENTENCES:
         yield "skip", f"[task-{label}] SKIP: TASKS - validation errors within block"
 
 
 def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
-    """Yield the lines that say what went wrong with the run as a whole: before its tasks, or after them."""
+    """Yield the lines for errors of the run as a whole: before its tasks (fatal) or after them."""
     if report.fatal:
-        yield "fatal", f"[task-1] {_failure(report.fatal, notation, 'FATAL')}"
+        yield "fatal", f"[task-1] {_failure_text(report.fatal, notation, 'FATAL')}"
     if report.error:
-        yield "error", f"[run] {_failure(report.error, notation, 'ERROR')}"
+        yield "error", f"[run] {_failure_text(report.error, notation, 'ERROR')}"
 
 
-def _failure(error: Error, notation: Notation, status: str) -> str:
+def _failure_text(error: Error, notation: Notation, status: str) -> str:
     message = escape_controls(error.sentence)
     if notation.family == SENTENCES:
-        return f"Error: {error.type}: {message}"
+        # No word for fatal here: what is called task 1 could be anywhere, and others be thought done.
+        return f"Error: {error.type}: {message}{'; nothing was executed' if status == 'FATAL' else ''}"
     if status == "FATAL":
         return f"FATAL: {STAGES.get(error.stage or error.type, 'PARSE')} - {message}"
     stage = "GIT" if error.type == "git_operation_failed" else "RUN"
     return f"ERROR: {stage} - {error.type}: {message}"
 
 
-def _tagged(task: Task, notation: Notation) -> str:
-    """Return STATUS: OPERATION - details."""
+def _tagged_text(task: Task, notation: Notation) -> str:
+    """Return `STATUS: OPERATION - details`."""
     name, outcome = task.operation, task.outcome
-    word = notation.words.get(name) or escape_controls(name.upper())
+    word = notation.words.get(name) or escape_controls(shortened(name).upper())
     match outcome:
         case Done():
-            return f"SUCCESS: {word} - {_done(task, outcome, 0)}"
+            return f"SUCCESS: {word} - {_success_text(task, outcome, 0)}"
         case Skipped():
             return f"SKIP: {word} - {escape_controls(outcome.reason)}"
         case Failed(error=error):
             if task.invalid:
-                named = f"{_target(task)}: " if task.path else ""
+                named = f"{_target(task)}: " if task.target else ""
                 return f"SKIP: {word} - {named}{escape_controls(error.message)}"
             where = f" ({numbered_lines(error.lines)})" if error.lines else ""
             told = escape_controls(_with_hint(error.message + where, error))
@@ -110,19 +109,20 @@ def _tagged(task: Task, notation: Notation) -> str:
 
 
 def _sentence(task: Task) -> str:
+    """Return `Success: …`, `Skipped: …` or `Error: type in target (message)`."""
     outcome = task.outcome
     match outcome:
         case Done():
-            return f"Success: {_done(task, outcome, 1)}"
+            return f"Success: {_success_text(task, outcome, 1)}"
         case Skipped():
             return f"Skipped: {escape_controls(outcome.reason)}"
         case Failed(error=error):
-            target = _target(task) or escape_controls(task.operation)
+            target = _target(task) or escape_controls(shortened(task.operation))
             return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
 
 
-def _done(task: Task, done: Done, family: int) -> str:
-    """Return what was done, in the operation's own words for a family of reports: tagged 0, sentences 1."""
+def _success_text(task: Task, done: Done, family: int) -> str:
+    """Return what was done in the operation's own phrase, for tagged lines (0) or sentences (1)."""
     operation = find(task.operation)
     phrase = operation.phrases[done.how][family] if operation else "{target}"
     return phrase.format(
@@ -143,7 +143,7 @@ def _with_hint(text: str, error: Error) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text that has any, and a sign that there is more if there is."""
+    """Return the first line that is not blank, with ` …` behind it if more follow."""
     if "\n" not in text:
         return text
     first, *more = [line for line in text.split("\n") if line.strip()] or [""]
@@ -151,13 +151,13 @@ def first_line(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things, in grammar."""
+    """Return `1 byte`, `2 bytes`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def numbered_lines(lines: tuple[int, ...]) -> str:
-    """Return line numbers as a status line names them: each once, ten at most."""
+    """Return `line 3` or `lines 3, 7, …`: each number once, ten at most."""
     different = list(dict.fromkeys(lines))
-    named = ", ".join(map(str, different[:MOST_LINES]))
-    more = ", …" if len(different) > MOST_LINES else ""
+    named = ", ".join(map(str, different[:MAX_LINE_NUMBERS]))
+    more = ", …" if len(different) > MAX_LINE_NUMBERS else ""
     return f"{'line' if len(different) == 1 else 'lines'} {named}{more}"

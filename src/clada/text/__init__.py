@@ -1,1 +1,1 @@
-"""Pure text work: finding, counting, replacing, explaining."""
+"""Text without side effects: finding, replacing, comparing, escaping."""

@@ -1,8 +1,8 @@
-"""Which lines of a file change: near-linear in its size, whatever stands in it.
+"""Which lines of a file change: a patience diff, near-linear in the file's size whatever its content.
 
-Equal lines at both ends are left out, by bytes. Lines that are unique in both versions are then paired, as
-patience diffs do; what lies between two pairs is compared line by line where it is short, and else counts as
-replaced whole.
+1. Equal lines at both ends are left out, by comparing bytes.
+2. Lines that are unique in both versions are paired.
+3. Between two pairs, short runs of lines are compared by difflib; long ones count as replaced as a whole.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CONTEXT = 3  # lines around a change that are shown
-SHORT = 40_000  # pairs of lines that are compared with each other
+SHORT = 40_000  # old lines times new lines that difflib compares between two pairs
 
 
-class Change(Value):
-    """Lines that are replaced by others, from 0: old[start:end] by new[new_start:new_end]."""
+class LineChange(Value):
+    """Lines that are replaced by others, counted from 0: old[start:end] by new[new_start:new_end]."""
 
     start: int
     end: int
@@ -26,30 +26,26 @@ class Change(Value):
     new_end: int
 
 
-class Middle(Value):
-    """What is left of two versions without equal lines at their ends, up to the context of a change."""
+class DifferingPart(Value):
+    """Two versions of a file without the equal lines at their start and end, but for the context."""
 
     skipped: int  # lines before it
     old: bytes
     new: bytes
 
 
-def middle(old: bytes, new: bytes) -> Middle:
-    """Return the part of two versions in which they differ, and the lines around it."""
+def differing_part(old: bytes, new: bytes) -> DifferingPart:
+    """Return the part in which two versions differ, with the context lines around it."""
     start = old.rfind(b"\n", 0, _equal_start(old, new)) + 1
-    tail = _equal_tail(old[start:], new[start:])
+    old_rest, new_rest = old[start:], new[start:]
+    end = old_rest.find(b"\n", len(old_rest) - _equal_start(old_rest[::-1], new_rest[::-1]))
     for _ in range(CONTEXT):
         start = old.rfind(b"\n", 0, max(start - 1, 0)) + 1
-    skipped = old.count(b"\n", 0, start)
-    return Middle(skipped, old[start : len(old) - tail], new[start : len(new) - tail])
-
-
-def _equal_tail(old: bytes, new: bytes) -> int:
-    """Return how many bytes at the end are equal lines, less those that are shown around a change."""
-    end = old.find(b"\n", len(old) - _equal_start(old[::-1], new[::-1]))
-    for _ in range(CONTEXT):
-        end = old.find(b"\n", end + 1) if end >= 0 else end
-    return len(old) - end - 1 if end >= 0 else 0
+        end = old_rest.find(b"\n", end + 1) if end >= 0 else end
+    tail = len(old_rest) - end - 1 if end >= 0 else 0  # bytes of equal lines that are left out at the end
+    return DifferingPart(
+        old.count(b"\n", 0, start), old[start : len(old) - tail], new[start : len(new) - tail]
+    )
 
 
 def _equal_start(old: bytes, new: bytes) -> int:
@@ -63,50 +59,55 @@ def _equal_start(old: bytes, new: bytes) -> int:
     return at
 
 
-def lines(data: bytes) -> list[bytes]:
-    """Return the lines of a text, each with its line break."""
+def split_lines(data: bytes) -> list[bytes]:
+    """Return the lines of a text, each with its LF."""
     *whole, last = data.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
-def changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]:
+def line_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
     """Yield what changes between two versions, in order."""
-    at = new_at = 0
-    for line, new_line in [*_pairs(old, new), (len(old), len(new))]:
-        yield from _between(old, new, Change(at, line, new_at, new_line))
-        at, new_at = line + 1, new_line + 1
+    start = new_start = 0
+    for end, new_end in [*_unique_pairs(old, new), (len(old), len(new))]:
+        yield from _changes_between_pairs(old, new, LineChange(start, end, new_start, new_end))
+        start, new_start = end + 1, new_end + 1
 
 
-def _pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the longest series of lines that are unique in both versions and in the same order."""
+def _unique_pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Return the longest series of lines that are unique in both versions and in the same order.
+
+    It is the longest increasing subsequence of their places in the new version.
+    """
     from bisect import bisect_left
 
-    places = _unique(new)
-    both = [(line, places[text]) for text, line in _unique(old).items() if text in places]
-    ends: list[int] = []  # the place in the new version at which a series of each length can end earliest
-    tops: list[int] = []  # the number of the pair that ends it
-    before: list[int] = []  # the number of the pair that comes before each
+    places = _unique_lines(new)
+    both = [(line, places[text]) for text, line in _unique_lines(old).items() if text in places]
+    ends: list[int] = []  # by length of a series less one: the earliest place at which one can end
+    last_pairs: list[int] = []  # the index of the pair that ends that series
+    before: list[int] = []  # for each pair: the index of the pair before it in its series
     for number, (_line, place) in enumerate(both):
         length = bisect_left(ends, place)
-        ends[length : length + 1], tops[length : length + 1] = [place], [number]
-        before.append(tops[length - 1] if length else -1)
-    series, number = [], tops[-1] if tops else -1
+        ends[length : length + 1], last_pairs[length : length + 1] = [place], [number]
+        before.append(last_pairs[length - 1] if length else -1)
+    series, number = [], last_pairs[-1] if last_pairs else -1
     while number >= 0:
         series.append(both[number])
         number = before[number]
     return series[::-1]
 
 
-def _unique(texts: Sequence[bytes]) -> dict[bytes, int]:
-    """Return where each line stands that is there once, in their order."""
+def _unique_lines(texts: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the index of each line that occurs once, in order."""
     places: dict[bytes, int] = {}
     for line, text in enumerate(texts):
         places[text] = -1 if text in places else line
     return {text: line for text, line in places.items() if line >= 0}
 
 
-def _between(old: Sequence[bytes], new: Sequence[bytes], gap: Change) -> Iterator[Change]:
-    """Yield what changes between two pairs."""
+def _changes_between_pairs(
+    old: Sequence[bytes], new: Sequence[bytes], gap: LineChange
+) -> Iterator[LineChange]:
+    """Yield what changes in the lines between two pairs."""
     start, end, new_start, new_end = gap.start, gap.end, gap.new_start, gap.new_end
     while start < end and new_start < new_end and old[start] == new[new_start]:
         start, new_start = start + 1, new_start + 1
@@ -115,11 +116,11 @@ def _between(old: Sequence[bytes], new: Sequence[bytes], gap: Change) -> Iterato
     if start == end and new_start == new_end:
         return
     if start == end or new_start == new_end or (end - start) * (new_end - new_start) > SHORT:
-        yield Change(start, end, new_start, new_end)
+        yield LineChange(start, end, new_start, new_end)
         return
     from difflib import SequenceMatcher
 
     matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         if kind != "equal":
-            yield Change(start + i1, start + i2, new_start + j1, new_start + j2)
+            yield LineChange(start + i1, start + i2, new_start + j1, new_start + j2)

@@ -1,10 +1,10 @@
-"""Text from files, file names and commands, made safe to show: it cannot forge a line or steer a terminal."""
+"""Escapes text from files, names and commands, so that it can neither forge a line nor control a terminal."""
 
 from __future__ import annotations
 
 # First and last of each run of characters that move the cursor, start a line, turn the reading
 # direction or cannot be seen. Surrogates stand apart: they cannot even be written as UTF-8.
-_DISTURBING = (
+_UNSAFE_RANGES = (
     (0x00, 0x08),  # C0 controls, around the tab
     (0x0A, 0x1F),
     (0x7F, 0x9F),  # DEL and the C1 controls, which some terminals obey like ESC sequences
@@ -23,7 +23,7 @@ _DISTURBING = (
 )
 _ESCAPES = {
     code: chr(code).encode("unicode_escape").decode("ascii")
-    for first, last in _DISTURBING
+    for first, last in _UNSAFE_RANGES
     for code in range(first, last + 1)
 }
 _LINE_ESCAPES = {code: escape for code, escape in _ESCAPES.items() if code != ord("\n")}

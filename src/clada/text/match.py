@@ -1,36 +1,36 @@
-"""Locating text in a file's bytes, and replacing it: exact but for line endings, linear, and pure.
+"""Finds and replaces text in a file's bytes: exactly but for line endings, in linear time.
 
 Search text with LF matches LF, CRLF and CR alike, and a match never splits a CRLF:
 
-1. where a file has one kind of line ending, the search text is given that ending and simply found;
-2. where they are mixed, a copy of the file with LF only is searched, and the places are counted back.
+1. where a file has one kind of line ending, the search text gets that ending and is searched for;
+2. where they are mixed, a copy of the file with LF only is searched, and its offsets are converted back.
 
 Valid UTF-8 is matched as bytes: no character's bytes occur inside another's, or across two.
 """
 
 from __future__ import annotations
 
-from clada.text.lines import CRLF, ENDINGS, LF, breaks, endings_from, only_ending, unified
+from clada.text.line_endings import CRLF, ENDINGS, LF, count_breaks, endings_at, single_ending, to_lf
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 MARK_EVERY = 65_536  # bytes between two line numbers that a text remembers
 
 
-class Found(Value):
-    """Where a search text is, in bytes and in order; how often; and a start text that no end text follows."""
+class Matches(Value):
+    """Where a search text was found, as byte offsets in order, and how often."""
 
     starts: Sequence[int]
     ends: Sequence[int]
     count: int  # more than there are starts, where only the first few were asked for
-    unfinished: int | None = None
+    unfinished: int | None = None  # of a range: a start text that no end text follows
 
 
 class Text:
-    """A file's bytes. It remembers what it learns about them, so that edits in a row cost one scan each."""
+    """A file's bytes. It remembers line endings and numbers, so that each edit in a row costs one scan."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -39,85 +39,93 @@ class Text:
 
     @property
     def ending(self) -> bytes | None:
-        """The one line ending in use, LF where there is none yet; None where they are mixed."""
+        """The line ending that all lines have, LF where there is none yet; None where they are mixed."""
         if self._ending == b"":
-            self._ending = only_ending(self.data)
+            self._ending = single_ending(self.data)
         return self._ending
 
-    def locate(self, search: bytes, limit: int | None = None) -> Found:
+    def locate(self, search: bytes, limit: int | None = None) -> Matches:
         """Find the search text: case-sensitive, not overlapping, from left to right.
 
-        Past the limit, matches are only counted: a letter has millions of them.
+        After `limit` matches the others are only counted: a single letter has millions.
         """
-        return self._find(_occurrences, limit, unified(search))
+        return self._find(_occurrences, limit, to_lf(search))
 
-    def locate_range(self, start: bytes, end: bytes, limit: int | None = None) -> Found:
-        """Find what begins with the start text and ends with the nearest end text after it."""
-        return self._find(_ranges, limit, unified(start), unified(end))
+    def locate_range(self, start: bytes, end: bytes, limit: int | None = None) -> Matches:
+        """Find each range that begins with the start text and ends with the nearest end text after it."""
+        return self._find(_ranges, limit, to_lf(start), to_lf(end))
 
-    def _find(self, find: Callable[..., Found], limit: int | None, *texts: bytes) -> Found:
+    def _find(self, find: Callable[..., Matches], limit: int | None, *texts: bytes) -> Matches:
         limit = len(self.data) if limit is None else limit
         if not any(LF in text for text in texts):
             return find(self.data, limit, *texts)
         if self.ending is None:
-            return _counted_back(self.data, find(unified(self.data), limit, *texts))
+            return _converted_back(self.data, find(to_lf(self.data), limit, *texts))
         return find(self.data, limit, *(text.replace(LF, self.ending) for text in texts))
 
     def lines(self, offsets: Sequence[int]) -> list[int]:
-        """Return the 1-based line of each offset; they must be in order."""
+        """Return the line of each offset, counted from 1; the offsets must be in order."""
         if not offsets:
             return []
         position, line = self._mark_before(offsets[0])
         lines = []
         for offset in offsets:
-            line += breaks(self.data, position, offset, self.ending)
+            line += count_breaks(self.data, position, offset, self.ending)
             position = offset
             lines.append(line)
         return lines
 
     def _mark_before(self, offset: int) -> tuple[int, int]:
-        """Return the last mark at or before the offset, after making those that are missing up to it."""
+        """Return the last mark at or before the offset; marks that are missing up to it are added first."""
         marks = self._marks
         while marks[-1][0] + MARK_EVERY <= offset:
             position, line = marks[-1]
-            there = position + MARK_EVERY
-            marks.append((there, line + breaks(self.data, position, there, self.ending)))
+            after = position + MARK_EVERY
+            marks.append((after, line + count_breaks(self.data, position, after, self.ending)))
         return next(mark for mark in reversed(marks) if mark[0] <= offset)
 
-    def spliced(self, found: Found, replacement: bytes) -> Text:
-        """Return the text with each match replaced, literally but for line endings: those in use there."""
+    def replaced(self, found: Matches, replacement: bytes) -> Text:
+        """Return the text with each match replaced; the replacement gets the line endings in use there."""
         if not found.starts:
             return self
-        edited = Text(_joined(self.data, found, self._replacements(found, unified(replacement))))
-        edited._ending = self._ending_after(edited.data)
+        view = memoryview(self.data)  # a slice of it copies nothing
+        parts: list[bytes | memoryview] = []
+        position = 0
+        replacements = self._replacements(found, to_lf(replacement))
+        for start, end, new in zip(found.starts, found.ends, replacements, strict=True):
+            parts += (view[position:start], new)
+            position = end
+        parts.append(view[position:])
+        edited = Text(b"".join(parts))
+        # A replacement brings in no new kind of line ending, but the only one may be gone.
+        if not self._ending or self._ending in edited.data:
+            edited._ending = self._ending
         edited._marks = self._marks_after(found, edited.data)
         return edited
 
-    def _replacements(self, found: Found, replacement: bytes) -> Sequence[bytes]:
+    def _replacements(self, found: Matches, replacement: bytes) -> Sequence[bytes]:
+        """Return the replacement for each match, with its line endings."""
         if LF not in replacement:
             return [replacement] * len(found.starts)
         if self.ending is not None:
             return [replacement.replace(LF, self.ending)] * len(found.starts)
         forms = {ending: replacement.replace(LF, ending) for ending in ENDINGS}
-        return [forms[ending] for ending in endings_from(self.data, found.starts)]
+        return [forms[ending] for ending in endings_at(self.data, found.starts)]
 
-    def _ending_after(self, data: bytes) -> bytes | None:
-        """Return what is known of the endings after a splice, which brings in no new kind of them."""
-        return self._ending if not self._ending or self._ending in data else b""
-
-    def _marks_after(self, found: Found, data: bytes) -> list[tuple[int, int]]:
-        """Return the marks that still hold: those before the matches, and after it if there is only one."""
+    def _marks_after(self, found: Matches, data: bytes) -> list[tuple[int, int]]:
+        """Return the marks that still hold: those before the matches, and after a single one."""
         start, end = found.starts[0], found.ends[0]
         before = [mark for mark in self._marks if mark[0] < start] or [(0, 1)]
         if len(found.starts) > 1 or self._marks[-1][0] < end:
             return before
         grown = len(data) - len(self.data)
         window = max(start - 1, 0)  # a CR just before the match counts or not by what follows it
-        more = breaks(data, window, end + grown, self.ending) - breaks(self.data, window, end, self.ending)
+        breaks_now = count_breaks(data, window, end + grown, self.ending)
+        more = breaks_now - count_breaks(self.data, window, end, self.ending)
         return before + [(offset + grown, line + more) for offset, line in self._marks if offset >= end]
 
 
-def _occurrences(data: bytes, limit: int, search: bytes) -> Found:
+def _occurrences(data: bytes, limit: int, search: bytes) -> Matches:
     starts: list[int] = []
     size = len(search)
     start = data.find(search) if size else -1
@@ -125,11 +133,11 @@ def _occurrences(data: bytes, limit: int, search: bytes) -> Found:
         starts.append(start)
         start = data.find(search, start + size)
     rest = data.count(search, start) if start >= 0 else 0
-    return Found(starts, [start + size for start in starts], len(starts) + rest)
+    return Matches(starts, [start + size for start in starts], len(starts) + rest)
 
 
-def _ranges(data: bytes, limit: int, first: bytes, last: bytes) -> Found:
-    """Find ranges; after a start text without an end text there can be no more of them."""
+def _ranges(data: bytes, limit: int, first: bytes, last: bytes) -> Matches:
+    """Find ranges, up to a start text without an end text: no range can follow it."""
     starts: list[int] = []
     ends: list[int] = []
     count = 0
@@ -137,51 +145,35 @@ def _ranges(data: bytes, limit: int, first: bytes, last: bytes) -> Found:
     while start >= 0:
         found = data.find(last, start + len(first))
         if found < 0:
-            return Found(starts, ends, count, unfinished=start)
+            return Matches(starts, ends, count, unfinished=start)
         count += 1
         end = found + len(last)
         if count <= limit:
             starts.append(start)
             ends.append(end)
         start = data.find(first, end)
-    return Found(starts, ends, count)
+    return Matches(starts, ends, count)
 
 
-def _counted_back(data: bytes, found: Found) -> Found:
-    """Return places in the unified copy of the data as places in the data itself."""
+def _converted_back(data: bytes, found: Matches) -> Matches:
+    """Return offsets in the copy with LF only as offsets in the data itself, in one pass."""
     offsets = [offset for span in zip(found.starts, found.ends, strict=True) for offset in span]
     if found.unfinished is not None:
         offsets.append(found.unfinished)
-    places = list(_places(data, offsets))
-    unfinished = None if found.unfinished is None else places.pop()
-    return Found(places[::2], places[1::2], found.count, unfinished)
-
-
-def _places(data: bytes, offsets: Sequence[int]) -> Iterator[int]:
-    """Yield where each offset of the unified copy is in the data, in one pass; they must be in order."""
-    place = passed = 0
+    converted = []
+    position = passed = 0  # the same place in the data and in the copy
     for offset in offsets:
-        place = _advanced(data, place, offset - passed)
-        passed = offset
-        yield place
+        position, passed = _advanced(data, position, offset - passed), offset
+        converted.append(position)
+    unfinished = None if found.unfinished is None else converted.pop()
+    return Matches(converted[::2], converted[1::2], found.count, unfinished)
 
 
-def _advanced(data: bytes, place: int, length: int) -> int:
-    """Return the place so many bytes further where a CRLF counts as one: as far again for each one passed."""
-    end = place + length
-    pairs = data.count(CRLF, place, end)
-    while pairs:
+def _advanced(data: bytes, position: int, length: int) -> int:
+    """Return the position `length` bytes further, where each CRLF counts as one byte."""
+    end = position + length
+    pairs = data.count(CRLF, position, end)
+    while pairs:  # one byte more for each CRLF passed, which may pass more of them
         begin, end = end, end + pairs
         pairs = data.count(CRLF, begin - 1, end)
     return end + 1 if length and data[end - 1 : end + 1] == CRLF else end
-
-
-def _joined(data: bytes, found: Found, replacements: Sequence[bytes]) -> bytes:
-    view = memoryview(data)  # a slice of it copies nothing
-    parts: list[bytes | memoryview] = []
-    position = 0
-    for start, end, replacement in zip(found.starts, found.ends, replacements, strict=True):
-        parts += (view[position:start], replacement)
-        position = end
-    parts.append(view[position:])
-    return b"".join(parts)

@@ -1,118 +1,208 @@
-"""Why a search text was not found, for whoever will try again: where it nearly is, and what differs.
+"""Explains why a search text was not found: where the file has something similar, and what differs.
 
-1. The search text may be right but for a habit of its writer (line numbers copied along, entities, an
-   ellipsis in place of lines): with that undone, it is found exactly.
-2. Else the place that is most like it is looked for, and laid beside it line by line.
-3. Where nothing is like it, no place is named: a wrong pointer is worse than none.
+1. The search text may match but for an artifact of copying (line numbers, a code fence, an ellipsis in place
+   of lines): with that removed, it is found exactly.
+2. Otherwise the most similar place is looked for, and compared with it line by line.
+3. Where nothing is similar enough, no place is named: a wrong pointer is worse than none.
 """
 
 from __future__ import annotations
 
-from clada.text.alignment import wanted_lines
-from clada.text.candidates import best_place
-from clada.text.differences import brief
-from clada.text.gaps import LEFT_OUT, Gap, Region, clause, details, listing, region_of
-from clada.text.habits import HABITS, around_ellipsis
-from clada.text.lines import LF, unified
+from clada.errors import Nearest
+from clada.text.differences import (
+    ARTIFACTS,
+    LEGEND,
+    TEXT,
+    around_ellipsis,
+    brief,
+    difference,
+    from_match,
+    listed,
+    visible,
+)
+from clada.text.line_endings import LF, to_lf
+from clada.text.similarity import most_similar, wanted_lines
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from clada.errors import Nearest
-    from clada.text.match import Found, Text
+    from clada.text.match import Matches, Text
+    from clada.text.similarity import Place, WantedLines
 
-SMALL = 1_000  # bytes of a file that is shown as a whole where nothing in it is like the search text
-TELLING, ELSEWHERE = 4, 3  # characters at least, and places at most, of a text that is not there by chance
-MOST_ELLIPSES = 3  # that are tried
+MAX_WHOLE_FILE = 1_000  # bytes of a file that is listed in full where nothing in it is similar
+MIN_MEANINGFUL = 4  # characters of a text that is hardly there by chance
+MAX_PLACES = 3  # where such a text may be
+MAX_ELLIPSES = 3  # that are tried
+LONG_LINE = 200  # characters that a found line has more than the wanted one, if it is cut
+MAX_LISTED = 12  # lines of the file that are shown
+
+# Kinds of gaps, besides the names of differences between two lines.
+MISSING, EXTRA, LEFT_OUT = "missing line", "additional line", "lines left out"
+BLANK_LINES, BREAK_BEFORE, BREAK_AFTER = "blank lines", "line break before it", "line break after it"
+NOT_FORM_ONLY = (TEXT, MISSING, EXTRA, LEFT_OUT)  # all other kinds are differences in form
 
 
 class Explanation(Value):
-    """What is known about a failed match: in one clause, in several lines, and as a value."""
+    """Why a search text was not found: in one clause, in several lines, and the nearest place as a value."""
 
-    clause: str
-    whole: str
+    hint: str
+    details: str
     nearest: Nearest | None = None
+
+
+class Gap(Value):
+    """A line that differs: how, its number in the file, the wanted line and the one found there."""
+
+    kind: str
+    line: int
+    wanted: str | None = None
+    found: str | None = None
+
+
+class Region(Value):
+    """Lines of a file that nearly match a search text, and the gaps in which they do not."""
+
+    first: int  # line number
+    lines: Sequence[str]
+    gaps: Sequence[Gap]
+
+    @property
+    def last(self) -> int:
+        """The number of its last line."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its gaps, each once."""
+        return list(dict.fromkeys(gap.kind for gap in self.gaps))
+
+    @property
+    def form_only(self) -> bool:
+        """Whether all gaps are differences in form."""
+        return not any(kind in NOT_FORM_ONLY for kind in self.kinds)
+
+    @property
+    def name(self) -> str:
+        """`line 3` or `lines 3-5`."""
+        return f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
+
+    def explained(self, hint: str) -> Explanation:
+        """Return the explanation: the hint, the first gap with its blanks visible, the lines of the file."""
+        gap = self.gaps[0]
+        wanted, found = gap.wanted or "", gap.found or ""
+        if not (wanted[:1].isspace() or "indentation" in gap.kind):
+            found = found.lstrip()  # the search text starts inside the line
+        shown = [
+            *([f"  wanted: {visible(wanted, found)}"] if gap.wanted is not None else []),
+            *([f"  found:  {visible(found, wanted)}"] if gap.found is not None else []),
+        ]
+        legend = [f"  ({LEGEND})"] if any(mark in line for mark in "·→" for line in shown) else []
+        lines = [hint, *shown, *legend, *_listing(self.lines, self.first, gap.line)]
+        nearest = Nearest(self.first, self.last, gap.line, gap.wanted, gap.found, gap.kind, self.form_only)
+        return Explanation(hint, "\n".join(lines), nearest)
 
 
 def explain(text: Text, search: bytes, replacement: bytes) -> Explanation:
     """Explain why the search text is nowhere in the file."""
-    search, replacement = unified(search), unified(replacement)
-    closest = _closest(text, search)
-    there = _already_there(text, search, replacement)
-    if not there:
+    search, replacement = to_lf(search), to_lf(replacement)
+    closest = _explain_closest(text, search)
+    replaced = _replacement_lines(text, search, replacement)
+    if not replaced:
         return closest
-    told = f"the replacement is already there at {_lines(there)}"
-    nearest = closest.nearest
-    if nearest is None or _overlap(nearest, there, replacement.count(LF)):
-        return Explanation(told, told)
+    already = f"the replacement is already there at {_line_numbers(replaced)}"
+    nearest, size = closest.nearest, replacement.count(LF)
+    if nearest is None or any(
+        line <= nearest.last_line and nearest.first_line <= line + size for line in replaced
+    ):
+        return Explanation(already, already)  # the closest place, if any, is the replacement itself
     if nearest.form_only:
-        return closest.replace(whole=f"{closest.whole}\n{told}")
-    return closest.replace(clause=told, whole=f"{told}\n{closest.whole}")
+        return closest.replace(details=f"{closest.details}\n{already}")
+    return closest.replace(hint=already, details=f"{already}\n{closest.details}")
 
 
-def explain_range(text: Text, start: bytes, end: bytes, replacement: bytes, found: Found) -> Explanation:
-    """Explain why fewer ranges were found than start texts, or no start text."""
+def explain_range(text: Text, start: bytes, end: bytes, replacement: bytes, found: Matches) -> Explanation:
+    """Explain why no start text was found, or a start text without an end text."""
     if found.unfinished is None:
-        return _about("the start text is not there", explain(text, start, replacement))
+        return _with_intro("the start text is not there", explain(text, start, replacement))
     (line,) = text.lines([found.unfinished])
-    told = f"the start text is at line {line} but the end text does not follow"
+    intro = f"the start text is at line {line} but the end text does not follow"
     if found.count:
-        return Explanation(told, told)
+        return Explanation(intro, intro)
     before = text.locate(end, limit=1)
     if before.count:
-        earlier = f"{told}, it is at {_lines(text.lines(before.starts))}"
-        return Explanation(earlier, earlier)
-    return _about(told, explain(text, end, b""))
+        hint = f"{intro}, it is at {_line_numbers(text.lines(before.starts))}"
+        return Explanation(hint, hint)
+    return _with_intro(intro, explain(text, end, b""))
 
 
-def _about(told: str, inner: Explanation) -> Explanation:
-    return inner.replace(clause=f"{told}: {inner.clause}", whole=f"{told}: {inner.whole}")
+def _with_intro(intro: str, inner: Explanation) -> Explanation:
+    return inner.replace(hint=f"{intro}: {inner.hint}", details=f"{intro}: {inner.details}")
 
 
-def _closest(text: Text, search: bytes) -> Explanation:
-    """Return the first explanation that holds."""
+def _line_numbers(numbers: Sequence[int]) -> str:
+    different = dict.fromkeys(numbers)
+    return f"line{'s' if len(different) > 1 else ''} {', '.join(map(str, different))}"
+
+
+def _replacement_lines(text: Text, search: bytes, replacement: bytes) -> list[int]:
+    """Return the lines where the replacement is already, unless it may be there by chance."""
+    if len(replacement.strip()) < MIN_MEANINGFUL or replacement in search:
+        return []
+    found = text.locate(replacement, limit=MAX_PLACES)
+    return text.lines(found.starts) if found.count <= MAX_PLACES else []
+
+
+def _explain_closest(text: Text, search: bytes) -> Explanation:
+    """Return the first explanation that applies."""
     if not text.data:
         return Explanation("the file is empty", "the file is empty")
     if not search.strip():
         return Explanation("the search text is only blanks", "the search text is only blanks")
-    return (
-        _by_habit(text, search) or _by_ellipsis(text, search) or _by_likeness(text, search) or _unlike(text)
+    explanation = (
+        _explain_artifact(text, search) or _explain_ellipsis(text, search) or _explain_similar(text, search)
     )
+    if explanation:
+        return explanation
+    nothing = "nothing like it is in the file"
+    if len(text.data) > MAX_WHOLE_FILE:
+        return Explanation(nothing, nothing)
+    lines = to_lf(text.data).decode().removesuffix("\n").split("\n")
+    return Explanation(nothing, "\n".join([nothing, *_listing(lines, 1, 1)]))
 
 
-def _by_habit(text: Text, search: bytes) -> Explanation | None:
-    """Look for the search text with one habit of its writer undone."""
+def _explain_artifact(text: Text, search: bytes) -> Explanation | None:
+    """Look for the search text without one artifact of copying."""
     wanted = search.decode()
-    for habit in HABITS:
-        undone = habit.undone(wanted)
-        if undone != wanted and len(undone.strip()) >= TELLING:
-            region = _exact(text, text.locate(undone.encode(), limit=1), wanted, habit.name)
+    for artifact in ARTIFACTS:
+        cleaned = artifact.remove(wanted)
+        if cleaned != wanted and len(cleaned.strip()) >= MIN_MEANINGFUL:
+            region = _exact_region(text, text.locate(cleaned.encode(), limit=1), wanted, artifact.name)
             if region:
-                return _told(region, f"it would match at {region.name} {habit.remedy}")
+                return region.explained(f"it would match at {region.name} {artifact.remedy}")
     return None
 
 
-def _by_ellipsis(text: Text, search: bytes) -> Explanation | None:
-    """Look for a search text that leaves lines out as what begins before them and ends after them."""
+def _explain_ellipsis(text: Text, search: bytes) -> Explanation | None:
+    """Look for a search text that leaves lines out, as a range from before them to after them."""
     wanted = search.decode()
-    for _, (before, line, after) in zip(range(MOST_ELLIPSES), around_ellipsis(wanted), strict=False):
+    for _, (before, line, after) in zip(range(MAX_ELLIPSES), around_ellipsis(wanted), strict=False):
         found = text.locate_range(before.encode(), after.encode(), limit=1)
-        region = _exact(text, found, wanted, LEFT_OUT)
+        region = _exact_region(text, found, wanted, LEFT_OUT)
         if region:
             remedy = "quote every line, or use a start and an end text"
-            return _told(region, f"`{brief(line)}` leaves out some of {region.name}: {remedy}")
+            return region.explained(f"`{brief(line)}` leaves out some of {region.name}: {remedy}")
     return None
 
 
-def _exact(text: Text, found: Found, wanted: str, kind: str) -> Region | None:
-    """Return the first match as a region that differs from what was wanted in one way."""
-    if not 0 < found.count <= ELSEWHERE:
+def _exact_region(text: Text, found: Matches, wanted: str, kind: str) -> Region | None:
+    """Return the first match as a region with one gap: its first line that differs from the wanted one."""
+    if not 0 < found.count <= MAX_PLACES:
         return None
     start, end = found.starts[0], found.ends[0]
     (first,) = text.lines([start])
-    lines = unified(text.data[start:end]).decode().removesuffix("\n").split("\n")
+    lines = to_lf(text.data[start:end]).decode().removesuffix("\n").split("\n")
     pairs = enumerate(zip(wanted.split("\n"), lines, strict=False))
     number, (line, other) = next(
         (pair for pair in pairs if pair[1][0] != pair[1][1]), (0, (wanted, lines[0]))
@@ -120,41 +210,88 @@ def _exact(text: Text, found: Found, wanted: str, kind: str) -> Region | None:
     return Region(first, lines, [Gap(kind, first + number, line, other)])
 
 
-def _by_likeness(text: Text, search: bytes) -> Explanation | None:
-    """Look for the place that is most like the search text."""
+def _explain_similar(text: Text, search: bytes) -> Explanation | None:
+    """Look for the place that is most similar to the search text."""
     wanted = wanted_lines(search)
-    place = best_place(text.data, wanted)
+    place = most_similar(text.data, wanted)
     if place is None:
         return None
     (line,) = text.lines([place.offset])
-    region = region_of(place, wanted, line)
-    return _told(region, clause(region))
+    top = line - place.anchor  # the line number of place.found[0]
+    paired = [f for w, f in place.pairs if w is not None and f is not None]
+    first, last = min(paired), max(paired)
+    gaps = list(_gaps(place, wanted, top))
+    if not gaps:  # all lines fit: a line break is missing at the very start or end of the file
+        at_start = wanted.starts_line and top + first == 1
+        gaps = [Gap(BREAK_BEFORE, top + first) if at_start else Gap(BREAK_AFTER, top + last)]
+    region = Region(top + first, place.found[first : last + 1], gaps)
+    return region.explained(_closest_clause(region))
 
 
-def _told(region: Region, told: str) -> Explanation:
-    return Explanation(told, "\n".join([told, *details(region)]), region.nearest())
+def _gaps(place: Place, wanted: WantedLines, top: int) -> Iterator[Gap]:
+    """Yield the pairs of a place that differ."""
+    line = top + min(f for _, f in place.pairs if f is not None)
+    for w, f in place.pairs:
+        line = line if f is None else top + f
+        text = None if w is None else wanted.lines[w]
+        found = None if f is None else place.found[f]
+        kind: str | None
+        if w is not None and text is not None and found is not None:
+            kind = difference(text, found, wanted.fit(w))
+            found = from_match(text, found) if len(found) > len(text) + LONG_LINE else found
+        elif not (text or found or "").strip():
+            kind = BLANK_LINES
+        else:
+            kind = EXTRA if text is None else MISSING
+        if kind:
+            yield Gap(kind, line, text, found)
+        line += f is not None
 
 
-def _unlike(text: Text) -> Explanation:
-    """Say that nothing is like the search text, and show the file if it is small."""
-    told = "nothing like it is in the file"
-    lines = unified(text.data).decode().removesuffix("\n").split("\n") if len(text.data) <= SMALL else []
-    return Explanation(told, "\n".join([told, *listing(lines, 1, 1)]))
+def _closest_clause(region: Region) -> str:
+    """Say in one clause where the closest place is, and what differs."""
+    gap, number = region.gaps[0], len(region.gaps)
+    closest = f"closest is {region.name}"
+    if gap.kind in (BREAK_BEFORE, BREAK_AFTER):
+        return f"{closest}: there is no {gap.kind}"
+    if region.kinds == [BLANK_LINES]:
+        return f"{closest}: only blank lines differ, first at line {gap.line}"
+    if len(region.lines) == number == 1 and gap.wanted is not None and gap.found is not None:
+        return f"{closest}, which {_line_clause(gap, region.form_only)}"
+    if region.form_only and number > 1:
+        return f"{closest}: {number} lines differ only in {' and '.join(region.kinds)}, first line {gap.line}"
+    more = "" if number == 1 else f" ({number} lines differ)"
+    return f"{closest}: {_gap_clause(gap, region.form_only)}{more}"
 
 
-def _already_there(text: Text, search: bytes, replacement: bytes) -> list[int]:
-    """Return the lines of the replacement, if it says something and is no part of the search text."""
-    if len(replacement.strip()) < TELLING or replacement in search:
-        return []
-    found = text.locate(replacement, limit=ELSEWHERE)
-    return text.lines(found.starts) if found.count <= ELSEWHERE else []
+def _gap_clause(gap: Gap, only: bool) -> str:
+    """Say what differs in a gap."""
+    if gap.kind == MISSING:
+        return f"`{brief(gap.wanted or '')}` is not there, before line {gap.line}"
+    if gap.kind == EXTRA:
+        return f"line {gap.line}, `{brief(gap.found or '')}`, is not in the search text"
+    if gap.kind == BLANK_LINES:
+        return (
+            f"line {gap.line} is blank"
+            if gap.found is not None
+            else f"no blank line is before line {gap.line}"
+        )
+    return f"line {gap.line} {_line_clause(gap, only)}"
 
 
-def _overlap(nearest: Nearest, lines: Sequence[int], more: int) -> bool:
-    """Tell whether the replacement, which goes on for so many lines, is the closest place itself."""
-    return any(line <= nearest.last_line and nearest.first_line <= line + more for line in lines)
+def _line_clause(gap: Gap, only: bool) -> str:
+    """Say how a found line differs from the wanted one; `only` if nothing but form differs anywhere."""
+    if gap.kind == TEXT and not (gap.found or "").strip():
+        return "is blank"
+    if gap.kind == TEXT:
+        return f"reads `{brief(gap.found or '', gap.wanted or '')}`"
+    return f"differs {'only ' if only else ''}in {gap.kind}"
 
 
-def _lines(numbers: Sequence[int]) -> str:
-    different = dict.fromkeys(numbers)
-    return f"line{'s' if len(different) > 1 else ''} {', '.join(map(str, different))}"
+def _listing(lines: Sequence[str], first: int, around: int) -> list[str]:
+    """Show some of these lines with their numbers, which start at `first`, around the line that matters."""
+    begin = max(0, min(around - first - MAX_LISTED // 2, len(lines) - MAX_LISTED))
+    part = lines[begin : begin + MAX_LISTED]
+    numbered = [f"  {first + begin + i:5} | {listed(line)}" for i, line in enumerate(part)]
+    above = ["        …"] if begin else []
+    return [*above, *numbered, *(["        …"] if begin + MAX_LISTED < len(lines) else [])]

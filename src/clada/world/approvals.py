@@ -8,10 +8,18 @@ is repaired: reading it as empty would forget what is blocked.
 from __future__ import annotations
 
 import os
-import stat
 
 from clada.errors import Trouble
 from clada.world.files.entries import reason
+from clada.world.handles import (
+    DIRECTORY,
+    is_link,
+    is_regular,
+    make_directory,
+    open_directory,
+    open_file,
+    read_at_most,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +34,6 @@ MAX_BYTES = 10 << 20
 LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
 SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")  # unquoted
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Approvals:
@@ -40,7 +46,7 @@ class Approvals:
     @classmethod
     def load(cls, workspace: str) -> Approvals:
         """Read the workspace's approvals; where there is no file, nothing is approved or blocked."""
-        root = _opened(workspace, _DIRECTORY)
+        root = _opened(workspace)
         try:
             folder = _folder(root)
             if folder is None:
@@ -93,7 +99,7 @@ class Approvals:
         command = text.strip(BLANKS)
         if not command:
             raise Trouble("command_not_allowed", "a blank command cannot be approved or blocked")
-        root = _opened(self._workspace, _DIRECTORY)
+        root = _opened(self._workspace)
         try:
             folder = _made_folder(root)
             try:
@@ -173,16 +179,15 @@ def _content(folder: int) -> dict[str, Any]:
 def _read(folder: int) -> bytes | None:
     """Return the bytes of the file, None if there is none. A link or a pipe in its place is an error."""
     try:
-        handle = os.open(FILE, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
+        handle = open_file(FILE, folder)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(PATH, error, _is_link(FILE, folder)) from error
+        raise _unreadable(PATH, error, is_link(FILE, folder)) from error
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        if not is_regular(handle):
             raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_at_most(handle, MAX_BYTES + 1)
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
@@ -258,40 +263,31 @@ def _write(folder: int, content: dict[str, Any]) -> None:
 # The file's directory.
 
 
-def _opened(path: str, flags: int) -> int:
+def _opened(path: str) -> int:
     try:
-        return os.open(path, flags)
+        return os.open(path, DIRECTORY)
     except OSError as error:
         raise _unreadable(path, error, link=False) from error
 
 
 def _folder(root: int) -> int | None:
     try:
-        return os.open(FOLDER, _DIRECTORY | _NO_LINK, dir_fd=root)
+        return open_directory(FOLDER, root)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(FOLDER, error, _is_link(FOLDER, root)) from error
+        raise _unreadable(FOLDER, error, is_link(FOLDER, root)) from error
 
 
 def _made_folder(root: int) -> int:
     try:
-        os.mkdir(FOLDER, dir_fd=root)
-    except FileExistsError:
-        pass
+        make_directory(FOLDER, root)
     except OSError as error:
         raise Trouble("io_error", f"{FOLDER} cannot be made: {reason(error)}") from error
     folder = _folder(root)
     if folder is None:
         raise Trouble("io_error", f"{FOLDER} was removed at this moment", "try again")
     return folder
-
-
-def _is_link(name: str, folder: int) -> bool:
-    try:
-        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
-    except OSError:
-        return False
 
 
 def _unreadable(path: str, error: OSError, link: bool) -> Trouble:

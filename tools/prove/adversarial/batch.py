@@ -58,14 +58,13 @@ def refused(user: User, setup: Setup, cases: Sequence[Case], *arguments: str) ->
         before = place.picture()
         result = place.clada(document(*(case.operation for case in cases)), *QUIET, *arguments)
         difference = changed(before, place.picture())
-    if len(cases) > 1 and (difference or len(result.tasks) != len(cases)):
+    tasks = result.tasks
+    if len(cases) > 1 and (difference or len(tasks) != len(cases)):
         for case in cases:  # one by one, to see which
             yield from refused(user, setup, [case], *arguments)
         return
     for number, case in enumerate(cases):
-        found = (
-            seen(result.tasks[number]) if result.tasks else f"exit {result.code}: {result.out}{result.err}"
-        )
+        found = seen(tasks[number]) if tasks else f"exit {result.code}: {result.out}{result.err}"
         what = f"; changed {', '.join(difference)}" if difference else ""
         required = f"{' or '.join(case.types)}, nothing changed"
         yield Row(case.name, required, found + what, not difference and found.startswith(case.types))
@@ -82,8 +81,8 @@ def worked(
         flags = QUIET[1:] if git else QUIET
         result = place.clada(document(*(case.operation for case in cases)), *flags, *arguments)
         difference = changed(before, place.picture(), "outside")
+    tasks = result.tasks
     for number, case in enumerate(cases):
-        tasks = result.tasks
         found = seen(tasks[number]) if tasks else f"exit {result.code}: {result.out}{result.err}"
         what = f"; changed {', '.join(difference)}" if difference else ""
         yield Row(case.name, "success", found + what, not difference and found == "success")

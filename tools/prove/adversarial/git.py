@@ -55,11 +55,12 @@ VARIABLES = {
 
 
 def rows(user: User, quick: bool) -> Iterator[Row]:
-    """Yield the rows about git."""
-    for name, arm in _attacks(quick).items():
-        yield _attacked(user, name, arm)
-    for name, value in () if quick and user != ordinary() else VARIABLES.items():
-        yield _inherited(user, name, value)
+    """Yield the rows about git; in a quick look, what git would run is tried as one user."""
+    if not quick or user == ordinary():
+        for name, arm in _attacks(quick).items():
+            yield _attacked(user, name, arm)
+        for name, value in VARIABLES.items():
+            yield _inherited(user, name, value)
     for name, (state, required) in STATES.items():
         yield _state(user, name, state, required)
 

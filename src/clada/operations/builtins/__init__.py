@@ -1,13 +1,12 @@
-"""The built-in commands: done by clada itself, so that its rules and dry runs hold for them by construction.
+"""The built-in commands: clada carries them out itself, so that its own rules and dry runs apply to them.
 
-One module a command, or a kin of them; one row in the table.
+Each is a function in a module of its own name, or with similar ones; MODULES has a row for each.
 """
 
 from __future__ import annotations
 
 from clada.errors import Trouble
-from clada.operations.builtins.faults import Fault
-from clada.operations.builtins.job import Job
+from clada.operations.builtins.job import CommandError, Job
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
-# Where each command is: a function of its own name in this module.
+# The module that has the function with the command's name; it is loaded when it is first needed.
 MODULES = {
     "mv": "mv",
     "rm": "rm",
@@ -28,39 +27,34 @@ MODULES = {
     "mkdir": "mkdir",
     "touch": "touch",
     "chmod": "chmod",
-    "cd": "plain",
-    "pwd": "plain",
-    "echo": "plain",
-    "true": "plain",
-    "false": "plain",
+    "cd": "simple",
+    "pwd": "simple",
+    "echo": "simple",
+    "true": "simple",
+    "false": "simple",
 }
 
 
-class Ran(Value):
-    """How a built-in command went; `here` is the directory for the next one."""
+class BuiltInResult(Value):
+    """How a built-in command ended; `here` is the directory for the next one."""
 
     exit_code: int
     here: Parts
     changes: tuple[Change, ...] = ()
-    refused: Error | None = None  # by a rule that it came upon, perhaps half way
+    refused: Error | None = None  # the rule that stopped it, perhaps half way
 
 
-def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> Ran:
-    """Carry out a command in a directory."""
+def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> BuiltInResult:
+    """Carry out a command in a directory; each line that it prints goes to `emit`."""
+    from importlib import import_module
+
     job = Job(command, files, here, emit)
     refused = None
     try:
-        _find(command.name)(job)
-    except Fault as fault:
-        job.complain(fault)
+        module = import_module(f"{__name__}.{MODULES[command.name]}")
+        getattr(module, command.name)(job)
+    except CommandError as error:
+        job.complain(error)
     except Trouble as trouble:
         refused = trouble.error
-    return Ran(job.exit_code, job.here, tuple(job.changes), refused)
-
-
-def _find(name: str) -> Callable[[Job], None]:
-    """Return what carries out the command of this name; it is loaded when it is first needed."""
-    from importlib import import_module
-
-    command: Callable[[Job], None] = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
-    return command
+    return BuiltInResult(job.exit_code, job.here, tuple(job.changes), refused)

@@ -1,19 +1,17 @@
-"""chmod: the permission bits of files and directories."""
+"""chmod: sets the permission bits of files and directories."""
 
 from __future__ import annotations
 
 import stat
 
 from clada.commands.modes import judged_mode
-from clada.operations.builtins.faults import Fault, quoted
-from clada.operations.builtins.permissions import umask
-from clada.operations.builtins.places import refuse_special
+from clada.operations.builtins.job import CommandError, quoted, refuse_special
+from clada.operations.builtins.umask import umask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.commands.modes import Mode
-    from clada.operations.builtins.job import Job
-    from clada.operations.builtins.places import Place
+    from clada.operations.builtins.job import Job, Operand
     from clada.world.files.entries import Entry
 
 SPECIAL, SET_ID = 0o7000, 0o6000
@@ -22,37 +20,36 @@ SPECIAL, SET_ID = 0o7000, 0o6000
 def chmod(job: Job) -> None:
     """Set the mode of each file."""
     if len(job.operands) < 2:  # noqa: PLR2004 (a mode and a file)
-        raise Fault("missing operand" + "".join(f" after {quoted(mode)}" for mode in job.operands))
+        raise CommandError("missing operand" + "".join(f" after {quoted(mode)}" for mode in job.operands))
     text, *paths = job.operands
     mode = judged_mode(text)
     mask = umask()
-    # `-w` looks like an option, of which one may expect more than the umask lets it do: then chmod says so.
-    surprising = text.startswith("-")
+    # As in GNU chmod: `-w` looks like an option, so chmod fails where the umask kept it from working.
+    warns = text.startswith("-")
 
-    def act(place: Place, entry: Entry) -> None:
+    def act(operand: Operand, entry: Entry) -> None:
         new = _applied(mode, entry, mask)
-        _set(job, place, entry, new)
+        job.attempt(f"changing permissions of {operand}", operand, job.files.set_mode, operand.parts, new)
+        if new != entry.mode:
+            job.changed(operand, "edited")
         expected = _applied(mode, entry, 0)
-        if surprising and new & ~expected:
-            raise Fault(f"{place.text}: new permissions are {_letters(new)}, not {_letters(expected)}")
+        if warns and new & ~expected:
+            raise CommandError(
+                f"{operand.text}: new permissions are {_letters(new)}, not {_letters(expected)}"
+            )
 
-    job.each(job.places(paths), lambda place: _check(job, place), act)
+    job.each(job.located(paths), lambda operand: _check(job, operand), act)
 
 
-def _check(job: Job, place: Place) -> Entry:
-    entry = job.existing(place, f"cannot access {place}")
-    refuse_special(place, entry)
+def _check(job: Job, operand: Operand) -> Entry:
+    entry = job.existing(operand, f"cannot access {operand}")
+    refuse_special(operand, entry)
+    job.refuse_shared(operand, entry)
     return entry
 
 
-def _set(job: Job, place: Place, entry: Entry, mode: int) -> None:
-    job.attempt(f"changing permissions of {place}", place, job.files.set_mode, place.parts, mode)
-    if mode != entry.mode:
-        job.changed(place, "edited")
-
-
 def _applied(mode: Mode, entry: Entry, mask: int) -> int:
-    """Return the new mode; setuid and its kin stay where chmod leaves them."""
+    """Return the new mode; setuid, setgid and sticky stay where chmod leaves them."""
     directory = entry.kind == "directory"
     kept = SPECIAL if mode.number is None else SET_ID if directory else 0
     return mode.applied(entry.mode, directory=directory, umask=mask) | entry.mode & kept

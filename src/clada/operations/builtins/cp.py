@@ -1,85 +1,77 @@
-"""cp: files and, with -r, directories are copied; links neither as source nor as destination."""
+"""cp: copies files and, with -r, directories; neither source nor target may be a link."""
 
 from __future__ import annotations
 
 import os
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.job import Job
-from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
-from clada.operations.builtins.permissions import ALL, umask
-from clada.operations.builtins.places import Place, refuse_special
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, Job, Operand, refuse_special
+from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
+from clada.operations.builtins.umask import ALL, umask
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.pairs import Pair
+    from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
-    # What to copy below a source, by the rest of its path: the source itself first, which is ().
+    # What to copy of a source, by the path below it: first the source itself, with ().
     Items = list[tuple[Parts, Entry]]
 
 OWNER_ALL, ANY_WRITE = 0o700, 0o222
 
 
-class Manner(Value):
-    """How this cp copies."""
+class CopyOptions(Value):
+    """How a cp copies."""
 
     recursive: bool
-    mode: bool  # kept
-    times: bool  # kept
+    keep_mode: bool
+    keep_times: bool
     umask: int
 
 
 def cp(job: Job) -> None:
     """Copy each source."""
-    manner = _manner(job)
-    copier = Copier(job, manner)
+    kept = (job.value("preserve") or "").split(",")
+    everything = job.has("p", "a") or "all" in kept or job.options.get("preserve") is True
+    options = CopyOptions(
+        recursive=job.has("r", "R", "a"),
+        keep_mode=everything or "mode" in kept,
+        keep_times=everything or "timestamps" in kept,
+        umask=umask(),
+    )
+    copier = Copier(job, options)
     job.each(read_pairs(job), copier.check, copier.copy)
 
 
-def _manner(job: Job) -> Manner:
-    kept = (job.value("preserve") or "").split(",")
-    everything = job.has("p", "a") or "all" in kept or job.options.get("preserve") is True
-    return Manner(
-        recursive=job.has("r", "R", "a"),
-        mode=everything or "mode" in kept,
-        times=everything or "timestamps" in kept,
-        umask=umask(),
-    )
-
-
 class Copier:
-    """One cp at work."""
+    """Carries out one cp."""
 
-    def __init__(self, job: Job, manner: Manner) -> None:
-        self.job, self.manner = job, manner
+    def __init__(self, job: Job, options: CopyOptions) -> None:
+        self.job, self.options = job, options
         self._copied: set[Parts] = set()  # sources
         self._made: set[Parts] = set()  # targets
 
     def check(self, pair: Pair) -> Items:
-        """Return all that is to be copied: neither it nor what it replaces may be, or lie behind, a link."""
+        """Return what is to be copied; neither it nor what it replaces may be a link."""
         source, target = pair
         entry = self.job.existing(source, f"cannot stat {source}")
         refuse_special(source, entry)
         there = target_entry(self.job, target)
         if entry.kind != "directory":
             return [((), entry)]
-        if not self.manner.recursive:
-            raise Fault(f"-r not specified; omitting directory {source}")
+        if not self.options.recursive:
+            raise CommandError(f"-r not specified; omitting directory {source}")
         below = self.job.tree(source, f"cannot access {source}")
         for rest, kind in below:
             refuse_special(source.below(*rest), kind)
             if there:
-                self._check_target(target.below(*rest))
+                replaced = target.below(*rest)
+                refuse_special(replaced, self.job.entry(replaced, f"cannot stat {replaced}"))
         return [((), entry), *reversed(below)]
 
-    def _check_target(self, target: Place) -> None:
-        refuse_special(target, self.job.entry(target, f"cannot stat {target}"))
-
     def copy(self, pair: Pair, items: Items) -> None:
-        """Copy a source with all that is below it, and then give directories their final modes and times."""
+        """Copy a source with all that is below it, then set the final modes and times of directories."""
         source, target = pair
         kind = items[0][1].kind
         if source.parts in self._copied:
@@ -87,72 +79,73 @@ class Copier:
             return
         if source.parts == target.parts and self.job.has("n"):
             return
-        self._refuse_itself(source, target, kind)
+        if source.parts == target.parts:
+            raise CommandError(f"{source} and {target} are the same file")
+        if kind == "directory" and target.parts[: len(source.parts)] == source.parts:
+            raise CommandError(f"cannot copy a directory, {source}, into itself, {target}")
         if kind != "directory" and target.parts in self._made:
-            raise Fault(f"will not overwrite just-created {target} with {source}")
+            raise CommandError(f"will not overwrite just-created {target} with {source}")
         self._copied.add(source.parts)
+        what = f"cannot create {target}"
+        if self.job.entry(target, what) is None:  # all of it is new: if that is too much, it is not begun
+            size = sum(entry.size for _rest, entry in items if entry.kind == "file")
+            self.job.attempt(what, target, self.job.files.created.check, len(items), size)
         made = self._copy_all(source, target, items)
         for rest, entry in reversed(items):
             if entry.kind == "directory" and rest in made:
                 self._finish(target.below(*rest), entry, new=made[rest])
 
-    @staticmethod
-    def _refuse_itself(source: Place, target: Place, kind: str) -> None:
-        if source.parts == target.parts:
-            raise Fault(f"{source} and {target} are the same file")
-        if kind == "directory" and target.parts[: len(source.parts)] == source.parts:
-            raise Fault(f"cannot copy a directory, {source}, into itself, {target}")
-
-    def _copy_all(self, source: Place, target: Place, items: Items) -> dict[Parts, bool]:
-        """Copy each item; return the directories that are there now, and whether they are new."""
+    def _copy_all(self, source: Operand, target: Operand, items: Items) -> dict[Parts, bool]:
+        """Copy each item; return the directories that exist now, and whether each is new."""
         made: dict[Parts, bool] = {}
         for rest, entry in items:
             if rest and rest[:-1] not in made:
-                continue  # what was to hold it could not be made, which has been said
+                continue  # the directory above it could not be made, which has been said
             try:
                 new = self._copy_one(source.below(*rest), target.below(*rest), entry)
-            except Fault as fault:
-                self.job.complain(fault)
+            except CommandError as error:
+                self.job.complain(error)
                 continue
             if entry.kind == "directory":
                 made[rest] = new
-            if new and not (rest and made[rest[:-1]]):  # what is in a new directory is new by that
+            if new and not (rest and made[rest[:-1]]):  # not for each item of a new directory
                 self.job.changed(target.below(*rest), "created")
         return made
 
-    def _copy_one(self, source: Place, target: Place, entry: Entry) -> bool:
+    def _copy_one(self, source: Operand, target: Operand, entry: Entry) -> bool:
         """Copy one item; return whether there was nothing at the target before."""
         there = target_entry(self.job, target)
         if there:
             if is_kept(self.job, entry, there):
                 return False
+            if entry.kind != "directory" and self.job.relation(source, entry, target, there):
+                raise CommandError(f"{source} and {target} are the same file")
             refuse_clash(source, entry, target, there)
-        if entry.kind == "directory":
-            self._make(source, target, entry, there)
-        else:
+        if entry.kind != "directory":
             self._write(source, target, entry, there)
+        elif there is None:
+            self._make_directory(source, target, entry)
         return there is None
 
-    def _make(self, source: Place, target: Place, entry: Entry, there: Entry | None) -> None:
-        if there:
-            return
+    def _make_directory(self, source: Operand, target: Operand, entry: Entry) -> None:
         what = f"cannot create directory {target}"
         self.job.make_sure_of_parent(target, what)
         mode = entry.mode & ALL | OWNER_ALL  # so that it can be filled
         self.job.attempt(what, target, self.job.files.make, target.parts, mode)
         self._tell(source, target)
 
-    def _write(self, source: Place, target: Place, entry: Entry, there: Entry | None) -> None:
+    def _write(self, source: Operand, target: Operand, entry: Entry, there: Entry | None) -> None:
         files = self.job.files
         what = f"cannot create regular file {target}"
         if there is None:
             self.job.make_sure_of_parent(target, what)
             if target.slash:
-                raise Fault(f"{what}: {NOT_A_DIRECTORY}")
-        elif self._is_locked(there):
-            raise Fault(f"{what}: Permission denied")
+                raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
+        # A file without any write permission could be replaced all the same; as in GNU cp, only -f does.
+        elif not there.mode & ANY_WRITE and not self.job.has("f") and os.geteuid() != 0:
+            raise CommandError(f"{what}: Permission denied")
         data = self.job.attempt(f"cannot open {source} for reading", source, files.load, source.parts)
-        mode = None if there and not self.manner.mode else self._mode(entry)
+        mode = None if there and not self.options.keep_mode else self._mode(entry)
         self.job.attempt(what, target, files.store, target.parts, data, mode)
         self._made.add(target.parts)
         if there:
@@ -160,28 +153,24 @@ class Copier:
         self._keep_times(target, entry)
         self._tell(source, target)
 
-    def _is_locked(self, there: Entry) -> bool:
-        """Whether a file that nobody may write stays as it is: it could be replaced, and with -f it is."""
-        return not there.mode & ANY_WRITE and not self.job.has("f") and os.geteuid() != 0
-
     def _mode(self, entry: Entry) -> int:
-        """Return the mode of a copy, in which setuid and its kin never are."""
-        return entry.mode & ALL & ~(0 if self.manner.mode else self.manner.umask)
+        """Return the mode of a copy: never with setuid, setgid or sticky."""
+        return entry.mode & ALL & ~(0 if self.options.keep_mode else self.options.umask)
 
-    def _finish(self, target: Place, entry: Entry, *, new: bool) -> None:
-        """Give a directory its mode and times, now that nothing more is put in it."""
+    def _finish(self, target: Operand, entry: Entry, *, new: bool) -> None:
+        """Set the mode and times of a directory, now that it is filled."""
         mode = self._mode(entry)
-        if self.manner.mode or (new and entry.mode & OWNER_ALL != OWNER_ALL):
+        if self.options.keep_mode or (new and entry.mode & OWNER_ALL != OWNER_ALL):
             what = f"preserving permissions for {target}"
             self.job.attempt(what, target, self.job.files.set_mode, target.parts, mode)
         self._keep_times(target, entry)
 
-    def _keep_times(self, target: Place, entry: Entry) -> None:
-        if self.manner.times:
+    def _keep_times(self, target: Operand, entry: Entry) -> None:
+        if self.options.keep_times:
             what = f"preserving times for {target}"
             times = (entry.modified, entry.modified)
             self.job.attempt(what, target, self.job.files.set_times, target.parts, *times)
 
-    def _tell(self, source: Place, target: Place) -> None:
+    def _tell(self, source: Operand, target: Operand) -> None:
         if self.job.has("v"):
             self.job.say(f"{source} -> {target}")

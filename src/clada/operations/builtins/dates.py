@@ -14,7 +14,7 @@ CENTURY_TURN = 69  # two-digit years from here on are of the twentieth century
 
 
 def read_date(text: str) -> int | None:
-    """Return the time that -d means: an ISO date, with or without a time and a zone, `@SECONDS`, or `now`."""
+    """Return the time of touch -d: an ISO date, with or without a time and a zone, `@SECONDS`, or `now`."""
     text = text.strip()
     if text == "now":
         return time.time_ns()
@@ -30,7 +30,7 @@ def read_date(text: str) -> int | None:
 
 
 def read_stamp(text: str) -> int | None:
-    """Return the time that -t means: [[CC]YY]MMDDhhmm[.ss]."""
+    """Return the time of touch -t: [[CC]YY]MMDDhhmm[.ss]."""
     digits, dot, seconds = text.partition(".")
     year = _year(digits)
     if year is None or not DIGITS.issuperset(digits + seconds) or len(seconds) != (2 if dot else 0):
@@ -71,5 +71,5 @@ def _seconds(text: str) -> int | None:
 
 
 def _nanoseconds(moment: datetime) -> int:
-    """Return a moment in nanoseconds; a float would not hold them."""
+    """Return a time in nanoseconds since 1970, exactly: a float could not hold them."""
     return int(moment.replace(microsecond=0).timestamp()) * SECOND + moment.microsecond * 1000

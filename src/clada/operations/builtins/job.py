@@ -1,14 +1,14 @@
-"""A built-in command at work: its operands, what it says, and what it has changed."""
+"""What all built-in commands share: operands, messages in the words of coreutils, the changes made."""
 
 from __future__ import annotations
 
 from clada.errors import Trouble
 from clada.model import Change
-from clada.operations.builtins.faults import NO_SUCH, NOT_A_DIRECTORY, Fault, Missing, named
-from clada.operations.builtins.places import Place, refuse_link
 from clada.text.escape import escape_controls
-from clada.world.files.paths import display_path
-from clada.world.files.tree import refuse_workspace, unprotected
+from clada.values import Value
+from clada.world.files.entries import refuse_shared
+from clada.world.files.paths import OUTSIDE, display_path
+from clada.world.files.tree import refuse_workspace, relation_of, unprotected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,89 @@ if TYPE_CHECKING:
     Checked = TypeVar("Checked")
     Result = TypeVar("Result")
 
+NO_SUCH = "No such file or directory"
+NOT_A_DIRECTORY = "Not a directory"
+MAX_SHOWN = 200  # characters of an operand that an error names
+
+
+class CommandError(Exception):
+    """Something is wrong with one operand: the command says so, goes on with the others, and fails."""
+
+
+class MissingError(CommandError):
+    """The operand does not exist."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+        self.why = why
+
+
+class Operand(Value):
+    """A path as the command names it, and where it leads."""
+
+    text: str
+    parts: Parts
+
+    def __str__(self) -> str:
+        return quoted(self.text)
+
+    @property
+    def slash(self) -> bool:
+        """Whether it is named as a directory."""
+        return self.text.endswith(("/", "\\"))
+
+    @property
+    def name(self) -> str:
+        """Return its last component as it is written: it may be `.` or `..`."""
+        return self.text.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+    def below(self, *names: str) -> Operand:
+        """Return the operand with these names added to its path."""
+        if not names:
+            return self
+        between = "" if self.slash else "/"
+        return Operand(self.text + between + "/".join(names), (*self.parts, *names))
+
+
+def quoted(text: str) -> str:
+    """Return a name in quotes, as coreutils prints it."""
+    if "'" not in text:
+        return f"'{text}'"
+    if not set(text) & set('"$`\\'):
+        return f'"{text}"'
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def with_operand(trouble: Trouble, text: str) -> Trouble:
+    """Return the trouble with the operand in front of its message, since a command can have several."""
+    error = trouble.error
+    return Trouble(error.type, f"{escape_controls(shortened(text))}: {error.message}", error.hint)
+
+
+def shortened(text: str) -> str:
+    """Return the text, cut to what fits on a line of a report."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def refuse_link(operand: Operand, entry: Entry | None) -> None:
+    """Refuse to read, write or go through a link."""
+    if entry and entry.kind == "link":
+        raise with_operand(Trouble("symlink_not_allowed", "is a symbolic link"), operand.text)
+
+
+def refuse_special(operand: Operand, entry: Entry | None) -> None:
+    """Refuse all but files and directories."""
+    refuse_link(operand, entry)
+    if entry and entry.kind == "other":
+        raise with_operand(Trouble("permission_denied", "is not a regular file"), operand.text)
+
 
 class Job:
-    """One command at work. A rule that it breaks is a Trouble; any other trouble is said, and it fails."""
+    """Runs one built-in command.
+
+    Breaking a rule of clada raises Trouble, which ends the command at once. Anything else that goes wrong
+    is a CommandError: it is printed, and the command goes on and fails.
+    """
 
     def __init__(self, command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> None:
         self.name, self.options, self.operands = command.name, command.options, command.operands
@@ -35,7 +115,7 @@ class Job:
         self.exit_code = 0
         self._emit = emit
 
-    # What it was asked.
+    # Options and operands.
 
     def has(self, *options: str) -> bool:
         """Whether one of these options is given."""
@@ -46,33 +126,33 @@ class Job:
         value = self.options.get(option)
         return value if isinstance(value, str) else None
 
-    def places(self, operands: Iterable[str] | None = None) -> list[Place]:
-        """Return the places that the operands name."""
-        return [self.place(operand) for operand in (self.operands if operands is None else operands)]
+    def located(self, texts: Iterable[str] | None = None) -> list[Operand]:
+        """Return the operands, or these texts, with the paths that they stand for."""
+        return [self.locate(text) for text in (self.operands if texts is None else texts)]
 
-    def place(self, operand: str) -> Place:
-        """Return the place that an operand names; it must lie where clada may act."""
+    def locate(self, text: str) -> Operand:
+        """Return a text with the path that it stands for, if clada may act there."""
         try:
-            return Place(operand, self.files.locate(operand, self.here))
+            return Operand(text, self.files.locate(text, self.here))
         except Trouble as trouble:
-            raise named(trouble, operand) from None
+            raise with_operand(trouble, text) from None
 
-    # What it says, and what it has done.
+    # Output and changes.
 
     def say(self, text: str) -> None:
-        """Print a line, which cannot look like another."""
+        """Print a line, escaped so that it cannot forge another."""
         self._emit(escape_controls(text))
 
-    def complain(self, fault: Fault) -> None:
-        """Print what is wrong; the command fails by it."""
-        self.say(f"{self.name}: {fault}")
+    def complain(self, error: CommandError) -> None:
+        """Print what is wrong; the command will exit with 1."""
+        self.say(f"{self.name}: {error}")
         self.exit_code = 1
 
-    def changed(self, place: Place, how: str) -> None:
+    def changed(self, operand: Operand, how: str) -> None:
         """Note a change for the report."""
-        self.changes.append(Change(display_path(place.parts), how))
+        self.changes.append(Change(display_path(operand.parts), how))
 
-    # Acting.
+    # Actions.
 
     def each(
         self,
@@ -80,74 +160,84 @@ class Job:
         check: Callable[[Item], Checked],
         act: Callable[[Item, Checked], None],
     ) -> None:
-        """Check and act on each item; of several, all pass the rules before the first is acted on."""
+        """Check and act on each item; of several, all are checked before the first is acted on."""
         if len(items) > 1:
             for item in items:
-                self._forecheck(item, check)
+                try:
+                    check(item)
+                except CommandError:
+                    continue  # it is said when it is the item's turn
         for item in items:
             try:
                 act(item, check(item))
-            except Fault as fault:
-                self.complain(fault)
+            except CommandError as error:
+                self.complain(error)
 
     @staticmethod
-    def _forecheck(item: Item, check: Callable[[Item], Checked]) -> None:
-        try:
-            check(item)
-        except Fault:
-            return  # no rule: it is said when it is the item's turn
-
-    @staticmethod
-    def attempt(what: str, place: Place, action: Callable[..., Result], *args: object) -> Result:
-        """Act at a place; say what could not be done where the system does not let us."""
+    def attempt(what: str, operand: Operand, action: Callable[..., Result], *args: object) -> Result:
+        """Call the action; if the system refuses, raise a CommandError that says what could not be done."""
         try:
             return action(*args)
         except Trouble as trouble:
             if trouble.system is None:
-                raise named(trouble, place.text) from None
-            raise Fault(f"{what}: {trouble.system}") from None
+                raise with_operand(trouble, operand.text) from None
+            raise CommandError(f"{what}: {trouble.system}") from None
 
-    # Looking.
+    # Looking at files.
 
-    def entry(self, place: Place, what: str) -> Entry | None:
-        """Return what stands at a place, or None."""
-        if not place.text:
+    def entry(self, operand: Operand, what: str) -> Entry | None:
+        """Return what is at an operand's path, or None."""
+        if not operand.text:
             return None
-        return self.attempt(what, place, self.files.entry, place.parts)
+        return self.attempt(what, operand, self.files.entry, operand.parts)
 
-    def existing(self, place: Place, what: str) -> Entry:
-        """Return what stands at a place; it must, and be a directory if it is named as one."""
-        entry = self.entry(place, what)
+    def existing(self, operand: Operand, what: str) -> Entry:
+        """Return what is at an operand's path: something, and a directory if there is a slash at its end."""
+        entry = self.entry(operand, what)
         if entry is None:
-            raise Missing(what, self.why_missing(place, what))
+            raise MissingError(what, self.why_missing(operand, what))
         # A slash after a link is left out, so that the link itself is meant and never what it leads to.
-        if place.slash and entry.kind not in ("directory", "link"):
-            raise Missing(what, NOT_A_DIRECTORY)
+        if operand.slash and entry.kind not in ("directory", "link"):
+            raise MissingError(what, NOT_A_DIRECTORY)
         return entry
 
-    def why_missing(self, place: Place, what: str) -> str:
-        """Return why there is nothing at a place: no entry, or no directory to look in."""
-        for size in range(len(place.parts) - 1, 0, -1):
-            above = self.attempt(what, place, self.files.entry, place.parts[:size])
-            if above:
-                refuse_link(place, above)  # the overlay says it of no link that it has moved
-                return NO_SUCH if above.kind == "directory" else NOT_A_DIRECTORY
+    def why_missing(self, operand: Operand, what: str) -> str:
+        """Return why an operand does not exist: no such entry, or something above it is no directory."""
+        for size in range(1, len(operand.parts)):  # downwards: each look starts where the last one ended
+            above = self.attempt(what, operand, self.files.entry, operand.parts[:size])
+            if above is None:
+                return NO_SUCH
+            if above.kind == "link" and operand.parts[0] == OUTSIDE:
+                continue  # outside of the workspace, links on the way are followed
+            refuse_link(operand, above)  # the overlay says it of no link that it has moved
+            if above.kind != "directory":
+                return NOT_A_DIRECTORY
         return NO_SUCH
 
-    def make_sure_of_parent(self, place: Place, what: str) -> None:
-        """Fail where the directory that something new needs is not there: files would make it."""
-        above = self.attempt(what, place, self.files.entry, place.parts[:-1]) if place.text else None
+    def make_sure_of_parent(self, operand: Operand, what: str) -> None:
+        """Fail where the directory for a new entry does not exist; a plain write would create it."""
+        above = self.attempt(what, operand, self.files.entry, operand.parts[:-1]) if operand.text else None
         if not above or above.kind != "directory":
-            raise Fault(f"{what}: {self.why_missing(place, what)}")
+            raise CommandError(f"{what}: {self.why_missing(operand, what)}")
 
-    def tree(self, place: Place, what: str) -> list[tuple[Parts, Entry]]:
-        """Return all below a directory, by the rest of its path, each directory after its content.
+    def tree(self, operand: Operand, what: str) -> list[tuple[Parts, Entry]]:
+        """Return all entries below a directory, by their path below it, each directory after its content.
 
-        What is protected may be neither taken away nor copied.
+        Fail on what is protected: it may be neither removed nor copied.
         """
-        found = self.attempt(what, place, unprotected, self.files, place.parts)
-        return [(parts[len(place.parts) :], entry) for parts, entry in found]
+        found = self.attempt(what, operand, unprotected, self.files, operand.parts)
+        return [(parts[len(operand.parts) :], entry) for parts, entry in found]
 
-    def refuse_taking(self, place: Place) -> None:
-        """Refuse to take away the workspace, or a directory that it lies in."""
-        self.attempt(f"cannot take {place}", place, refuse_workspace, self.files, place.parts)
+    def relation(self, source: Operand, entry: Entry, target: Operand, there: Entry | None) -> str | None:
+        """Return how source and target are one file (see relation_of); None if they are not."""
+        what = f"cannot stat {target}"
+        places = (source.parts, entry), (target.parts, there)
+        return self.attempt(what, target, relation_of, self.files, *places)
+
+    def refuse_shared(self, operand: Operand, entry: Entry) -> None:
+        """Refuse to change the mode or times of a file with several hard links: others may be outside."""
+        self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
+
+    def refuse_taking(self, operand: Operand) -> None:
+        """Refuse to move or remove the workspace, or a directory that it lies in."""
+        self.attempt(f"cannot take {operand}", operand, refuse_workspace, self.files, operand.parts)

@@ -1,80 +1,105 @@
-"""mkdir: new directories, with -p those on the way too."""
+"""mkdir: creates directories and, with -p, missing parents."""
 
 from __future__ import annotations
 
 from clada.commands.modes import judged_mode
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.permissions import ALL, umask
-from clada.operations.builtins.places import refuse_link
+from clada.errors import Trouble
+from clada.operations.builtins.job import (
+    NO_SUCH,
+    NOT_A_DIRECTORY,
+    CommandError,
+    Operand,
+    refuse_link,
+    with_operand,
+)
+from clada.operations.builtins.umask import ALL, umask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.operations.builtins.job import Job
-    from clada.operations.builtins.places import Place
     from clada.world.files.entries import Entry
-
-    Way = list[Place]  # to a directory, which is the last of them
 
 
 def mkdir(job: Job) -> None:
     """Make each directory."""
     if not job.operands:
-        raise Fault("missing operand")
-    mode = _mode(job)
-    job.each(job.places(), lambda place: _way(job, place), lambda _place, way: _make_all(job, way, mode))
-
-
-def _mode(job: Job) -> int | None:
+        raise CommandError("missing operand")
     text = job.value("m")
-    if text is None:
-        return None
-    return judged_mode(text).applied(ALL, directory=True, umask=umask())
+    mode = None if text is None else judged_mode(text).applied(ALL, directory=True, umask=umask())
+    make = _make_with_parents if job.has("p") else _make_one
+    job.each(job.located(), lambda operand: _check(job, operand), lambda operand, _: make(job, operand, mode))
 
 
-def _way(job: Job, place: Place) -> Way:
-    """Return the directories to make, if they are missing; none may be a link."""
-    way = [*_above(job, place), place] if job.has("p") else [place]
-    for step in way:
+def _check(job: Job, operand: Operand) -> None:
+    """Refuse a link."""
+    for step in _steps(job, operand):
         refuse_link(step, _entry(job, step))
-    return way
 
 
-def _above(job: Job, place: Place) -> Way:
-    """Return all directories on the way, as the operand names them."""
-    text = place.text.replace("\\", "/").rstrip("/")
-    ends = [at for at in range(1, len(text)) if text[at] == "/" and text[at - 1] != "/"]
-    return [job.place(text[:end]) for end in ends]
+def _steps(job: Job, operand: Operand) -> list[Operand]:
+    """Return the directories to create: the operand and, with -p, each one that it leaves again by `..`."""
+    names = operand.text.replace("\\", "/").split("/")
+    ends = [at for at in range(1, len(names)) if names[at] == ".." != names[at - 1]] if job.has("p") else []
+    return [*(job.locate("/".join(names[:end]) or "/") for end in ends), operand]
 
 
-def _make_all(job: Job, way: Way, mode: int | None) -> None:
-    *above, last = way
-    for place in above:
-        entry = _entry(job, place)
-        if entry is None:
-            _make(job, place, None)
-        elif entry.kind != "directory":
-            raise Fault(f"{_what(place)}: {NOT_A_DIRECTORY}")
-    entry = _entry(job, last)
-    if entry is None:
-        _make(job, last, mode)
-    elif not job.has("p") or entry.kind != "directory":
-        raise Fault(f"{_what(last)}: File exists")
+def _make_one(job: Job, operand: Operand, mode: int | None) -> None:
+    what = _what(operand)
+    if _entry(job, operand):
+        raise CommandError(f"{what}: File exists")
+    job.make_sure_of_parent(operand, what)
+    job.attempt(what, operand, job.files.make, operand.parts, ALL if mode is None else mode)
+    _finish(job, operand, mode)
 
 
-def _make(job: Job, place: Place, mode: int | None) -> None:
-    what = _what(place)
-    job.make_sure_of_parent(place, what)
-    job.attempt(what, place, job.files.make, place.parts, ALL if mode is None else mode)
-    job.changed(place, "created")
+def _make_with_parents(job: Job, operand: Operand, mode: int | None) -> None:
+    for step in _steps(job, operand):
+        try:
+            made = job.files.make_all(step.parts) if step.text else []
+        except Trouble as trouble:
+            raise _explained(job, step, trouble) from None
+        below = {each.parts: each for each in _path_down(step)} if made else {}
+        for parts in made:
+            _finish(job, below[parts], mode if parts == operand.parts and step is operand else None)
+    if not operand.text:
+        raise CommandError(f"{_what(operand)}: {NO_SUCH}")
+
+
+def _finish(job: Job, operand: Operand, mode: int | None) -> None:
+    job.changed(operand, "created")
     if mode is not None:  # whatever the umask
-        job.attempt(f"cannot set permissions of {place}", place, job.files.set_mode, place.parts, mode)
+        job.attempt(f"cannot set permissions of {operand}", operand, job.files.set_mode, operand.parts, mode)
     if job.has("v"):
-        job.say(f"mkdir: created directory {place}")
+        job.say(f"mkdir: created directory {operand}")
 
 
-def _entry(job: Job, place: Place) -> Entry | None:
-    return job.entry(place, _what(place))
+def _path_down(operand: Operand) -> list[Operand]:
+    """Return the parents of an operand, each as the operand spells it, and the operand."""
+    text = operand.text.replace("\\", "/").rstrip("/")
+    ends = [at for at in range(1, len(text)) if text[at] == "/" and text[at - 1] != "/"]
+    names = [text[:end].rpartition("/")[2] for end in ends]
+    above = [end for end, name in zip(ends, names, strict=True) if name not in (".", "..")]
+    top = len(operand.parts) - 1 - len(above)  # less than 0 where some of it leads up again
+    parents = [Operand(text[:end], operand.parts[: max(0, top + at)]) for at, end in enumerate(above, 1)]
+    return [*parents, operand]
 
 
-def _what(place: Place) -> str:
-    return f"cannot create directory {place}"
+def _explained(job: Job, operand: Operand, trouble: Trouble) -> Exception:
+    """Return why a directory cannot be created, naming the parent that is to blame."""
+    if trouble.system is None:
+        return with_operand(trouble, operand.text)
+    for step in _path_down(operand):
+        entry = _entry(job, step)
+        if entry is None:
+            return CommandError(f"{_what(step)}: {trouble.system}")
+        if entry.kind != "directory":
+            return CommandError(f"{_what(step)}: {'File exists' if step is operand else NOT_A_DIRECTORY}")
+    return CommandError(f"{_what(operand)}: {trouble.system}")
+
+
+def _entry(job: Job, operand: Operand) -> Entry | None:
+    return job.entry(operand, _what(operand))
+
+
+def _what(operand: Operand) -> str:
+    return f"cannot create directory {operand}"

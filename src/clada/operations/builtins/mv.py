@@ -1,15 +1,15 @@
-"""mv: files, directories and links go to another place."""
+"""mv: moves files, directories and links."""
 
 from __future__ import annotations
 
-from clada.operations.builtins.faults import NOT_A_DIRECTORY, Fault
-from clada.operations.builtins.pairs import is_kept, read_pairs, refuse_clash, target_entry
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError
+from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
+from clada.world.files.tree import rename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.operations.builtins.job import Job
-    from clada.operations.builtins.pairs import Pair
-    from clada.operations.builtins.places import Place
+    from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
@@ -23,7 +23,7 @@ def mv(job: Job) -> None:
 
 
 def _check(job: Job, pair: Pair) -> Entry:
-    """Return what stands at the source, if it may be moved to its target."""
+    """Return what is at the source, if it may be moved to its target."""
     source, target = pair
     entry = job.existing(source, f"cannot stat {source}")
     job.refuse_taking(source)
@@ -36,16 +36,20 @@ def _check(job: Job, pair: Pair) -> Entry:
 def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
     source, target = pair
     there = target_entry(job, target)
-    if source.parts == target.parts and not job.has("n"):
-        raise Fault(f"{source} and {target} are the same file")
-    if there:
+    relation = job.relation(source, entry, target, there)
+    if relation == "same" and not job.has("n"):
+        raise CommandError(f"{source} and {target} are the same file")
+    if there and relation != "respelled":
         if is_kept(job, entry, there):
             return
         refuse_clash(source, entry, target, there)
         if target.parts in arrived and there.kind != "directory":
-            raise Fault(f"will not overwrite just-created {target} with {source}")
+            raise CommandError(f"will not overwrite just-created {target} with {source}")
     _refuse_move(job, pair, entry, there)
-    _rename(job, source, target, entry)
+    if relation == "links":
+        raise CommandError(f"{source} and {target} are the same file")
+    what = f"cannot move {source} to {target}"
+    job.attempt(what, source, rename, job.files, source.parts, target.parts, relation)
     arrived.add(target.parts)
     job.changed(source, "removed")
     job.changed(target, "moved")
@@ -57,18 +61,10 @@ def _refuse_move(job: Job, pair: Pair, entry: Entry, there: Entry | None) -> Non
     source, target = pair
     what = f"cannot move {source} to {target}"
     if source.name in (".", ".."):
-        raise Fault(f"{what}: Device or resource busy")
+        raise CommandError(f"{what}: Device or resource busy")
     if target.parts[: len(source.parts)] == source.parts:
-        raise Fault(f"cannot move {source} to a subdirectory of itself, {target}")
+        raise CommandError(f"cannot move {source} to a subdirectory of itself, {target}")
     if there is None:
         job.make_sure_of_parent(target, what)
         if target.slash and entry.kind != "directory":
-            raise Fault(f"{what}: {NOT_A_DIRECTORY}")
-
-
-def _rename(job: Job, source: Place, target: Place, entry: Entry) -> None:
-    what = f"cannot move {source} to {target}"
-    job.attempt(what, source, job.files.rename, source.parts, target.parts)
-    # Of two hard links to one file, the system renames neither.
-    if entry.kind == "file" and job.entry(source, what) == entry:
-        raise Fault(f"{source} and {target} are the same file")
+            raise CommandError(f"{what}: {NOT_A_DIRECTORY}")

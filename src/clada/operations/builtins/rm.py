@@ -1,69 +1,76 @@
-"""rm: files go, and with -r directories with all that is in them; links are never followed."""
+"""rm: removes files and, with -r, directories with their content; links are never followed."""
 
 from __future__ import annotations
 
-from clada.operations.builtins.faults import Fault, Missing
+from clada.operations.builtins.job import CommandError, MissingError
+from clada.world.files.tree import note_removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job
-    from clada.operations.builtins.places import Place
+    from clada.operations.builtins.job import Job, Operand
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
-    # What to remove below a place, by the rest of its path, and at last the place itself: ().
-    Doomed = list[tuple[Parts, Entry]]
+    # What to remove of an operand, by the path below it: at last the operand itself, with ().
+    Items = list[tuple[Parts, Entry]]
 
 
 def rm(job: Job) -> None:
     """Remove each operand."""
     if not job.operands and not job.has("f"):
-        raise Fault("missing operand")
+        raise CommandError("missing operand")
     job.each(
-        job.places(), lambda place: _doomed(job, place), lambda place, doomed: _remove(job, place, doomed)
+        job.located(),
+        lambda operand: _check(job, operand),
+        lambda operand, items: _remove(job, operand, items),
     )
 
 
-def _doomed(job: Job, place: Place) -> Doomed:
-    """Return all that has to go, if it may."""
-    what = f"cannot remove {place}"
+def _check(job: Job, operand: Operand) -> Items:
+    """Return what is to be removed, if it may be."""
+    what = f"cannot remove {operand}"
     try:
-        entry = job.existing(place, what)
-    except Missing:
+        entry = job.existing(operand, what)
+    except MissingError:
         if job.has("f"):
             return []
         raise
-    job.refuse_taking(place)
+    job.refuse_taking(operand)
     if entry.kind != "directory":
         return [((), entry)]
     if job.has("r", "R"):
-        if place.name in (".", ".."):
-            raise Fault(f"refusing to remove '.' or '..' directory: skipping {place}")
-        return [*job.tree(place, what), ((), entry)]
+        if operand.name in (".", ".."):
+            raise CommandError(f"refusing to remove '.' or '..' directory: skipping {operand}")
+        return [*job.tree(operand, what), ((), entry)]
     if not job.has("d"):
-        raise Fault(f"{what}: Is a directory")
+        raise CommandError(f"{what}: Is a directory")
     return [((), entry)]
 
 
-def _remove(job: Job, place: Place, doomed: Doomed) -> None:
-    """Remove all of it; a directory that something stays in stays too, and nothing more is said of it."""
-    staying: set[Parts] = set()
-    for rest, entry in doomed:
-        if rest in staying:
-            staying.add(rest[:-1])
-            continue
-        try:
-            _remove_one(job, place.below(*rest), entry)
-        except Fault as fault:
-            job.complain(fault)
-            staying.add(rest[:-1])
-    if doomed and () not in staying:
-        job.changed(place, "removed")
+def _remove(job: Job, operand: Operand, items: Items) -> None:
+    """Remove all items; a directory with something left in it stays too, without a message of its own."""
+    kept: set[Parts] = set()  # directories in which something is left
+    removed: list[Parts] = []
+    try:
+        for rest, entry in items:
+            if rest in kept:
+                kept.add(rest[:-1])
+                continue
+            try:
+                _remove_one(job, operand.below(*rest), entry)
+            except CommandError as error:
+                job.complain(error)
+                kept.add(rest[:-1])
+            else:
+                note_removed(removed, rest)
+    finally:
+        for rest in removed:
+            job.changed(operand.below(*rest), "removed")
 
 
-def _remove_one(job: Job, place: Place, entry: Entry) -> None:
+def _remove_one(job: Job, operand: Operand, entry: Entry) -> None:
     is_directory = entry.kind == "directory"
     action = job.files.remove_directory if is_directory else job.files.unlink
-    job.attempt(f"cannot remove {place}", place, action, place.parts)
+    job.attempt(f"cannot remove {operand}", operand, action, operand.parts)
     if job.has("v"):
-        job.say(f"removed {'directory ' if is_directory else ''}{place}")
+        job.say(f"removed {'directory ' if is_directory else ''}{operand}")

@@ -8,7 +8,7 @@ from clada.commands.judgements import Allowed, BuiltIn
 from clada.errors import Error, Trouble
 from clada.model import Change, Done, Failed, Outcome, Skipped
 from clada.operations.builtins import run as run_builtin
-from clada.operations.builtins.faults import named
+from clada.operations.builtins.job import with_operand
 from clada.operations.run import launch, operands
 from clada.operations.run.output import Allowance, Printed
 from clada.operations.run.permission import permitted
@@ -44,7 +44,7 @@ def _directory(world: World, path: str | None) -> Parts:
         here = world.files.locate_directory(path)
         _check_directory(world.files.entry(here))
     except Trouble as trouble:
-        raise named(trouble, f"dir={path}") from None
+        raise with_operand(trouble, f"dir={path}") from None
     return here
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.commands.judgements import Allowed, BuiltIn
 from clada.errors import Trouble
-from clada.operations.builtins.faults import named
+from clada.operations.builtins.job import with_operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _check_program(files: Files, how: Allowed, here: Parts) -> None:
     for path in how.paths:
         if "\\" in path and how.program != "git":  # which opens none of them as a file
             message = "programs do not read a backslash as a slash"
-            raise named(Trouble("command_not_allowed", message, "write `/`"), path)
+            raise with_operand(Trouble("command_not_allowed", message, "write `/`"), path)
         for part in _looked_up(path):
             _located(files, part, here)
 
@@ -50,7 +50,7 @@ def _check_place(files: Files, path: str, here: Parts) -> None:
     try:
         entry = files.entry(parts)
     except Trouble as trouble:
-        raise named(trouble, path) from None
+        raise with_operand(trouble, path) from None
     if entry and entry.kind == "link":
         raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
     if entry and entry.kind == "other":
@@ -61,18 +61,20 @@ def _located(files: Files, path: str, here: Parts) -> Parts:
     try:
         return files.locate(path, here)
     except Trouble as trouble:
-        raise named(trouble, path) from None
+        raise with_operand(trouble, path) from None
 
 
 def _entered(files: Files, path: str, here: Parts) -> Parts:
     try:
         return files.locate_directory(path, here)
     except Trouble as trouble:
-        raise named(trouble, path) from None
+        raise with_operand(trouble, path) from None
 
 
 def _looked_up(path: str) -> list[str]:
     """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
-    names = path.split("/")
-    ends = [at for at in range(1, len(names)) if names[at] == ".."]
-    return ["/".join(names[:end]) or "/" for end in ends] + [path]
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    top = "/" if path.startswith("/") else ""
+    # Of several `..` in a row the first counts: the others lead up the way that is looked at then.
+    ends = [at for at in range(1, len(names)) if names[at] == ".." != names[at - 1]]
+    return [top + "/".join(names[:end]) for end in ends] + [path]

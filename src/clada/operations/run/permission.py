@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
     Verdict = Allowed | BuiltIn | NeedsApproval
-    Judged = list[tuple[words.Command, Verdict]]
+    Judged = list[tuple[words.SimpleCommand, Verdict]]
 
 
 class Approved(Value):
@@ -83,7 +83,7 @@ class _Review:
         hows = ((command.text, self._how(command, verdict, network)) for command, verdict in judged)
         return Permit(tuple(hows), lacking)
 
-    def _refuse_blocked(self, commands: Sequence[words.Command]) -> None:
+    def _refuse_blocked(self, commands: Sequence[words.SimpleCommand]) -> None:
         """Refuse what is blocked, however its words are quoted and spaced."""
         texts = (self.body, *(command.text for command in commands))
         for text in self.approvals.blocked:
@@ -91,7 +91,7 @@ class _Review:
                 hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
                 raise Trouble("command_not_allowed", f"`{text}` is blocked", hint)
 
-    def _lacks(self, command: words.Command, verdict: Verdict) -> str | None:
+    def _lacks(self, command: words.SimpleCommand, verdict: Verdict) -> str | None:
         """Return why a command does not run without asking, if it is not approved."""
         if not isinstance(verdict, NeedsApproval):
             return None
@@ -124,14 +124,14 @@ class _Review:
             raise Trouble("command_not_allowed", "the person at the terminal said no", hint)
         return bool(network)
 
-    def _how(self, command: words.Command, verdict: Verdict, network: bool) -> How:
+    def _how(self, command: words.SimpleCommand, verdict: Verdict, network: bool) -> How:
         if not isinstance(verdict, NeedsApproval):
             return verdict
         stored = self.approvals.has_network(self.body) or self.approvals.has_network(command.text)
         return Approved(command.words, network or stored or self.world.settings.approve_all)
 
 
-def _has_words_of(text: str, commands: Sequence[words.Command]) -> bool:
+def _has_words_of(text: str, commands: Sequence[words.SimpleCommand]) -> bool:
     """Whether the command of a text is among these, word for word; of several, all in a row."""
     read = words.read(text)
     if isinstance(read, words.Refusal) or not read:
@@ -150,14 +150,14 @@ def _judged(body: str, *, shell: bool) -> Judged:
     return [(command, _verdict(command)) for command in read]
 
 
-def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.Command, NeedsApproval]:
+def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.SimpleCommand, NeedsApproval]:
     if not (shell and refusal.shell):
         raise Trouble("command_not_allowed", refusal.message, words.SHELL_HINT if refusal.shell else None)
     reason = needs_approval(f"`{refusal.construct}` needs a shell, so bash would run it")
-    return words.Command(("bash", "-c", body), body), reason
+    return words.SimpleCommand(("bash", "-c", body), body), reason
 
 
-def _verdict(command: words.Command) -> Verdict:
+def _verdict(command: words.SimpleCommand) -> Verdict:
     verdict = policy.judge(command.words)
     if isinstance(verdict, Refused):
         raise Trouble(verdict.type, verdict.message)

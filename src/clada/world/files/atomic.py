@@ -7,7 +7,13 @@ import os
 import stat
 
 from clada.errors import Trouble
-from clada.world.files.entries import refused
+from clada.values import Value
+from clada.world.files.attributes import ACL, attributes_of, give, group_not_kept
+from clada.world.files.entries import errno_trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.world.files.versions import Version
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
@@ -21,7 +27,11 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 def clear(parent: int) -> None:
     """Remove what killed runs left in a directory of the files that they were writing."""
-    for name in os.listdir(parent):
+    try:
+        names = os.listdir(parent)
+    except OSError:
+        return  # what was asked is done
+    for name in names:
         if name.startswith(LEFTOVER) and _is_abandoned(name):
             _discard(parent, name)
 
@@ -40,36 +50,63 @@ def _is_abandoned(name: str) -> bool:
     return False
 
 
-def put(parent: int, name: str, data: bytes, mode: int | None = None) -> None:
-    """Put a file with this content into a directory, or replace the one that is there.
+class Target(Value):
+    """Where content is put: a name in a directory, and what is known of the file that has this name."""
 
-    The old file's mode and, as far as we may, owner are kept; other hard links keep the old content.
+    parent: int
+    name: str
+    old: os.stat_result | None  # the file that is there
+    read: Version | None = None  # the same, where what is put there was made of its content
+
+
+def put(parent: int, name: str, data: bytes) -> None:
+    """Put a file with this content into a directory, or replace the one that is there."""
+    fill(find_target(parent, name), data)
+
+
+def find_target(parent: int, name: str, read: Version | None = None) -> Target:
+    """Return what is known of the file that is to be replaced, if there is one; it must be a regular one."""
+    if read:
+        return Target(parent, name, read.status, read)
+    try:
+        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return Target(parent, name, None)
+    if not stat.S_ISREG(old.st_mode):
+        raise _not_replaceable(old)
+    return Target(parent, name, old)
+
+
+def fill(target: Target, data: bytes, mode: int | None = None) -> None:
+    """Put a file with this content there, or replace the one that is there.
+
+    The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
+    others in, it is not replaced. Other hard links keep the old content. Where the content was made of the
+    one that was `read`, that must still be there.
     """
-    old = _replaceable(parent, name)
     try:
-        _put((parent, name), _scratch(parent, old, NAMELESS), data, old, mode)
+        _put(target, _scratch(target, NAMELESS), data, mode)
     except _OutOfReachError:
-        _put((parent, name), _scratch(parent, old, 0), data, old, mode)
+        _put(target, _scratch(target, 0), data, mode)
 
 
-def _put(
-    place: tuple[int, str],
-    made: tuple[int, str | None],
-    data: bytes,
-    old: os.stat_result | None,
-    mode: int | None,
-) -> None:
+def _put(target: Target, made: tuple[int, str | None], data: bytes, mode: int | None) -> None:
     """Fill a scratch file, and put it in place under its final name."""
-    (parent, name), (fd, scratch) = place, made
+    parent, (fd, scratch) = target.parent, made
     try:
-        _write_all(fd, data)
-        _adopt(fd, old, mode)
-        if scratch is None and old is None and _link(fd, parent, name):
+        written = os.write(fd, data) if data else 0
+        if written < len(data):
+            _write_rest(fd, data, written)
+        if target.old is not None or mode is not None:
+            _adopt(fd, target, mode)
+        if scratch is None and target.old is None and _link(fd, parent, target.name):
             return
         if scratch is None:
             scratch = _scratch_name()
             _link(fd, parent, scratch)
-        os.rename(scratch, name, src_dir_fd=parent, dst_dir_fd=parent)
+        if target.read:
+            target.read.confirm(parent, target.name)
+        os.rename(scratch, target.name, src_dir_fd=parent, dst_dir_fd=parent)
         scratch = None
     finally:
         os.close(fd)
@@ -77,25 +114,19 @@ def _put(
             _discard(parent, scratch)
 
 
-def _replaceable(parent: int, name: str) -> os.stat_result | None:
-    """Return the status of the file that stands there; refuse what is no regular file."""
-    try:
-        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISREG(old.st_mode):
-        return old
+def _not_replaceable(old: os.stat_result) -> Trouble:
+    """Return why what stands there cannot be replaced by a file."""
     if stat.S_ISLNK(old.st_mode):
-        raise Trouble("symlink_not_allowed", "is a symbolic link")
+        return Trouble("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
-        raise refused(errno.EISDIR)
-    raise Trouble("permission_denied", "not a regular file")
+        return errno_trouble(errno.EISDIR)
+    return Trouble("permission_denied", "not a regular file")
 
 
-def _scratch(parent: int, old: os.stat_result | None, nameless: int) -> tuple[int, str | None]:
+def _scratch(target: Target, nameless: int) -> tuple[int, str | None]:
     """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
-    flags = os.O_WRONLY | os.O_CLOEXEC
-    mode = NEW if old is None else PRIVATE
+    parent, flags = target.parent, os.O_WRONLY | os.O_CLOEXEC
+    mode = NEW if target.old is None else PRIVATE
     if nameless:
         try:
             return os.open(".", flags | nameless, mode, dir_fd=parent), None
@@ -110,36 +141,49 @@ def _scratch_name() -> str:
     return f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    written = os.write(fd, data) if data else 0
-    if written < len(data):
-        with memoryview(data) as view:
-            while written < len(data):
-                written += os.write(fd, view[written:])
+def _write_rest(fd: int, data: bytes, written: int) -> None:
+    """Write on where the system took only a part of it."""
+    with memoryview(data) as view:
+        while written < len(data):
+            written += os.write(fd, view[written:])
 
 
-def _adopt(fd: int, old: os.stat_result | None, mode: int | None) -> None:
-    """Give the new file the owner and the mode of the old one."""
+def _adopt(fd: int, target: Target, mode: int | None) -> None:
+    """Give the new file the owner, the extended attributes and the mode of the old one: never more rights."""
+    old = target.old
     if old is not None:
-        kept = _adopt_owner(fd, old)
+        same_owner, same_group = _adopt_owner(fd, old)
+        attributes = attributes_of(target.parent, target.name)
+        if ACL in attributes and not same_group:
+            raise group_not_kept()
+        give(fd, attributes)
         if mode is None:
-            mode = stat.S_IMODE(old.st_mode) & (~0 if kept else ~AS_OWNER)
+            mode = _adopted_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
     if mode is not None:
         os.fchmod(fd, mode)
 
 
-def _adopt_owner(fd: int, old: os.stat_result) -> bool:
-    """Give the new file the owner of the old one, or at least its group; return whether it has both."""
+def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
+    """Return the old file's mode without what it would grant to others than it did."""
+    if not (same_owner and same_group):
+        mode &= ~AS_OWNER
+    if not same_group:
+        mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3  # to the new group as to everybody
+    return mode
+
+
+def _adopt_owner(fd: int, old: os.stat_result) -> tuple[bool, bool]:
+    """Give the new file the owner of the old one, or at least its group; return whether it has each."""
     new, owner = os.fstat(fd), (old.st_uid, old.st_gid)
     if (new.st_uid, new.st_gid) == owner:
-        return True
+        return True, True
     for uid, gid in (owner, (-1, old.st_gid)):
         try:
             os.fchown(fd, uid, gid)
         except PermissionError:
             continue
-        return uid >= 0
-    return False
+        return uid >= 0, True
+    return new.st_uid == old.st_uid, new.st_gid == old.st_gid
 
 
 class _OutOfReachError(Exception):

@@ -5,43 +5,45 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.world.files.entries import entry_of, not_a_directory, trouble
-from clada.world.files.paths import OUTSIDE, Parts, protect
+from clada.grammar import MAX_PATH, SHORT, byte_length
+from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, trouble
+from clada.world.files.paths import OUTSIDE, Parts, display_path, protect
+from clada.world.handles import DIRECTORY, open_directory
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.world.files.limits import Created
+
 MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
+MAX_CLIMB, MAX_DESCENT = 1000, 15  # levels that one path can go up and, by the longest names, down
 
 
 class Directories:
-    """The directories of one workspace. The handles are its own: nobody else closes them."""
+    """The directories of one workspace. The handles are its own: nobody else closes them.
 
-    def __init__(self, root: int, touched: set[Parts]) -> None:
-        self._root, self._touched = root, touched
-        self._handles: dict[Parts, int] = {}
+    Somebody may move a directory away while its handle is kept. So each time that a handle is asked for, it
+    is looked at whether it still leads to its path; if not, the path is walked anew.
+    """
+
+    def __init__(self, root: int, identity: Identity, touched: set[Parts], created: Created) -> None:
+        self._root, self._touched, self._created = root, touched, created
+        self._root_identity = identity
+        self._kept: dict[Parts, tuple[int, Identity]] = {}
         self.made: list[Parts] = []  # by the present step
-
-    def handle(self, parts: Parts) -> int:
-        """Return the handle of a directory that is there."""
-        return self._reached(parts, create=False)
-
-    def made_on_the_way(self, parts: Parts) -> int:
-        """Return the handle of a directory, which is made if need be, with its parents."""
-        return self._reached(parts, create=True)
 
     def forget_all(self) -> None:
         """Close the handles that are kept."""
-        handles, self._handles = self._handles, {}
-        for handle in handles.values():
+        kept, self._kept = self._kept, {}
+        for handle, _identity in kept.values():
             os.close(handle)
 
     def forget(self, parts: Parts) -> None:
         """Close the handle of one directory, if it is kept."""
-        handle = self._handles.pop(parts, None)
-        if handle is not None:
-            os.close(handle)
+        kept = self._kept.pop(parts, None)
+        if kept is not None:
+            os.close(kept[0])
 
-    def unmake(self) -> None:
+    def remove_made(self) -> None:
         """Remove what the present step has made, for it has failed."""
         while self.made:
             parts = self.made.pop()
@@ -52,40 +54,74 @@ class Directories:
                 return  # somebody else has put something there
             self._touched.discard(parts)
 
-    def _reached(self, parts: Parts, *, create: bool) -> int:
+    def confirm(self, parts: Parts) -> None:
+        """Raise where a directory that was just written into is no longer at its place: somebody moved it."""
+        if parts and parts in self._kept and not self._is_in_place(parts):
+            self.forget(parts)
+            message = f"{display_path(parts)} was moved or removed by another program at this moment"
+            raise Trouble("io_error", message, "look where it is now: what was written may be there")
+
+    def _is_in_place(self, parts: Parts) -> bool:
+        """Whether a kept handle is the directory that its path leads to, and that is below the workspace.
+
+        The path alone would not tell, for it may lead through a link by now; nor would going up alone, for
+        the directory may have got another name.
+        """
+        handle, identity = self._kept[parts]
+        try:
+            if parts[0] == OUTSIDE:
+                return identity_of(os.stat(display_path(parts))) == identity
+            path = "/".join(parts)
+            if len(path) > SHORT:
+                found = _below(self._root, parts)
+            else:
+                status = os.stat(path, dir_fd=self._root, follow_symlinks=False)
+                found = status.st_dev, status.st_ino
+            if found != identity:
+                return False
+            return len(parts) == 1 or _above(handle, len(parts)) == self._root_identity
+        except OSError:
+            return False  # it is gone
+
+    def handle(self, parts: Parts, *, create: bool = False) -> int:
+        """Return the handle of a directory; `create` makes it if need be, with its parents."""
         if not parts:
             return self._root
-        known = self._handles.get(parts)
-        if known is not None:
-            return known
+        if parts in self._kept:
+            if self._is_in_place(parts):
+                return self._kept[parts][0]
+            self.forget_all()  # what is below or beside it is no more to be trusted
         walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
         try:
             handle = walk(parts, create=create)
+            if len(self._kept) >= MAX_HANDLES:
+                self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
+            status = os.fstat(handle)
+            self._kept[parts] = handle, (status.st_dev, status.st_ino)
         except OSError as error:
             raise trouble(error) from None  # too many open files
-        if len(self._handles) >= MAX_HANDLES:
-            self.forget_all()
-        self._handles[parts] = handle
         return handle
 
     def _walk(self, parts: Parts, *, create: bool) -> int:
-        known = parts[:-1] if parts[:-1] in self._handles else ()
-        handle = os.dup(self._handles[known] if known else self._root)
-        for at in range(len(known), len(parts)):
+        above = parts[:-1]
+        known = len(above) if above in self._kept and self._is_in_place(above) else 0
+        handle = os.dup(self._kept[above][0] if known else self._root)
+        for at in range(known, len(parts)):
             parent, name = handle, parts[at]
             try:
-                handle = os.open(name, DIRECTORY | NO_FOLLOW, dir_fd=parent)
+                handle = open_directory(name, parent)
             except FileNotFoundError as error:
                 if not create:
                     raise trouble(error) from None
-                handle = self._make_on_the_way(parent, parts[: at + 1])
+                handle = self._make_and_open(parent, parts[: at + 1])
             except OSError as error:
                 raise _in_the_way(error, parent, name, "/".join(parts[: at + 1]), create=create) from None
             finally:
                 os.close(parent)
         return handle
 
-    def _make_on_the_way(self, parent: int, parts: Parts) -> int:
+    def _make_and_open(self, parent: int, parts: Parts) -> int:
+        self._created.add(1, 0)
         try:
             os.mkdir(parts[-1], dir_fd=parent)
             self._touched.add(parts)
@@ -95,13 +131,13 @@ class Directories:
         except OSError as error:
             raise trouble(error, "/".join(parts)) from None
         try:
-            return os.open(parts[-1], DIRECTORY | NO_FOLLOW, dir_fd=parent)
+            return open_directory(parts[-1], parent)
         except OSError as error:
             raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
 
     def _walk_outside(self, parts: Parts, *, create: bool) -> int:
         """Open a directory outside of the workspace, where links on the way are followed."""
-        path = "/" + "/".join(parts[1:])
+        path = display_path(parts)
         protect(tuple(os.path.realpath(path).split("/")))
         try:
             if create:
@@ -112,10 +148,34 @@ class Directories:
 
     def _make_outside(self, parts: Parts) -> None:
         for size in range(2, len(parts) + 1):
-            path = "/" + "/".join(parts[1:size])
+            path = display_path(parts[:size])
             if not os.path.isdir(path):
+                self._created.add(1, 0)
                 os.mkdir(path)
                 self.made.append(parts[:size])
+
+
+def _below(handle: int, parts: Parts) -> Identity:
+    """Return what a path leads to from an open directory; a link at its end is not followed."""
+    path = "/".join(parts)
+    if byte_length(path) < MAX_PATH:
+        return identity_of(os.stat(path, dir_fd=handle, follow_symlinks=False))
+    half_way = open_directory("/".join(parts[:MAX_DESCENT]), handle)
+    try:
+        return _below(half_way, parts[MAX_DESCENT:])
+    finally:
+        os.close(half_way)
+
+
+def _above(handle: int, levels: int) -> Identity:
+    """Return what directory is so many levels above an open one."""
+    if levels <= MAX_CLIMB:
+        return identity_of(os.stat("../" * levels, dir_fd=handle))
+    half_way = os.open("../" * MAX_CLIMB, DIRECTORY, dir_fd=handle)
+    try:
+        return _above(half_way, levels - MAX_CLIMB)
+    finally:
+        os.close(half_way)
 
 
 def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> Trouble:

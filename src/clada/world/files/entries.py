@@ -8,6 +8,7 @@ import stat
 
 from clada.errors import Trouble
 from clada.values import Value
+from clada.world import handles
 
 DENIED = frozenset(
     (
@@ -21,7 +22,9 @@ DENIED = frozenset(
         errno.ENXIO,  # a socket or a FIFO, opened as a file
     )
 )
-CHUNK = 1 << 24
+
+
+Identity = tuple[int, int]  # the device, and the number of a file on it: the same by whatever name
 
 
 class Entry(Value):
@@ -31,6 +34,8 @@ class Entry(Value):
     mode: int = 0
     size: int = 0
     modified: int = 0  # nanoseconds
+    links: int = 1  # names that the file has
+    identity: Identity | None = None  # None of what is in no file system
 
 
 def entry_of(status: os.stat_result) -> Entry:
@@ -42,7 +47,23 @@ def entry_of(status: os.stat_result) -> Entry:
         kind = "directory"
     else:
         kind = "link" if stat.S_ISLNK(mode) else "other"
-    return Entry(kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns)
+    return Entry(
+        kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns, status.st_nlink, identity_of(status)
+    )
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Return what a file is known by, whatever its names."""
+    return status.st_dev, status.st_ino
+
+
+def refuse_shared(entry: Entry) -> None:
+    """Refuse to change what would change for other names too: links, and files that have several."""
+    if entry.kind == "link":
+        raise Trouble("symlink_not_allowed", "is a symbolic link")
+    if entry.kind == "file" and entry.links > 1:
+        message = f"has {entry.links} hard links, and the others may be outside of the workspace"
+        raise Trouble("permission_denied", message, "copy it, and put the copy in its place")
 
 
 def trouble(error: OSError, what: str = "") -> Trouble:
@@ -59,14 +80,16 @@ def trouble(error: OSError, what: str = "") -> Trouble:
     return Trouble(type_, f"{what}: {words}" if what else words, system=system)
 
 
-def refused(number: int) -> Trouble:
+def errno_trouble(number: int) -> Trouble:
     """Return the trouble that the system would have with this error."""
     return trouble(OSError(number, os.strerror(number)))
 
 
 def not_a_directory(path: str) -> Trouble:
     """Return the trouble of a file that stands where a directory is needed."""
-    return Trouble("permission_denied", f"{path} is not a directory", system=refused(errno.ENOTDIR).system)
+    return Trouble(
+        "permission_denied", f"{path} is not a directory", system=errno_trouble(errno.ENOTDIR).system
+    )
 
 
 def reason(error: OSError) -> str:
@@ -75,20 +98,14 @@ def reason(error: OSError) -> str:
     return words[:1].lower() + words[1:]
 
 
-def read_all(fd: int) -> bytes:
-    """Return the content of an open regular file."""
+def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
+    """Return the status and the content of an open file, which must be a regular one."""
     status = os.fstat(fd)
     if stat.S_ISDIR(status.st_mode):
-        raise refused(errno.EISDIR)
+        raise errno_trouble(errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):
         raise Trouble("permission_denied", "not a regular file")
-    first = os.read(fd, status.st_size + 1)
-    if len(first) == status.st_size:
-        return first
-    pieces = [first]
-    while pieces[-1]:
-        pieces.append(os.read(fd, CHUNK))
-    return b"".join(pieces)
+    return status, handles.read(fd, status.st_size)
 
 
 def checked_utf8(data: bytes) -> bytes:

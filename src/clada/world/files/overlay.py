@@ -6,10 +6,11 @@ import errno
 import time
 
 from clada.errors import Trouble
-from clada.text.lines import between
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.files.entries import Entry, checked_utf8, not_a_directory, refused
+from clada.world.files.appending import Addition
+from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
+from clada.world.files.limits import Created
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
@@ -24,12 +25,23 @@ NEW_FILE, NEW_DIRECTORY = 0o644, 0o755
 KINDS = {"file": "10", "directory": "04", "link": "12", "other": "00"}  # the first digits of git's modes
 
 
-class _Node(Value):
+class _Made(Value):
     """Something that the overlay put at a place: new content, or what stands elsewhere on disk."""
 
     entry: Entry
     data: bytes | None = None
     origin: Parts | None = None
+
+
+class _Branch:
+    """What the overlay knows of one place and of those below it."""
+
+    __slots__ = ("below", "is_changed", "made")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Branch] = {}
+        self.is_changed = False  # by the overlay; then the disk does not count here, nor below
+        self.made: _Made | None = None  # None where it is changed: it was removed, with all below it
 
 
 class Overlay:
@@ -40,10 +52,18 @@ class Overlay:
         self.root = under.root
         self.locate = under.locate
         self.locate_directory = under.locate_directory
+        self.created = Created(under.created.limits)
+        self.identity = under.identity
+        self.lineage = under.lineage
         self.touched: set[Parts] = set()
-        self._nodes: dict[Parts, _Node | None] = {}  # None: removed, with all below it
-        self._below: dict[Parts, set[str]] = {}  # the names that the overlay knows in each directory
+        self._tree = _Branch()
+        # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
+        self._near: tuple[Parts, _Branch, bool] = ((), self._tree, True)
         self._text = Text(b"")  # the last one: edits in a row build on what it has learnt
+        self._loaded: tuple[Parts, bytes] = (
+            (),
+            b"",
+        )  # from disk, the last: a copy of it is a reference
 
     def __enter__(self) -> Self:
         return self
@@ -55,32 +75,43 @@ class Overlay:
 
     def entry(self, parts: Parts) -> Entry | None:
         """Return what seems to stand at this place, or None."""
-        if parts in self._nodes:
-            node = self._nodes[parts]
-            return node.entry if node else None
-        return None if self._hidden(parts) else self.under.entry(parts)
+        branch, on_disk = self._look(parts)
+        if branch and branch.is_changed:
+            return branch.made.entry if branch.made else None
+        return self.under.entry(parts) if on_disk else None
 
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
         entry = self.entry(parts)
         if entry is None or entry.kind != "directory":
-            raise refused(errno.ENOENT if entry is None else errno.ENOTDIR)
-        on_disk = set() if parts in self._nodes or self._hidden(parts) else set(self.under.names(parts))
-        names = on_disk | self._below.get(parts, set())
-        return sorted(name for name in names if self._nodes.get((*parts, name), True))
+            raise errno_trouble(errno.ENOENT if entry is None else errno.ENOTDIR)
+        branch, on_disk = self._look(parts)
+        if branch and branch.is_changed:
+            on_disk = False
+        below = branch.below if branch else {}
+        names = {name for name, each in below.items() if each.made or not each.is_changed}
+        if on_disk:
+            names.update(name for name in self.under.names(parts) if name not in below)
+        return sorted(names)
 
     def load(self, parts: Parts) -> bytes:
         """Return the content of a regular file."""
-        node = self._nodes.get(parts)
-        if node is None:
-            if parts in self._nodes or self._hidden(parts):
-                raise refused(errno.ENOENT)
-            return self.under.load(parts)
-        if node.entry.kind != "file":
-            raise _not_a_file(node.entry)
-        if node.data is not None:
-            return node.data
-        return self.under.load(node.origin or parts)
+        branch, on_disk = self._look(parts)
+        made = branch.made if branch else None
+        if made is None:
+            if not on_disk or (branch and branch.is_changed):
+                raise errno_trouble(errno.ENOENT)
+            return self._load_from_disk(parts)
+        if made.entry.kind != "file":
+            raise _not_a_file(made.entry)
+        if made.data is not None:
+            return made.data
+        return self._load_from_disk(made.origin or parts)
+
+    def _load_from_disk(self, parts: Parts) -> bytes:
+        data = self.under.load(parts)
+        self._loaded = (parts, data)
+        return data
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8."""
@@ -103,7 +134,9 @@ class Overlay:
         if not self.entry(parts):
             return False
         old = self.load(parts)
-        self.store(parts, old + between(old) + data)
+        addition = Addition(parts, old)
+        addition.add(data)
+        self._store(parts, old + addition.lead(old) + addition.data, None, len(addition.data))
         return True
 
     def flush(self) -> None:
@@ -114,60 +147,72 @@ class Overlay:
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents."""
+        self._store(parts, data, mode, len(data))
+
+    def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
         old = self._replaceable(parts)
-        self._make_parents(parts)
+        self.created.add(0 if old else 1, written)
+        self.make_all(parts[:-1])
         if mode is None:
             mode = old.mode if old else NEW_FILE
-        self._set(parts, _Node(Entry("file", mode, len(data), time.time_ns()), data))
+        entry = Entry("file", mode, len(data), time.time_ns())
+        origin, loaded = self._loaded
+        self._set(parts, _Made(entry, origin=origin) if data is loaded and data else _Made(entry, data))
 
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
         if self.entry(parts):
-            raise refused(errno.EEXIST)
+            raise errno_trouble(errno.EEXIST)
         above = self.entry(parts[:-1])
         if not above:
-            raise refused(errno.ENOENT)
+            raise errno_trouble(errno.ENOENT)
         if above.kind != "directory":
-            raise refused(errno.ENOTDIR)
-        self._set(parts, _Node(Entry("directory", mode & NEW_DIRECTORY)))
+            raise errno_trouble(errno.ENOTDIR)
+        self.created.add(1, 0)
+        self._set(parts, _Made(Entry("directory", mode & NEW_DIRECTORY)))
 
-    def _make_parents(self, parts: Parts) -> None:
-        """Make the directories that a file at this place needs."""
-        for size in range(1, len(parts)):
-            there = self.entry(parts[:size])
+    def make_all(self, parts: Parts) -> list[Parts]:
+        """Make a directory and those above it; return which were not there, the topmost first."""
+        missing: list[Parts] = []
+        for size in range(1, len(parts) + 1):
+            there = None if missing else self.entry(parts[:size])
             if there is None:
-                self._set(parts[:size], _Node(Entry("directory", NEW_DIRECTORY)))
+                missing.append(parts[:size])
             elif there.kind == "link":
                 raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
                 raise not_a_directory(display_path(parts[:size]))
+        self.created.add(len(missing), 0)
+        for each in missing:
+            self._set(each, _Made(Entry("directory", NEW_DIRECTORY)))
+        return missing
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
-        there = self.entry(target)
-        if there and there.kind == "directory" and self.names(target):
-            raise refused(errno.ENOTEMPTY)
-        self._make_parents(target)
-        moved = [((), self._node(source)), *self._nodes_below(source)]
-        self._remove(source)
-        self._remove(target)
-        for rest, node in moved:
-            self._set((*target, *rest), node)
+        there, moved = self.entry(target), [((), self._made(source)), *self._made_below(source)]
+        itself = there and there.identity and there.identity == moved[0][1].entry.identity  # respelled
+        if there and not itself and there.kind == "directory" and self.names(target):
+            raise errno_trouble(errno.ENOTEMPTY)
+        self.make_all(target[:-1])
+        self._set(source, None)
+        self._set(target, None)
+        for rest, made in moved:
+            self._set((*target, *rest), made)
 
     def unlink(self, parts: Parts) -> None:
         """Remove a file or a link."""
         entry = self.entry(parts)
         if entry is None:
-            raise refused(errno.ENOENT)
+            raise errno_trouble(errno.ENOENT)
         if entry.kind == "directory":
-            raise refused(errno.EISDIR)
-        self._remove(parts)
+            raise errno_trouble(errno.EISDIR)
+        self._set(parts, None)
 
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
         if self.names(parts):
-            raise refused(errno.ENOTEMPTY)
-        self._remove(parts)
+            raise errno_trouble(errno.ENOTEMPTY)
+        self._set(parts, None)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""
@@ -179,26 +224,63 @@ class Overlay:
 
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return each file that differs from the disk: its path, the old content and the new one."""
-        places = set(self._nodes)
-        for parts in self._nodes:
+        changed = self._changed()
+        places = set(changed)
+        for parts in changed:
             places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
-        contents = ((parts, _content(self.under, parts), _content(self, parts)) for parts in sorted(places))
+        known: dict[Parts, bytes | None] = {}
+        contents = (
+            (parts, _content(self.under, parts), self._content(parts, known)) for parts in sorted(places)
+        )
         return [(display_path(parts), old, new) for parts, old, new in contents if old != new]
 
     def modes(self) -> list[tuple[str, str | None, str | None]]:
         """Return each place whose kind or mode differs from the disk: its path, and both in git's form."""
-        both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in sorted(self._nodes))
+        both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in self._changed())
         return [(display_path(parts), old, new) for parts, old, new in both if old != new]
 
-    def _hidden(self, parts: Parts) -> bool:
-        """Whether the disk does not count here, for something above was made or removed by the overlay."""
-        for size in range(len(parts) - 1, -1, -1):
-            if parts[:size] in self._nodes:
-                node = self._nodes[parts[:size]]
-                if node and node.entry.kind == "link":
+    def _look(self, parts: Parts) -> tuple[_Branch | None, bool]:
+        """Return what the overlay knows of a place, and whether the disk counts for what it does not know.
+
+        It does not where something above was made or removed by the overlay.
+        """
+        start, branch, on_disk = self._near
+        if parts[: len(start)] != start:
+            start, branch, on_disk = (), self._tree, True
+        for size in range(len(start), len(parts)):
+            if size == len(parts) - 1:
+                self._near = (parts[:size], branch, on_disk)
+            if branch.is_changed:
+                on_disk = False
+                if branch.made and branch.made.entry.kind == "link":
                     raise _link_on_the_way(parts[:size])
-                return True
-        return False
+            below = branch.below.get(parts[size])
+            if below is None:
+                return None, on_disk
+            branch = below
+        return branch, on_disk
+
+    def _content(self, parts: Parts, known: dict[Parts, bytes | None]) -> bytes | None:
+        """Return what is in a file; of what stands elsewhere on disk, all copies share one text in memory."""
+        branch, _on_disk = self._look(parts)
+        origin = branch.made.origin if branch and branch.made else None
+        if origin is None:
+            return _content(self, parts)
+        if origin not in known:
+            known[origin] = _content(self, parts)
+        return known[origin]
+
+    def _changed(self) -> list[Parts]:
+        """Return each place that the overlay has changed, in order."""
+        found: list[Parts] = []
+        waiting: list[tuple[Parts, _Branch]] = [((), self._tree)]
+        while waiting:
+            parts, branch = waiting.pop()
+            if branch.is_changed:
+                found.append(parts)
+            names = sorted(branch.below, reverse=True)
+            waiting.extend(((*parts, name), branch.below[name]) for name in names)
+        return found
 
     def _replaceable(self, parts: Parts) -> Entry | None:
         old = self.entry(parts)
@@ -206,44 +288,39 @@ class Overlay:
             raise _not_a_file(old)
         return old
 
-    def _node(self, parts: Parts) -> _Node:
-        node = self._nodes.get(parts)
-        if node:
-            return node
+    def _made(self, parts: Parts) -> _Made:
+        """Return what seems to stand at a place, to be put at another."""
+        branch, _on_disk = self._look(parts)
+        if branch and branch.made:
+            return branch.made
         entry = self.entry(parts)
         if entry is None:
-            raise refused(errno.ENOENT)
-        return _Node(entry, origin=parts)
+            raise errno_trouble(errno.ENOENT)
+        return _Made(entry, origin=parts)
 
-    def _nodes_below(self, top: Parts) -> list[tuple[Parts, _Node]]:
+    def _made_below(self, top: Parts) -> list[tuple[Parts, _Made]]:
         entry = self.entry(top)
         if not entry or entry.kind != "directory":
             return []
-        return [(parts[len(top) :], self._node(parts)) for parts, _ in walk(self, top)]
+        return [(parts[len(top) :], self._made(parts)) for parts, _ in walk(self, top)]
 
     def _change_entry(self, parts: Parts, **fields: int) -> None:
-        node = self._node(parts)
-        if node.entry.kind == "link":
-            raise Trouble("symlink_not_allowed", "is a symbolic link")
-        if node.entry.kind == "file":
-            self._set(parts, node.replace(entry=node.entry.replace(**fields)))
+        made = self._made(parts)
+        refuse_shared(made.entry)
+        if made.entry.kind == "file":
+            self._set(parts, made.replace(entry=made.entry.replace(**fields)))
 
-    def _set(self, parts: Parts, node: _Node | None) -> None:
-        self._nodes[parts] = node
-        for size in range(len(parts), 0, -1):
-            names = self._below.setdefault(parts[: size - 1], set())
-            if parts[size - 1] in names:
-                break  # then those above are known as well
-            names.add(parts[size - 1])
+    def _set(self, parts: Parts, made: _Made | None) -> None:
+        start, branch, _on_disk = self._near
+        if len(parts) <= len(start) or parts[: len(start)] != start:
+            start, branch = (), self._tree
+            self._near = ((), self._tree, True)  # what was near may be gone
+        for name in parts[len(start) :]:
+            branch = branch.below.setdefault(name, _Branch())
+        branch.made, branch.is_changed = made, True
+        if made is None:
+            branch.below = {}
         self.touched.add(parts)
-
-    def _remove(self, parts: Parts) -> None:
-        doomed = [parts]
-        while doomed:
-            top = doomed.pop()
-            doomed.extend((*top, name) for name in self._below.pop(top, ()))
-            self._nodes.pop(top, None)
-        self._set(parts, None)
 
 
 def _files_below(files: Workspace | Overlay, parts: Parts) -> list[Parts]:
@@ -280,5 +357,5 @@ def _not_a_file(entry: Entry) -> Trouble:
     if entry.kind == "link":
         return Trouble("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "directory":
-        return refused(errno.EISDIR)
+        return errno_trouble(errno.EISDIR)
     return Trouble("permission_denied", "not a regular file")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from clada.errors import Trouble
+from clada.grammar import MAX_PATH, SHORT, byte_length, long_path, long_path_complaint
 
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
 OUTSIDE = "/"
+FIRST_LETTERS = (".", "g", "G")  # of protected names: a quick look, for nearly all others
 PROTECTED = (".git", ".clada", "git~1")  # the last is how a file system with short names calls the first
 
 
@@ -18,13 +20,23 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     text = path.replace("\\", "/")
     if "\0" in text:
         raise Trouble("path_escape", "a path cannot contain a NUL character")
+    if len(text) > SHORT:
+        _refuse_long(text)
     absolute = text.startswith("/")
-    if absolute or _has_drive(text):
+    has_drive = text[1:2] == ":" and text[:1].isascii() and text[:1].isalpha()
+    if absolute or has_drive:
         if not (allow_escape and absolute):
             raise _absolute(text)
         base = (OUTSIDE,)
-    parts = _inside(_normalised(text, base, root, allow_escape=allow_escape), root)
-    protect(parts)
+    parts = _normalised(text, base, root, allow_escape=allow_escape)
+    if parts[:1] == (OUTSIDE,):
+        parts = inside(parts, root)
+    known = len(base) if parts[: len(base)] == base else 0  # what a run is in already was looked at
+    if known:
+        _refuse_long_way(parts)
+    for part in parts[known:]:
+        if part[0] in FIRST_LETTERS and is_protected(part):
+            raise _protected(part)
     return parts
 
 
@@ -32,8 +44,21 @@ def locate_inside(path: str, root: str) -> Parts | None:
     """Return the parts of an absolute path that lies in the workspace by its text, else None."""
     if not path.startswith("/"):
         return None
-    parts = _inside(_normalised(path, (OUTSIDE,), root, allow_escape=True), root)
+    parts = inside(_normalised(path, (OUTSIDE,), root, allow_escape=True), root)
     return None if parts[:1] == (OUTSIDE,) else parts
+
+
+def parts_outside(path: str) -> Parts:
+    """Return the parts of an absolute path that counts as outside of the workspace."""
+    return (OUTSIDE, *filter(None, path.split("/")))
+
+
+def inside(parts: Parts, root: str) -> Parts:
+    """Return the parts below the workspace where an outside path leads back into it, by its text."""
+    if parts[:1] != (OUTSIDE,):
+        return parts
+    home = parts_outside(root)
+    return parts[len(home) :] if parts[: len(home)] == home else parts
 
 
 def display_path(parts: Parts) -> str:
@@ -45,7 +70,11 @@ def protect(parts: Parts) -> None:
     """Refuse git's and clada's own directories, at any depth and in any letter case."""
     for part in parts:
         if is_protected(part):
-            raise Trouble("permission_denied", f"{part} is protected")
+            raise _protected(part)
+
+
+def _protected(part: str) -> Trouble:
+    return Trouble("permission_denied", f"{part} is protected")
 
 
 def is_protected(name: str) -> bool:
@@ -54,9 +83,24 @@ def is_protected(name: str) -> bool:
     Dots, blanks and what follows a colon do not count behind the name: other file systems drop them, so git
     takes `.git.` for its own too, and would not record it.
     """
-    if name[:1] not in (".", "g", "G"):
+    if name[:1] not in FIRST_LETTERS:
         return False
     return name.partition(":")[0].rstrip(". ").casefold() in PROTECTED
+
+
+def _refuse_long(path: str) -> None:
+    """Refuse what no file system takes, before each of its thousands of components costs a look."""
+    complaint = long_path_complaint(path)
+    if complaint:
+        raise Trouble("io_error", f"file name too long: {complaint}")
+
+
+def _refuse_long_way(parts: Parts) -> None:
+    """Refuse the same of what many a `cd` adds up to; each name was looked at."""
+    if len("/".join(parts)) > MAX_PATH // 4:
+        size = byte_length("/".join(parts))
+        if size > MAX_PATH:
+            raise Trouble("io_error", f"file name too long: {long_path(size)}")
 
 
 def _absolute(text: str) -> Trouble:
@@ -64,10 +108,6 @@ def _absolute(text: str) -> Trouble:
         return Trouble("path_escape", "drive letters are not allowed", "use a path in the workspace")
     hint = "use a path in the workspace, or --allow-escape"
     return Trouble("path_escape", "absolute paths are not allowed", hint)
-
-
-def _has_drive(text: str) -> bool:
-    return text[1:2] == ":" and text[:1].isascii() and text[:1].isalpha()
 
 
 def _normalised(text: str, base: Parts, root: str, *, allow_escape: bool) -> Parts:
@@ -89,11 +129,3 @@ def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
         parts[:] = [OUTSIDE, *root.strip("/").split("/")][:-1]
     else:
         raise Trouble("path_escape", "the path leads out of the workspace", "--allow-escape would allow it")
-
-
-def _inside(parts: Parts, root: str) -> Parts:
-    """Return the parts below the workspace where an outside path leads back into it."""
-    if parts[:1] != (OUTSIDE,):
-        return parts
-    home = (OUTSIDE, *filter(None, root.split("/")))
-    return parts[len(home) :] if parts[: len(home)] == home else parts

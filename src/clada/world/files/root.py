@@ -6,9 +6,9 @@ import errno
 import os
 
 from clada.errors import Trouble
-from clada.world.files.directories import DIRECTORY
 from clada.world.files.entries import reason, trouble
-from clada.world.files.paths import is_protected
+from clada.world.files.paths import FIRST_LETTERS, is_protected
+from clada.world.handles import DIRECTORY
 
 HANDLES = "/proc/self/fd"
 DELETED = " (deleted)"  # how the system marks the path of a directory that is gone
@@ -22,23 +22,25 @@ def check(directory: str) -> None:
 def opened(directory: str) -> tuple[int, str]:
     """Return a handle on the directory, and its path without links."""
     try:
-        return _opened(directory)
-    except Trouble as trouble:
-        raise Trouble.of(trouble.error.replace(stage="WORKSPACE")) from None
-
-
-def _opened(directory: str) -> tuple[int, str]:
-    try:
         handle = os.open(directory, DIRECTORY)
     except OSError as error:
-        raise _unopened(error, directory) from None
+        raise _of_workspace(_unopened(error, directory)) from None
     try:
         path = _path_of(handle, directory)
-        _refuse_protected(path)
-    except BaseException:
+    except Trouble as error:
         os.close(handle)
-        raise
+        raise _of_workspace(error) from None
+    for part in path.split("/"):
+        if part[:1] in FIRST_LETTERS and is_protected(part):  # so is every file in it, though no path says so
+            os.close(handle)
+            message = f"{path} is in a directory that is protected ({part})"
+            raise _of_workspace(Trouble("permission_denied", message, "work outside of it"))
     return handle, path
+
+
+def _of_workspace(error: Trouble) -> Trouble:
+    """Say that it is the workspace itself that cannot be used: that is a mistake in the call."""
+    return Trouble.of(error.error.replace(stage="WORKSPACE"))
 
 
 def _unopened(error: OSError, directory: str) -> Trouble:
@@ -57,31 +59,15 @@ def _whole(directory: str) -> str:
 
 def _path_of(handle: int, directory: str) -> str:
     """Return the path of an open directory, without links: as the system knows it, or by following them."""
-    path = _known_path(handle)
+    path = ""
     try:
-        return path if _leads_to(path, handle) else os.path.realpath(directory)
+        path = os.readlink(f"{HANDLES}/{handle}")
+        if os.path.samestat(os.stat(path), os.fstat(handle)):
+            return path
+    except OSError:
+        pass  # there are no such paths here, we may not look at ours, or it is one of the system's own making
+    try:
+        return os.path.realpath(directory)
     except FileNotFoundError:  # there is no current directory any more
         place = path.removesuffix(DELETED) or "the current directory"
         raise Trouble("file_not_found", f"{place} has been removed") from None
-
-
-def _known_path(handle: int) -> str:
-    try:
-        return os.readlink(f"{HANDLES}/{handle}")
-    except OSError:
-        return ""  # a system without such paths, or a process that may not look at its own
-
-
-def _leads_to(path: str, handle: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(handle))
-    except OSError:
-        return False  # the path is one of the system's own making, or out of reach
-
-
-def _refuse_protected(path: str) -> None:
-    """Refuse a workspace in which every file is protected, though no path in it would say so."""
-    for part in path.split("/"):
-        if is_protected(part):
-            message = f"{path} is in a directory that is protected ({part})"
-            raise Trouble("permission_denied", message, "work outside of it")

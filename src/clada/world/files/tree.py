@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from clada.errors import Trouble
-from clada.world.files.entries import refused
-from clada.world.files.paths import OUTSIDE, is_protected
+from clada.world.files.entries import errno_trouble
+from clada.world.files.paths import OUTSIDE, display_path, is_protected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
     Files: TypeAlias = Workspace | Overlay
 
 
+CONTAINS_WORKSPACE = "contains the workspace"
+
+
 def existing(files: Files, parts: Parts) -> Entry:
     """Return what stands at this place; it must."""
     entry = files.entry(parts)
     if entry is None:
-        raise refused(errno.ENOENT)
+        raise errno_trouble(errno.ENOENT)
     return entry
 
 
@@ -48,7 +52,9 @@ def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
 def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
     """Return all that is below a directory, as walk does; git's or clada's own files may not be there."""
     found = list(walk(files, top))
-    for parts, _ in found:
+    for parts, entry in found:
+        if entry.kind == "directory" and entry.identity == files.identity:  # mounted there once more
+            raise Trouble("permission_denied", CONTAINS_WORKSPACE)
         if is_protected(parts[-1]):
             message = f"contains {'/'.join(parts[len(top) :])}, which is protected"
             raise Trouble("permission_denied", message)
@@ -57,23 +63,51 @@ def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
 
 def refuse_workspace(files: Files, parts: Parts) -> None:
     """Refuse to take away the workspace, or a directory that it lies in."""
-    home = (OUTSIDE, *filter(None, files.root.split("/")))
     if not parts:
         raise Trouble("permission_denied", "is the workspace itself")
-    if parts == home[: len(parts)]:
-        raise Trouble("permission_denied", "contains the workspace")
+    entry = files.entry(parts) if parts[0] == OUTSIDE else None
+    if entry and entry.identity in files.lineage():
+        raise Trouble("permission_denied", CONTAINS_WORKSPACE)
 
 
-def remove(files: Files, parts: Parts) -> None:
-    """Remove whatever stands at this place, with all below it; links are removed, never followed."""
+def remove(files: Files, parts: Parts) -> list[Parts]:
+    """Remove whatever stands at this place, with all below it; links are removed, never followed.
+
+    Where something cannot be removed, raise HalfRemoved with what is gone by then.
+    """
     entry = existing(files, parts)
     refuse_workspace(files, parts)
     below = unprotected(files, parts) if entry.kind == "directory" else []
+    removed: list[Parts] = []
     for place, each in [*below, (parts, entry)]:
-        if each.kind == "directory":
-            files.remove_directory(place)
-        else:
-            files.unlink(place)
+        try:
+            if each.kind == "directory":
+                files.remove_directory(place)
+            else:
+                files.unlink(place)
+        except Trouble as trouble:
+            raise HalfRemoved(trouble, place, removed) if removed or place != parts else trouble from None
+        note_removed(removed, place)
+    return removed
+
+
+class HalfRemoved(Trouble):
+    """Something below a directory could not be removed; `removed` is what was, by then."""
+
+    def __init__(self, trouble: Trouble, place: Parts, removed: list[Parts]) -> None:
+        error = trouble.error
+        message, hint = error.message, error.hint
+        if error.type == "file_not_found":
+            message, hint = "was moved or removed by another program meanwhile", "look where it is now"
+        super().__init__(error.type, f"{display_path(place)}: {message}", hint, system=trouble.system)
+        self.removed = removed
+
+
+def note_removed(removed: list[Parts], parts: Parts) -> None:
+    """Add a place to what is removed, the topmost only: what was removed below it goes without saying."""
+    while removed and removed[-1][: len(parts)] == parts:
+        removed.pop()
+    removed.append(parts)
 
 
 def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
@@ -84,18 +118,65 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
     entry = existing(files, source)
     refuse_workspace(files, source)
     there = files.entry(target)
-    if (there and there.kind == "directory") or (into and entry.kind != "directory"):
+    relation = relation_of(files, (source, entry), (target, there))
+    is_into = (there and there.kind == "directory") or (into and entry.kind != "directory")
+    if is_into and relation != "respelled":
         target = (*target, source[-1])
         there = files.entry(target)
-    if target[: len(source)] == source:
+        relation = relation_of(files, (source, entry), (target, there))
+    if relation == "same" or target[: len(source)] == source:
         raise Trouble("permission_denied", "cannot be moved onto or into itself")
-    _refuse_target(entry, there)
+    if relation != "respelled":
+        _refuse_target(entry, there)
     if entry.kind == "directory":
         unprotected(files, source)
-    files.rename(source, target)
-    if there and files.entry(source) == entry:
-        files.unlink(source)  # of two hard links to one file, the system renames neither
+    rename(files, source, target, relation)
     return target
+
+
+def relation_of(files: Files, source: tuple[Parts, Entry], target: tuple[Parts, Entry | None]) -> str | None:
+    """Return what one place has to do with another, if one file stands at both; else None.
+
+    It is the `same`, by whatever spelling of the directories; `respelled`, where the file system takes both
+    names for one, as those do that ignore letter case; or the two are hard `links`.
+    """
+    (old, entry), (new, there) = source, target
+    if there is not None and old == new:
+        return "same"
+    if there is None or entry.identity is None or entry.identity != there.identity:
+        return None
+    if not (old and new and _is_one_directory(files, old[:-1], new[:-1])):
+        return "links"
+    if old[-1] == new[-1]:
+        return "same"
+    return "links" if new[-1] in files.names(new[:-1]) else "respelled"
+
+
+def _is_one_directory(files: Files, one: Parts, other: Parts) -> bool:
+    identities = [entry.identity if entry else None for entry in (files.entry(one), files.entry(other))]
+    return one == other or (identities[0] is not None and identities[0] == identities[1])
+
+
+def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> None:
+    """Rename, whatever one place has to do with the other."""
+    files.rename(source, target)
+    if relation == "links" and files.entry(source):
+        files.unlink(source)  # of two hard links to one file, the system renames neither
+    if relation == "respelled" and target[-1] not in files.names(target[:-1]):
+        _respell(files, source, target)
+
+
+def _respell(files: Files, source: Parts, target: Parts) -> None:
+    """Rename in two steps, where the system takes the two names for one, and the work for done."""
+    aside = (*source[:-1], f".clada-renamed-{os.urandom(8).hex()}")
+    files.rename(source, aside)
+    try:
+        files.rename(aside, target)
+    except Trouble:
+        files.rename(aside, source)
+        raise
+    finally:
+        files.touched.discard(aside)
 
 
 def _refuse_target(entry: Entry, there: Entry | None) -> None:

@@ -14,35 +14,62 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.text.lines import between
 from clada.text.match import Text
-from clada.world.files.atomic import clear, put
-from clada.world.files.directories import NO_FOLLOW, Directories
-from clada.world.files.entries import Entry, checked_utf8, entry_of, read_all, trouble
-from clada.world.files.paths import OUTSIDE, Parts, locate, locate_inside
+from clada.world.files.appending import Addition, extend
+from clada.world.files.atomic import clear, fill, find_target
+from clada.world.files.directories import Directories
+from clada.world.files.entries import (
+    Entry,
+    Identity,
+    checked_utf8,
+    entry_of,
+    identity_of,
+    read_regular,
+    refuse_shared,
+    trouble,
+)
+from clada.world.files.limits import Created, Limits
+from clada.world.files.paths import (
+    OUTSIDE,
+    Parts,
+    display_path,
+    inside,
+    locate,
+    locate_inside,
+    parts_outside,
+    protect,
+)
 from clada.world.files.root import HANDLES, opened
+from clada.world.files.versions import Version, now
+from clada.world.handles import NO_FOLLOW, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
+ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
 
 
 class Workspace:
     """File access inside one directory, for one run. Whatever goes wrong is a Trouble."""
 
-    def __init__(self, directory: str = ".", *, allow_escape: bool = False) -> None:
+    def __init__(
+        self, directory: str = ".", *, allow_escape: bool = False, limits: Limits | None = None
+    ) -> None:
         self.allow_escape = allow_escape
+        self.created = Created(limits or Limits())
         self.touched: set[Parts] = set()  # what was changed, for the commit
         self._root, self.root = opened(directory)
-        self._directories = Directories(self._root, self.touched)
+        status = os.fstat(self._root)
+        self.identity: Identity = status.st_dev, status.st_ino
+        self._directories = Directories(self._root, self.identity, self.touched, self.created)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
-        self._held: tuple[Parts, Text] | None = None  # the new content of a file; or else one that grows
-        self._growing: tuple[Parts, bytearray] | None = None
+        self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
+        self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
+        self._addition: Addition | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -57,37 +84,66 @@ class Workspace:
         try:
             self.flush()
         finally:
-            self.forget()
+            self._directories.forget_all()
             root, self._root = self._root, -1
             os.close(root)
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
-        return locate(path, self.root, base, allow_escape=self.allow_escape)
+        parts = locate(path, self.root, base, allow_escape=self.allow_escape)
+        if len(parts) > 1 and parts[0] == OUTSIDE:
+            parts = self._by_other_names(parts)
+            protect(parts)
+        return parts
+
+    def _by_other_names(self, parts: Parts) -> Parts:
+        """Return the parts below the workspace where an outside path leads into it by a link, or a mount.
+
+        Links on the way are followed outside; what is at the end of the path is not.
+        """
+        real = parts_outside(os.path.realpath(display_path(parts[:-1]))) + parts[-1:]
+        found = inside(real, self.root)
+        if found[:1] != (OUTSIDE,):
+            return found
+        for size in range(len(real), 1, -1):
+            if _identity_at(display_path(real[:size])) == self.identity:
+                return real[size:]
+        return parts
 
     def locate_directory(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a directory to run in: here an absolute path inside the workspace is fine."""
         inside = locate_inside(path, self.root)
         return self.locate(path, base) if inside is None else self.locate("/".join(inside))
 
+    def lineage(self) -> set[Identity]:
+        """Return what the workspace is, and all directories above it, by whatever names they are known."""
+        found: set[Identity] = set()
+        up = "."
+        while (above := identity_of(os.stat(up, dir_fd=self._root))) not in found:
+            found.add(above)
+            up += "/.."
+        return found
+
     # Looking. A link is never followed, and none is allowed on the way.
 
     def entry(self, parts: Parts) -> Entry | None:
         """Return what stands at this place, or None."""
         self.flush()
+        self._read = None
         if not parts:
             return entry_of(os.fstat(self._root))
         try:
             return entry_of(
                 os.stat(parts[-1], dir_fd=self._directories.handle(parts[:-1]), follow_symlinks=False)
             )
-        except OSError as error:
-            missing = trouble(error)
-        except Trouble as raised:
-            missing = raised
-        if missing.error.type == "file_not_found":
+        except FileNotFoundError:
             return None
-        raise missing
+        except OSError as error:
+            raise trouble(error) from None
+        except Trouble as raised:
+            if raised.error.type == "file_not_found":
+                return None
+            raise
 
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
@@ -101,13 +157,16 @@ class Workspace:
     def load(self, parts: Parts) -> bytes:
         """Return the content of a regular file."""
         self.flush()
+        start = now()
         fd = self._open(parts, READ)
         try:
-            return read_all(fd)
+            status, data = read_regular(fd)
         except OSError as error:
             raise trouble(error) from None
         finally:
             os.close(fd)
+        self._read = (parts, Version(status, data, start))
+        return data
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
@@ -138,50 +197,95 @@ class Workspace:
 
     def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file; it is written before anything else could look at it."""
-        if self._held and self._held[0] != parts:
+        if self._held and self._held[0] == parts:
+            self._held = (parts, text, self._held[2])
+        else:
             self.flush()
-        self._held = (parts, text)
+            self._held = (parts, text, self._version_read(parts))
 
     def append(self, parts: Parts, data: bytes) -> bool:
         """Add this to the end of a file, on a line of its own; return False where there is no file.
 
         It is held, too: additions in a row are written once.
         """
-        if not self._growing or self._growing[0] != parts:
+        if not self._addition or self._addition.parts != parts:
             if not self.entry(parts):
                 return False
-            self._growing = (parts, bytearray(self.load(parts)))
-        content = self._growing[1]
-        content += between(content) + data
+            self._addition = Addition(parts, self.load(parts), self._version_read(parts))
+        self._addition.add(data)
         return True
 
     def flush(self) -> None:
         """Write what is held."""
         if self._held:
-            (parts, text), self._held = self._held, None
-            self.store(parts, text.data)
-        if self._growing:
-            (parts, content), self._growing = self._growing, None
-            self.store(parts, bytes(content))
+            (parts, text, read), self._held = self._held, None
+            self._store(parts, text.data, None, read)
+        if self._addition:
+            addition, self._addition = self._addition, None
+            self._extend(addition)
+
+    def _extend(self, addition: Addition) -> None:
+        """Add to a file in place; where that cannot be, replace it."""
+        parts = addition.parts
+        self.created.add(0, len(addition.data))
+        try:
+            done = extend(self._directories.handle(parts[:-1]), parts[-1], addition)
+        except OSError as error:
+            raise trouble(error) from None
+        if not done:
+            content = self.load(parts)
+            whole = content + addition.lead(content) + addition.data
+            self._store(parts, whole, None, self._version_read(parts))
+            return
+        self._directories.confirm(parts[:-1])
+        self.touched.add(parts)
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
-        """Put this content at a place, making parents; the mode is kept, or the umask's for a new file."""
+        """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
+
+        If the file there was the last that was read, it must still be what was read.
+        """
         self.flush()
-        self._refuse_root(parts)
-        self._act_in(parts[:-1], lambda parent: put(parent, parts[-1], data, mode))
+        self._store(parts, data, mode, self._version_read(parts))
+
+    def _version_read(self, parts: Parts) -> Version | None:
+        """Return what the file at this place was when it was read, if that was the last look at anything."""
+        read, self._read = self._read, None
+        return read[1] if read and read[0] == parts else None
+
+    def _store(self, parts: Parts, data: bytes, mode: int | None, read: Version | None) -> None:
+        if parts in ROOTS:
+            raise _is_root(parts)
+
+        def put(parent: int) -> None:
+            target = find_target(parent, parts[-1], read)
+            self.created.add(0 if target.old else 1, len(data))
+            fill(target, data, mode)
+
+        self._act_in(parts[:-1], put)
+        self._directories.confirm(parts[:-1])
         self.touched.add(parts)
         if parts[:-1] not in self._cleared:
-            self._clear(parts[:-1])
+            self._cleared.add(parts[:-1])
+            clear(self._directories.handle(parts[:-1]))
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
+        self.created.add(1, 0)
         self._change(os.mkdir, parts, mode)
+
+    def make_all(self, parts: Parts) -> list[Parts]:
+        """Make a directory and those above it; return which were not there, the topmost first."""
+        self.flush()
+        self._act_in(parts, lambda _handle: None)
+        return list(self._directories.made)
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
         self.flush()
-        self._refuse_root(source)
-        self._refuse_root(target)
+        for parts in (source, target):
+            if parts in ROOTS:
+                raise _is_root(parts)
         old = self.handle(source[:-1])
         try:
             self._act_in(
@@ -190,6 +294,7 @@ class Workspace:
             )
         finally:
             os.close(old)
+        self._directories.confirm(target[:-1])
         self.forget()
         self.touched.update((source, target))
 
@@ -212,7 +317,8 @@ class Workspace:
 
     def _change(self, action: Callable[..., None], parts: Parts, *rest: int) -> None:
         self.flush()
-        self._refuse_root(parts)
+        if parts in ROOTS:
+            raise _is_root(parts)
         try:
             action(parts[-1], *rest, dir_fd=self._directories.handle(parts[:-1]))
         except OSError as error:
@@ -223,20 +329,16 @@ class Workspace:
         """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
         self._directories.made.clear()
         try:
-            action(self._directories.made_on_the_way(parts))
-        except OSError as error:
-            self._directories.unmake()
-            raise trouble(error) from None
-        except Trouble:
-            self._directories.unmake()
-            raise
+            action(self._directories.handle(parts, create=True))
+        except (OSError, Trouble) as error:
+            self._directories.remove_made()
+            self._refuse_if_removed()
+            raise trouble(error) if isinstance(error, OSError) else error from None
 
-    def _clear(self, parts: Parts) -> None:
-        self._cleared.add(parts)
-        try:
-            clear(self._directories.handle(parts))
-        except OSError:
-            return  # what was asked is done
+    def _refuse_if_removed(self) -> None:
+        """Say why nothing can be written any more, where somebody has removed the workspace itself."""
+        if os.fstat(self._root).st_nlink == 0:
+            raise Trouble("file_not_found", f"the workspace {self.root} has been removed")
 
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
@@ -244,8 +346,7 @@ class Workspace:
         by_path = _reaches_handles()
         fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
         try:
-            if entry_of(os.fstat(fd)).kind == "link":
-                raise Trouble("symlink_not_allowed", "is a symbolic link")
+            refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)
         except OSError as error:
             raise trouble(error) from None
@@ -255,7 +356,8 @@ class Workspace:
             self.touched.add(parts)
 
     def _open(self, parts: Parts, flags: int) -> int:
-        self._refuse_root(parts)
+        if parts in ROOTS:
+            raise _is_root(parts)
         parent = self._directories.handle(parts[:-1])
         try:
             return os.open(parts[-1], flags, dir_fd=parent)
@@ -266,10 +368,16 @@ class Workspace:
         """Close the directory handles that are kept: where directories move, and before a command."""
         self._directories.forget_all()
 
-    @staticmethod
-    def _refuse_root(parts: Parts) -> None:
-        if parts in ((), (OUTSIDE,)):
-            raise Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
+
+def _is_root(parts: Parts) -> Trouble:
+    return Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
+
+
+def _identity_at(path: str) -> Identity | None:
+    try:
+        return identity_of(os.lstat(path))
+    except OSError:
+        return None
 
 
 def _reaches_handles() -> bool:

@@ -118,8 +118,8 @@ def touched(git: Git, names: Iterable[str]) -> TouchedFiles:
     indexed = _indexed(git, absent)
     gone = _gone(tree, absent, indexed)
     # Where a .gitignore changed, git can no longer tell what it ignored before; many caches have their own.
-    rules = {path.removesuffix(GITIGNORE) for path in paths if f"/{path}".endswith(f"/{GITIGNORE}")}
-    lost = [path for path in gone if tree.kind(path) == "beyond" or _is_below(path, rules)]
+    rules = tuple(path.removesuffix(GITIGNORE) for path in paths if f"/{path}".endswith(f"/{GITIGNORE}"))
+    lost = [path for path in gone if tree.kind(path) == "beyond" or f"{path}/".startswith(rules)]
     ignored = _ignored(git, [*present, *sorted(set(gone).difference(lost))])
     staged = [path for path in present if path not in ignored]
     removed = [path for path in indexed if tree.kind(path) != "file"]
@@ -132,11 +132,6 @@ def _gone(tree: WorkTree, absent: list[str], indexed: list[str]) -> list[str]:
     directories = {above for path in (*absent, *indexed) for above in with_parents(path.rpartition("/")[0])}
     known = directories.union(indexed)
     return [path for path in absent if path not in known and tree.kind(path) in {"gone", "beyond"}]
-
-
-def _is_below(path: str, directories: set[str]) -> bool:
-    """Return whether the path is in one of these directories, which end in a slash; "" is the root."""
-    return not directories.isdisjoint(("", *(f"{above}/" for above in with_parents(path))))
 
 
 def _ignored(git: Git, paths: list[str]) -> dict[str, None]:

@@ -7,6 +7,7 @@ import os
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.git.calls import safe_opener
+from clada.world.handles import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,23 @@ def workspaces(repository: Repository) -> list[str]:
 def _all_runs(repository: Repository) -> list[RecordedRun]:
     found: dict[int, RecordedRun] = {}
     for fields in _lines(repository, MAX_READ):
-        _apply(fields, found)
+        number = _number(fields)
+        if number is None:
+            continue
+        match fields:  # a line that was cut off, or is not clada's, is ignored
+            case ["start", _, when, what, prefix, before, pre]:
+                found.pop(number, None)  # so that the newest run is the last one, whatever its number
+                found[number] = RecordedRun(number, when, what, prefix, before, pre)
+            case ["did", _, what] if number in found:
+                found[number] = found[number].replace(what=what)
+            case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
+                found[number] = found[number].replace(
+                    ended=ended,
+                    after=after,
+                    post=post,
+                    commands=kind == "commands",
+                    unrecorded=tuple(unrecorded),
+                )
     return list(reversed(found.values()))
 
 
@@ -101,27 +118,6 @@ def _limited(names: tuple[str, ...]) -> list[str]:
     return list(names)
 
 
-def _apply(fields: list[str], found: dict[int, RecordedRun]) -> None:
-    """Add what a line says to the runs; a line that was cut off, or is not clada's, is ignored."""
-    number = _number(fields)
-    if number is None:
-        return
-    match fields:
-        case ["start", _, when, what, prefix, before, pre]:
-            found.pop(number, None)  # so that the newest run is the last one, whatever its number
-            found[number] = RecordedRun(number, when, what, prefix, before, pre)
-        case ["did", _, what] if number in found:
-            found[number] = found[number].replace(what=what)
-        case ["end", _, ended, after, post, kind, *unrecorded] if number in found:
-            found[number] = found[number].replace(
-                ended=ended,
-                after=after,
-                post=post,
-                commands=kind == "commands",
-                unrecorded=tuple(unrecorded),
-            )
-
-
 def _path(repository: Repository) -> str:
     return os.path.join(repository.git_dir, "clada", "history")
 
@@ -141,7 +137,7 @@ def _lines(repository: Repository, limit: int) -> list[list[str]]:
 def _append(repository: Repository, fields: tuple[str, ...]) -> None:
     """Add a line in one write; a line before it that a crash cut off is ended first."""
     path = _path(repository)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_directory(os.path.dirname(path))  # only this one: a workspace that was deleted is not made anew
     line = os.fsencode("\t".join(_escape(field) for field in fields) + "\n")
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with open(handle, "r+b", buffering=0) as file:

@@ -108,9 +108,15 @@ def find(workspace: str) -> Repository:
             raise Trouble("file_not_found", f"there is no directory {escape_controls(directory)}")
         root = _root(directory)
         git_dir = _git_dir(root)
-        common_dir = _common_dir(git_dir)
+        pointer = os.path.join(git_dir, "commondir")  # which linked work trees have
+        linked = os.path.lexists(pointer)
+        common_dir = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer))) if linked else git_dir
         for place in {git_dir, common_dir}:
-            _check_shape(place)
+            if not os.path.isdir(os.path.join(place, "")):
+                message = f"the git directory {escape_controls(place)} is missing"
+                raise _trouble(message, "repair the .git file")
+            if os.path.islink(os.path.join(place, "clada")):
+                raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
         program = _program(directory)
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
@@ -187,13 +193,6 @@ def _git_dir(root: str) -> str:
     return git_dir
 
 
-def _common_dir(git_dir: str) -> str:
-    pointer = os.path.join(git_dir, "commondir")
-    if not os.path.lexists(pointer):
-        return git_dir
-    return os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
-
-
 def _read_pointer(path: str) -> str:
     """Return the text of a file in which git names another path."""
     with open(path, "rb", opener=git.safe_opener) as file:
@@ -205,13 +204,6 @@ def _read_pointer(path: str) -> str:
 
 def _damaged(path: str) -> Trouble:
     return _trouble(f"{escape_controls(path)} is not a file that git could have made", "repair it")
-
-
-def _check_shape(place: str) -> None:
-    if not os.path.isdir(os.path.join(place, "")):
-        raise _trouble(f"the git directory {escape_controls(place)} is missing", "repair the .git file")
-    if os.path.islink(os.path.join(place, "clada")):
-        raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
 
 
 def _program(workspace: str) -> str:

@@ -7,7 +7,7 @@ never through a link.
 from __future__ import annotations
 
 import os
-from stat import S_IMODE, S_ISDIR, S_ISLNK
+from stat import S_IMODE, S_ISLNK
 
 from clada.errors import Trouble, system_words
 from clada.text.escape import escape_controls
@@ -16,7 +16,7 @@ from clada.world.files.atomic import AS_OWNER, CHANCE, LEFTOVER
 from clada.world.git import commits, history
 from clada.world.git.calls import hardened_git
 from clada.world.git.repository import check, find, os_errors_as_trouble
-from clada.world.removal import remove
+from clada.world.handles import is_directory, open_descendant, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ GITLINK = "160000"  # the mode of a submodule
 MAX_NAMED = 20
 LISTED = "clada history lists the runs"
 NO_RUN = "no run is recorded for this workspace"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ChangedFile(Value):
@@ -231,7 +230,7 @@ def _restore_and_commit(
                 same_mode = each.old_mode == each.new_mode
                 restore_file(git.root, each.path, f"{store}/files", like_present=same_mode)
     finally:
-        remove(store)
+        remove_tree(store)
     commits.stage(git, [each.path for each in files])
     made = commits.commit_tree(git, tree, head.commit, f"[clada:undo] {when}", author)
     history.end(repository, begun.replace(ended="ok", after=made, post=made, unrecorded=run.unrecorded))
@@ -259,7 +258,7 @@ def _check_out(git: Git, store: str, tree: str, files: list[ChangedFile]) -> str
 def remove_file(root: str, path: str, keep: str) -> None:
     """Remove a file, and the directories that this leaves empty, except for the one to keep."""
     directory, _, name = path.rpartition("/")
-    parent = _open_directory(root, directory)
+    parent = open_descendant(root, directory)
     try:
         os.unlink(name, dir_fd=parent)
     finally:
@@ -272,7 +271,7 @@ def _remove_empty(root: str, directory: str) -> bool:
     """Remove a directory if there is nothing in it; return whether that is so."""
     above, _, name = directory.rpartition("/")
     try:
-        parent = _open_directory(root, above)
+        parent = open_descendant(root, above)
     except OSError:
         return False  # another program has changed something there
     try:
@@ -288,7 +287,7 @@ def restore_file(root: str, path: str, store: str, *, like_present: bool) -> Non
     """Move a file from the store to its place; `like_present`: with mode and owner of the present one."""
     directory, _, name = path.rpartition("/")
     source = os.path.join(store, path)
-    parent = _open_directory(root, directory, make=True)
+    parent = open_descendant(root, directory, make=True)
     try:
         if like_present:
             _copy_mode(source, os.stat(name, dir_fd=parent, follow_symlinks=False))
@@ -296,23 +295,6 @@ def restore_file(root: str, path: str, store: str, *, like_present: bool) -> Non
         _move(source, name, parent)
     finally:
         os.close(parent)
-
-
-def _open_directory(root: str, directory: str, *, make: bool = False) -> int:
-    """Return a handle of a directory that is reached through no link; make what is missing, if so."""
-    handle = os.open(root, _DIRECTORY)
-    for name in directory.split("/") if directory else ():
-        above = handle
-        try:
-            handle = os.open(name, _DIRECTORY, dir_fd=above)
-        except FileNotFoundError:
-            if not make:
-                raise
-            os.mkdir(name, dir_fd=above)
-            handle = os.open(name, _DIRECTORY, dir_fd=above)
-        finally:
-            os.close(above)
-    return handle
 
 
 def _copy_mode(path: str | int, present: os.stat_result) -> None:
@@ -329,10 +311,7 @@ def _copy_mode(path: str | int, present: os.stat_result) -> None:
 
 def _remove_empty_directories(name: str, parent: int) -> None:
     """Remove a directory that is where a file has to be, with the empty directories in it."""
-    try:
-        if not S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-            return
-    except FileNotFoundError:
+    if not is_directory(name, parent):
         return
     for _, directories, _, handle in os.fwalk(name, topdown=False, dir_fd=parent):
         for inner in directories:
@@ -367,7 +346,7 @@ def _copy(source: str, name: str, parent: int) -> None:
                 _copy_mode(handle, os.fstat(old.fileno()))
         os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
-        remove(temporary, parent)
+        remove_tree(temporary, parent)
         raise
 
 

@@ -103,24 +103,18 @@ def _complete_length(data: bytes) -> int:
     return len(data)
 
 
-if hasattr(os, "splice"):  # Linux: the bytes never enter this process
-
-    def _discard_some(source: int, nowhere: int) -> bool:
+def _discard_some(source: int, nowhere: int) -> bool:
+    """Throw away some output; return whether there was any."""
+    if hasattr(os, "splice"):  # Linux: the bytes never enter this process
         return os.splice(source, nowhere, _PIPE) > 0
+    return bool(os.read(source, _PIPE))
 
-    def _enlarge(source: int) -> None:
-        import fcntl
 
+def _enlarge(source: int) -> None:
+    import fcntl
+
+    if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
         try:
             fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, _PIPE)
         except OSError:
             return  # the user's share of pipe memory is used up: the ordinary size works too
-
-else:
-
-    def _discard_some(source: int, nowhere: int) -> bool:
-        del nowhere
-        return bool(os.read(source, _PIPE))
-
-    def _enlarge(source: int) -> None:
-        del source

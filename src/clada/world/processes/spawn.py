@@ -6,6 +6,7 @@ Python's own os.posix_spawn cannot change the directory, and a fork is not safe 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import struct
 import sys
@@ -78,7 +79,7 @@ class PreparedSpawn:
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
         self._actions, self._attributes = _c_structure(), _c_structure()
-        self._handles = _copied(spec.handles)
+        self._handles = [fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH) for handle in spec.handles]
         _check(LIBC.posix_spawn_file_actions_init(self._actions))
         _check(LIBC.posix_spawnattr_init(self._attributes))
         _add_actions(self._actions, spec.replace(handles=self._handles))
@@ -162,14 +163,6 @@ def _c_strings(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
     return (ctypes.c_char_p * (len(texts) + 1))(*map(os.fsencode, texts), None)
 
 
-def _copied(handles: Sequence[int]) -> list[int]:
-    if not handles:
-        return []
-    import fcntl
-
-    return [fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH) for handle in handles]
-
-
 def _add_actions(actions: ctypes.Array[ctypes.c_uint64], spec: SpawnSpec) -> None:
     # In this order none of them can overwrite a handle that a later one still needs.
     _check(LIBC.posix_spawn_file_actions_addfchdir_np(actions, spec.directory))
@@ -189,15 +182,12 @@ def _close_from(actions: ctypes.Array[ctypes.c_uint64], first: int) -> None:
         _check(LIBC.posix_spawn_file_actions_addclosefrom_np(actions, first))
         return
     for handle in map(int, os.listdir("/proc/self/fd")):
-        if handle >= first and _is_inheritable(handle):
+        try:
+            inheritable = os.get_inheritable(handle)
+        except OSError:  # the one that the listing itself used
+            continue
+        if handle >= first and inheritable:
             _check(LIBC.posix_spawn_file_actions_addclose(actions, handle))
-
-
-def _is_inheritable(handle: int) -> bool:
-    try:
-        return os.get_inheritable(handle)
-    except OSError:  # the one that the listing itself used
-        return False
 
 
 def _set_attributes(attributes: ctypes.Array[ctypes.c_uint64]) -> None:

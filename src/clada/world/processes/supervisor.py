@@ -134,9 +134,9 @@ def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: i
         _run_command(spec, start, control, status)
         os.close(status)
         if spec.temporary:  # clada removes it too, but may be dead
-            from clada.world.removal import remove
+            from clada.world.handles import remove_tree
 
-            remove(spec.temporary)
+            remove_tree(spec.temporary)
         code = 0
     finally:
         os._exit(code)
@@ -152,18 +152,14 @@ def _become_subreaper(keep: set[int]) -> None:
     _signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
     # The host's files and locks would otherwise stay open when the host ends.
     for handle in set(map(int, os.listdir("/proc/self/fd"))) - keep:
-        _close(handle)
+        try:
+            os.close(handle)
+        except OSError:  # the one that the listing itself used
+            continue
     nothing = os.open(os.devnull, os.O_RDWR)
     while nothing <= 2:  # noqa: PLR2004 (standard input, output and error must lead somewhere)
         nothing = os.open(os.devnull, os.O_RDWR)
     os.close(nothing)
-
-
-def _close(handle: int) -> None:
-    try:
-        os.close(handle)
-    except OSError:  # closed already, as the one that a listing itself used
-        return
 
 
 def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> None:

@@ -174,15 +174,14 @@ def _sockets() -> Iterator[str]:
     with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
             path = line.rstrip("\n").split(" ", 7)[-1].lstrip(" 0123456789")
-            if path.startswith("/") and not path.startswith(_PRIVATE) and _is_open_socket(path):
+            if not path.startswith("/") or path.startswith(_PRIVATE):
+                continue
+            try:
+                is_socket = stat.S_ISSOCK(os.stat(path).st_mode)
+            except OSError:  # its name is gone, so nobody can connect
+                continue
+            if is_socket and os.access(path, os.W_OK):
                 yield path
-
-
-def _is_open_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.stat(path).st_mode) and os.access(path, os.W_OK)
-    except OSError:
-        return False
 
 
 _PREFIX = "bwrap: "  # of bubblewrap's own lines

@@ -14,7 +14,7 @@ import stat
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files import paths
-from clada.world.removal import remove
+from clada.world.handles import open_directory, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _FEW = 3  # changed paths that a message names
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
 # The path is missing, not a directory or not ours. Other errors, such as too many open files, are raised.
 _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SavedEntry(Value):
@@ -38,12 +37,17 @@ class SavedEntry(Value):
     content: bytes | None  # of a file, if there was room to remember it; of a link, where it leads
     times: tuple[int, int]
 
+    def is_same(self, other: SavedEntry) -> bool:
+        """Return whether it was not changed; the content of a file is not needed for that."""
+        same_link = not stat.S_ISLNK(self.mode) or self.content == other.content
+        return self.mode == other.mode and self.stamp == other.stamp and same_link
+
 
 class Guard:
     """The protected directories of one workspace, as they are when this is made."""
 
     def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
-        self._workspace = os.open(workspace, _DIRECTORY)
+        self._workspace = open_directory(workspace)
         self._roots: dict[str, int | None] = {}
         try:
             for name in names:
@@ -56,7 +60,23 @@ class Guard:
     def restore(self) -> list[str]:
         """Put back what changed, and return its paths; raise Trouble if that fails. Called once."""
         try:
-            return self._restore()
+            moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
+            failures = _failures(self._move_back, moved)
+            before, after = self._before, dict(self._entries(with_content=False))
+            both = before.keys() & after.keys()
+            changed = sorted(
+                path for path in before | after if path not in both or not before[path].is_same(after[path])
+            )
+            kept = {
+                path for path in both if stat.S_ISDIR(before[path].mode) and stat.S_ISDIR(after[path].mode)
+            }
+            wrong = {path for path in changed if path in after and path not in kept}
+            tops = (path for path in changed if path in wrong and path.rpartition("/")[0] not in wrong)
+            failures |= _failures(self._remove, tops)
+            failures |= _failures(self._put_back, (path for path in changed if path in before))
+            if failures:
+                raise _not_put_back(failures)
+            return sorted({*moved, *changed})
         except OSError as error:
             raise _not_put_back({"what the command changed": error}) from error
         finally:
@@ -67,19 +87,6 @@ class Guard:
         for root in (self._workspace, *self._roots.values()):
             if root is not None:
                 os.close(root)
-
-    def _restore(self) -> list[str]:
-        moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
-        failures = _failures(self._move_back, moved)
-        after = dict(self._entries(with_content=False))
-        changed = sorted(path for path in self._before | after if _differ(self._before, after, path))
-        wrong = {path for path in changed if path in after and not self._stays_directory(path, after[path])}
-        tops = (path for path in changed if path in wrong and path.rpartition("/")[0] not in wrong)
-        failures |= _failures(self._remove, tops)
-        failures |= _failures(self._put_back, (path for path in changed if path in self._before))
-        if failures:
-            raise _not_put_back(failures)
-        return sorted({*moved, *changed})
 
     def _entries(self, *, with_content: bool) -> Iterator[tuple[str, SavedEntry]]:
         """Return all entries of the protected directories, by path; no recursion, no link is followed."""
@@ -112,14 +119,10 @@ class Guard:
     def _remove(self, path: str) -> None:
         """Remove what is at the path; what cannot be removed is moved aside."""
         try:
-            remove(path, self._workspace)
+            remove_tree(path, self._workspace)
         except OSError:
             aside = f"undone-{os.urandom(4).hex()}"
             os.rename(path, aside, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
-
-    def _stays_directory(self, path: str, entry: SavedEntry) -> bool:
-        before = self._before.get(path)
-        return before is not None and stat.S_ISDIR(before.mode) and stat.S_ISDIR(entry.mode)
 
     def _put_back(self, path: str) -> None:
         entry = self._before[path]
@@ -142,7 +145,7 @@ class Guard:
 
 def _open_directory(name: str, directory: int) -> int | None:
     try:
-        return os.open(name, _DIRECTORY, dir_fd=directory)
+        return open_directory(name, directory)
     except OSError as error:  # missing, or a file as in a linked worktree
         if error.errno in _OUT_OF_REACH:
             return None
@@ -192,14 +195,6 @@ def _saved(path: str, directory: int, room: int) -> SavedEntry | None:
         raise
     stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_file else ()
     return SavedEntry(found.st_mode, stamp, content, (found.st_atime_ns, found.st_mtime_ns))
-
-
-def _differ(before: dict[str, SavedEntry], after: dict[str, SavedEntry], path: str) -> bool:
-    if path not in before or path not in after:
-        return True
-    was, now = before[path], after[path]
-    both_links = stat.S_ISLNK(was.mode) and stat.S_ISLNK(now.mode)
-    return was.mode != now.mode or was.stamp != now.stamp or (both_links and was.content != now.content)
 
 
 def _names(path: str, directory: int) -> list[str]:

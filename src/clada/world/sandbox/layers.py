@@ -17,8 +17,8 @@ import sys
 
 from clada.errors import Trouble, system_words
 from clada.values import Value
+from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher
-from clada.world.removal import remove
 from clada.world.sandbox.guard import NOT_GUARDED, PROTECTED, Guard, first_few
 
 TYPE_CHECKING = False
@@ -208,7 +208,7 @@ class _LandlockLauncher(_GuardedLauncher):
 
     def _remove_temporary(self) -> None:
         try:
-            remove(self._temporary)
+            remove_tree(self._temporary)
         except OSError:  # left to whatever clears temporary directories on this machine
             return
 
