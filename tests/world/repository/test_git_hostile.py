@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.errors import Trouble
-from clada.world.git.allowed import allowed_command
+from clada.world.git.allowed import Operands, allowed_command
 from clada.world.git.undo import undo
 
 if TYPE_CHECKING:
@@ -515,7 +515,8 @@ def test_every_allowed_command_works_in_an_ordinary_repository(repo: Repo) -> No
 def test_names_in_an_allowed_command_are_literal(inner: Repo) -> None:
     """No pathspec magic leads out of the workspace."""
     inner.write("outside.txt", "private change\n")
-    argv, environment = allowed_command(["diff", "--", ":(top)outside.txt", ":/"], inner.found())
+    operands = Operands(paths=(":(top)outside.txt", ":/"))
+    argv, environment = allowed_command(["diff"], inner.found(), operands)
     done = subprocess.run(argv, env=environment, cwd=inner.workspace, capture_output=True, check=False)
     assert b"private" not in done.stdout
 

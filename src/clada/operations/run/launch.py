@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.model import Note
+from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
 from clada.values import Value
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from clada.commands.judgements import Allowed
     from clada.operations.run.permission import Approved
+    from clada.world.files.paths import Parts
     from clada.world.processes.running import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
     from clada.world.world import World
@@ -62,21 +64,29 @@ class Program(Value):
         return confined_launcher(self.confinement, self.environment)
 
 
-def reader(world: World, how: Allowed) -> Program:
+def reader(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git with all that keeps it harmless."""
     from clada.world.processes.running import SYSTEM_PATH
 
-    argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how)
+    argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how, here)
     confinement = None if how.whole_repository else _reading(world)  # a stash writes
     program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
     return program.replace(supervised=False, meanings=how.exit_meanings)
 
 
-def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
+def _hardened(world: World, how: Allowed, here: Parts) -> tuple[Sequence[str], Mapping[str, str]]:
     from clada.world.git import repository
-    from clada.world.git.allowed import allowed_command
+    from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
+    from clada.world.git.calls import hardened_git
 
-    return allowed_command(how.argv[1:], repository.find(world.files.root))
+    found = repository.find(world.files.root)
+    given = NOTHING
+    if how.revisions:
+        given = sorted_operands(how.revisions, os.path.join(found.workspace, *here), hardened_git(found))
+        operands.refuse_ambiguous(world.files, given.revisions, here)
+        operands.check_paths_of_git(world.files, given.paths, here)
+    paths = (*given.paths, *how.pathspecs)
+    return allowed_command(how.argv[1:], found, given.replace(paths=paths))
 
 
 def _reading(world: World) -> ReadOnly | None:

@@ -6,6 +6,7 @@ import os
 
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
+from clada.values import Value
 from clada.world.git.calls import hardened_git
 
 TYPE_CHECKING = False
@@ -25,10 +26,43 @@ ADDED_OPTIONS = {
     "stash list": _NO_PROGRAMS,
     "stash show": _NO_PROGRAMS,
 }
+TAKES_PATHS = ("status", "diff", "log", "show", "ls-files")
 
 
-def allowed_command(arguments: Sequence[str], repository: Repository) -> tuple[list[str], dict[str, str]]:
-    """Return the argv and the environment of an allowed git command, given what follows the word `git`."""
+class Operands(Value):
+    """What git is given behind its options: revisions, as git resolves them, and paths, literally."""
+
+    revisions: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+NOTHING = Operands()
+
+
+def sorted_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
+    """Return which of the words are revisions, seen from a directory of the work tree; the rest are paths.
+
+    As for git, no revision follows a path. Whether a path is there, and inside, is not looked at.
+    """
+    if not words or _are_revisions(words, directory, git):
+        return Operands(tuple(words))
+    number = next(at for at, word in enumerate(words) if not _are_revisions([word], directory, git))
+    return Operands(tuple(words[:number]), tuple(words[number:]))
+
+
+def _are_revisions(words: Sequence[str], directory: str, git: Git) -> bool:
+    """Ask git, which resolves ranges and all else that can stand before `--`, and opens no file for it."""
+    call = ("-C", directory, "rev-list", "--no-walk", "--max-count=0", "--quiet", "--end-of-options")
+    return git.call(*call, *words, "--").code == 0
+
+
+def allowed_command(
+    arguments: Sequence[str], repository: Repository, operands: Operands = NOTHING
+) -> tuple[list[str], dict[str, str]]:
+    """Return the argv and the environment of an allowed git command.
+
+    `arguments` follow the word `git`: the subcommand, its options and, where they are no paths, its operands.
+    """
     git = hardened_git(repository)
     words = [word for word in arguments if word != "--no-pager"]
     if words[0] == "stash" and words[1:2] in ([], ["push"]):
@@ -39,7 +73,21 @@ def allowed_command(arguments: Sequence[str], repository: Repository) -> tuple[l
         _refuse_stashed_approvals(git, words[2:])
     length = len(name.split())
     variables = {**git.variables, "GIT_OPTIONAL_LOCKS": "0"}
-    return [*git.command, *words[:length], *ADDED_OPTIONS.get(name, ()), *words[length:]], variables
+    options = (*ADDED_OPTIONS.get(name, ()), *words[length:])
+    return [*git.command, *words[:length], *options, *_behind_options(name, operands)], variables
+
+
+def _behind_options(name: str, operands: Operands) -> list[str]:
+    """Return the operands so that git cannot take one for something else.
+
+    `git diff` compares any two files where it is given two paths and takes one to be outside, whatever stands
+    before them; with one of them repeated there are never two.
+    """
+    if name not in TAKES_PATHS:
+        return []
+    again = operands.paths[-1:] if name == "diff" else ()
+    revisions = ("--end-of-options", *operands.revisions) if operands.revisions else ()
+    return [*revisions, "--", *operands.paths, *again]
 
 
 def _stash_limits(git: Git) -> list[str]:
