@@ -183,7 +183,8 @@ def test_doctor_says_that_all_is_well(repository: Shell) -> None:
     code, found = findings(repository)
     assert code == 0
     assert list(found) == [
-        "clada", "workspace", "git", "repository", "sandbox", "approvals", "configuration", "terminal"
+        "clada", "workspace", "git", "repository", "sandbox", "readers", "approvals", "configuration",
+        "terminal",
     ]  # fmt: skip
     assert found["repository"] == ("ok", f"runs are recorded in {repository.workspace}")
     assert found["git"][1].startswith("git version 2")

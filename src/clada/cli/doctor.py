@@ -127,6 +127,16 @@ def _sandbox(settings: dict[str, Any]) -> Finding:
     return Finding(state, "none: approved commands run unsandboxed", _better())
 
 
+def _readers(settings: dict[str, Any]) -> Finding:
+    from clada.world.sandbox.reading import has_landlock
+
+    if settings["sandbox"] == "off":
+        return Finding(NOTE, "not confined: the sandbox is off", "set sandbox to auto")
+    if has_landlock():
+        return Finding(OK, "Landlock: they and git reach the workspace, the repository and the system only")
+    return Finding(NOTE, "not confined: they and git read what you can read", "a Linux kernel with Landlock")
+
+
 def _better() -> str:
     """Return how to get the best layer."""
     if sys.platform != "linux":
@@ -177,5 +187,6 @@ LOOKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
     "git": _git,
     "repository": _repository,
     "sandbox": _sandbox,
+    "readers": _readers,
     "approvals": _approvals,
 }

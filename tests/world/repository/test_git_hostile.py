@@ -14,6 +14,7 @@ import pytest
 
 from clada.errors import Trouble
 from clada.world.git.allowed import Operands, allowed_command
+from clada.world.git.calls import hardened_git
 from clada.world.git.undo import undo
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Hostile:
 
     def run(self, arguments: list[str]) -> int:
         """Run an allowed git command as clada would."""
-        argv, environment = allowed_command(arguments, self.repo.found())
+        argv, environment = allowed_command(arguments, hardened_git(self.repo.found()))
         return subprocess.run(
             argv, env=environment, cwd=self.repo.workspace, stdin=subprocess.DEVNULL, check=False,
             capture_output=True,
@@ -355,7 +356,7 @@ def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
 
 def _resolve(hostile: Hostile) -> None:
     """Leave the stash's conflict behind, without plain git setting off what is armed."""
-    argv, environment = allowed_command(["status"], hostile.repo.found())
+    argv, environment = allowed_command(["status"], hardened_git(hostile.repo.found()))
     start = argv[: argv.index("status")]
     subprocess.run([*start, "read-tree", "HEAD"], env=environment, cwd=hostile.repo.root, check=True)
 
@@ -479,7 +480,7 @@ def test_a_stash_never_brings_approvals(repo: Repo, untracked: bool, words: list
     repo.write(".clada/allowed-commands.json", "stashed")
     repo.git("stash", "push", "-q", "-u")
     with pytest.raises(Trouble, match=r"holds \.clada/allowed-commands\.json"):
-        allowed_command(["stash", *words], repo.found())
+        allowed_command(["stash", *words], hardened_git(repo.found()))
 
 
 @pytest.mark.parametrize("approvals", [True, False])
@@ -516,7 +517,7 @@ def test_names_in_an_allowed_command_are_literal(inner: Repo) -> None:
     """No pathspec magic leads out of the workspace."""
     inner.write("outside.txt", "private change\n")
     operands = Operands(paths=(":(top)outside.txt", ":/"))
-    argv, environment = allowed_command(["diff"], inner.found(), operands)
+    argv, environment = allowed_command(["diff"], hardened_git(inner.found()), operands)
     done = subprocess.run(argv, env=environment, cwd=inner.workspace, capture_output=True, check=False)
     assert b"private" not in done.stdout
 

@@ -68,33 +68,44 @@ def reader(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git with all that keeps it harmless."""
     from clada.world.processes.running import SYSTEM_PATH
 
-    argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how, here)
-    confinement = None if how.whole_repository else _reading(world)  # a stash writes
+    if how.program == "git":
+        argv, environment, confinement = _hardened(world, how, here)
+    else:
+        argv, environment, confinement = how.argv, os.environ, _reading(world)
     program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
     return program.replace(supervised=False, meanings=how.exit_meanings)
 
 
-def _hardened(world: World, how: Allowed, here: Parts) -> tuple[Sequence[str], Mapping[str, str]]:
+def _hardened(
+    world: World, how: Allowed, here: Parts
+) -> tuple[Sequence[str], Mapping[str, str], ReadOnly | None]:
     from clada.world.git import repository
     from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
     from clada.world.git.calls import hardened_git
 
-    found = repository.find(world.files.root)
+    found = repository.find(world.files.root, confined=world.settings.sandbox != "off")
+    git = hardened_git(found)
     given = NOTHING
     if how.revisions:
-        given = sorted_operands(how.revisions, os.path.join(found.workspace, *here), hardened_git(found))
+        given = sorted_operands(how.revisions, os.path.join(found.workspace, *here), git)
         operands.refuse_ambiguous(world.files, given.revisions, here)
         operands.check_paths_of_git(world.files, given.paths, here)
     paths = (*given.paths, *how.pathspecs)
-    return allowed_command(how.argv[1:], found, given.replace(paths=paths))
+    argv, environment = allowed_command(how.argv[1:], git, given.replace(paths=paths))
+    if git.confinement is None:
+        return argv, environment, None
+    confinement = git.confinement.of_stash() if how.whole_repository else git.confinement.of_reader()
+    return argv, environment, confinement
 
 
 def _reading(world: World) -> ReadOnly | None:
     if world.settings.sandbox == "off":
         return None
-    from clada.world.sandbox.layers import ReadOnly, has_landlock
+    from clada.world.sandbox.reading import ReadOnly, has_landlock
 
-    return ReadOnly() if has_landlock() else None
+    if not has_landlock():
+        return None
+    return ReadOnly() if world.settings.allow_escape else ReadOnly((world.files.root,))
 
 
 def approved(world: World, how: Approved) -> Program:

@@ -7,14 +7,12 @@ import os
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git.calls import hardened_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clada.world.git.calls import Git
-    from clada.world.git.repository import Repository
 
 # Options that are added after the name of a command.
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
@@ -52,18 +50,17 @@ def sorted_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
 
 def _are_revisions(words: Sequence[str], directory: str, git: Git) -> bool:
     """Ask git, which resolves ranges and all else that can stand before `--`, and opens no file for it."""
-    call = ("-C", directory, "rev-list", "--no-walk", "--max-count=0", "--quiet", "--end-of-options")
-    return git.call(*call, *words, "--").code == 0
+    call = ("rev-list", "--no-walk", "--max-count=0", "--quiet", "--end-of-options")
+    return git.call(*call, *words, "--", directory=directory).code == 0
 
 
 def allowed_command(
-    arguments: Sequence[str], repository: Repository, operands: Operands = NOTHING
+    arguments: Sequence[str], git: Git, operands: Operands = NOTHING
 ) -> tuple[list[str], dict[str, str]]:
     """Return the argv and the environment of an allowed git command.
 
     `arguments` follow the word `git`: the subcommand, its options and, where they are no paths, its operands.
     """
-    git = hardened_git(repository)
     words = [word for word in arguments if word != "--no-pager"]
     if words[0] == "stash" and words[1:2] in ([], ["push"]):
         variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}

@@ -10,6 +10,7 @@ from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import calls as git
+from clada.world.git.confinement import git_confinement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Repository(Value):
     common_dir: str  # the same, except for linked work trees
     prefix: str  # where the workspace is below the root: "" or "some/directory/"
     identity: tuple[int, int]  # device and inode of git_dir
+    confined: bool = True  # whether git is kept from all the rest, where the machine can do it
 
     @property
     def workspace(self) -> str:
@@ -100,7 +102,7 @@ def as_trouble(error: OSError) -> Trouble:
     return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
-def find(workspace: str) -> Repository:
+def find(workspace: str, *, confined: bool = True) -> Repository:
     """Return the repository around the workspace, whatever state it is in; raise Trouble if there is none."""
     with os_errors_as_trouble():
         directory = os.path.realpath(workspace)
@@ -120,7 +122,7 @@ def find(workspace: str) -> Repository:
         program = _program(directory)
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
-        found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir))
+        found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir), confined)
         _check_owner(found)
         _check_configuration(found)
         return found
@@ -228,7 +230,9 @@ def _check_owner(repository: Repository) -> None:
         return
     command = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
     variables = git.environment(os.environ, repository.workspace)
-    result = git.run([*command, "-C", repository.root, "rev-parse", "--git-dir"], variables)
+    confinement = git_confinement(repository)
+    rules = confinement.of_own_call("rev-parse") if confinement else None
+    result = git.run([*command, "-C", repository.root, "rev-parse", "--git-dir"], variables, rules=rules)
     if result.code != 0:
         message = f"the repository belongs to another user: {escape_controls(repository.git_dir)}"
         trust = f"git config --global --add safe.directory {escape_controls(repository.root)}"
