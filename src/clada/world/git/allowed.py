@@ -24,6 +24,8 @@ ADDED_OPTIONS = {
     "stash list": _NO_PROGRAMS,
     "stash show": _NO_PROGRAMS,
 }
+GITLINK = "160000"  # the mode of a submodule
+_BY_HAND = "a person can do that by hand"
 TAKES_PATHS = ("status", "diff", "log", "show", "ls-files")
 
 
@@ -62,6 +64,8 @@ def allowed_command(
     `arguments` follow the word `git`: the subcommand, its options and, where they are no paths, its operands.
     """
     words = [word for word in arguments if word != "--no-pager"]
+    if words[0] == "stash" and words[1:2] not in (["list"], ["show"]):
+        _refuse_nested(git)
     if words[0] == "stash" and words[1:2] in ([], ["push"]):
         variables = {key: value for key, value in git.variables.items() if key != "GIT_LITERAL_PATHSPECS"}
         return [*git.command, "stash", "push", *words[2:], *_stash_limits(git)], variables
@@ -88,17 +92,13 @@ def _behind_options(name: str, operands: Operands) -> list[str]:
 
 
 def _stash_limits(git: Git) -> list[str]:
-    """Return the arguments that keep approvals which are not committed out of a stash; mostly none.
-
-    With such limits git adds untracked files before it stashes them, so nested repositories are left out too.
-    """
+    """Return the arguments that keep approvals which are not committed out of a stash; mostly none."""
     from clada.world.git.commits import is_off_limits, status
 
     found = status(git, "")
     if not any(is_off_limits(path) for path in (*found.changed, *found.untracked, *found.staged)):
         return []
-    nested = [f":(top,exclude,literal){path}" for path in found.nested]
-    return ["--", ":(top)", ":(top,exclude,glob,icase)**/.clada/**", *nested]
+    return ["--", ":(top)", ":(top,exclude,glob,icase)**/.clada/**"]
 
 
 def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
@@ -109,16 +109,34 @@ def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
     stash = names[0] if names else "stash@{0}"
     if stash.isascii() and stash.isdecimal():
         stash = f"stash@{{{stash}}}"
-    held = _paths(git, "diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{stash}^1", stash)
-    held += _paths(git, "ls-tree", "-r", "-z", "--name-only", f"{stash}^3")  # the untracked files, if any
-    approvals = [path for path in held if is_off_limits(path)]
-    if approvals:
-        raise Trouble(
-            "permission_denied", f"the stash holds {escape_controls(approvals[0])}, which is protected"
-        )
+    raw = _listed(git, "diff-tree", "-r", "-z", "--raw", "--no-renames", f"{stash}^1", stash)
+    # The untracked files, if any.
+    held = [entry.partition("\t") for entry in _listed(git, "ls-tree", "-r", "-z", f"{stash}^3")]
+    for path in (*raw[1::2], *(path for _mode, _tab, path in held)):
+        if is_off_limits(path):
+            raise Trouble("permission_denied", f"the stash holds {escape_controls(path)}, which is protected")
+    # Git merges what was changed in a file that is gone into one like it that is new, by whatever name.
+    added = ("diff-index", "--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A", f"{stash}^1")
+    for path in _listed(git, *added):
+        if is_off_limits(path):
+            message = f"{escape_controls(path)} came after the stash, and applying it could change that"
+            raise Trouble("permission_denied", message, _BY_HAND)
+    if any(GITLINK in modes for modes in (*raw[0::2], *(mode for mode, _tab, _path in held))):
+        raise Trouble("command_not_allowed", "the stash holds a submodule", _BY_HAND)
 
 
-def _paths(git: Git, *call: str) -> list[str]:
+def _refuse_nested(git: Git) -> None:
+    """Raise if there are repositories in the work tree: git would go into them, by their configuration."""
+    from clada.world.git.commits import status
+
+    linked = [entry for entry in _listed(git, "ls-files", "-s", "-z") if entry.startswith(GITLINK)]
+    nested = [*(entry.partition("\t")[2] for entry in linked), *status(git, "").nested]
+    if nested:
+        message = f"git stash would go into {escape_controls(nested[0])}, a repository of its own"
+        raise Trouble("command_not_allowed", message, _BY_HAND)
+
+
+def _listed(git: Git, *call: str) -> list[str]:
     """Return what git lists; nothing if there is no such stash, which git itself will report."""
     result = git.call(*call)
     return os.fsdecode(result.output).split("\0")[:-1] if result.code == 0 else []

@@ -52,6 +52,10 @@ SETTINGS = (
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("apply.whitespace", "nowarn"),
+    # A stash that is applied changes the files that it names, and not those that they were renamed to. Some
+    # versions of git do not heed this when they apply one: allowed.py looks at the names, too.
+    ("merge.renames", "false"),
+    ("merge.directoryRenames", "false"),
 )
 
 VARIABLES = {

@@ -14,13 +14,14 @@ from clada.world.git.confinement import git_confinement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from clada.world.git.recording import Recording
     from clada.world.locks import RepositoryLock
 
 NO_GIT = "use --no-git to work without commits"
 BARE, WORK_IN_A_CLONE = "this is a bare repository, without a work tree", "work in a clone of it"
+NOT_FOLLOWED = ("hooks", "lfs", "annex")  # in a git directory, by the git that clada runs
 MAX_POINTER = 4096  # bytes of a file that names another path, such as a .git file
 
 # What is in progress when one of these is in the git directory, and how it is ended.
@@ -123,6 +124,7 @@ def find(workspace: str, *, confined: bool = True) -> Repository:
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
         found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir), confined)
+        _refuse_links(found)
         _check_owner(found)
         _check_configuration(found)
         return found
@@ -219,6 +221,35 @@ def _program(workspace: str) -> str:
 def _identity(path: str) -> tuple[int, int]:
     status = os.lstat(path)
     return status.st_dev, status.st_ino
+
+
+def _refuse_links(repository: Repository) -> None:
+    """Refuse a git directory in which a link leads out: git would write there what a repository likes."""
+    places = {repository.git_dir, repository.common_dir}
+    tops = tuple(f"{os.path.realpath(place)}/" for place in places)
+    for place in places:
+        for path in _links(place):
+            if not f"{os.path.realpath(path)}/".startswith(tops):
+                message = f"{escape_controls(path)} is a symbolic link that leads out of the git directory"
+                raise _trouble(message, "look at it, and remove it")
+
+
+def _links(place: str) -> Iterator[str]:
+    """Yield the links in a git directory that git could follow; single objects are not looked at."""
+    walked = (f"{place}/refs", f"{place}/logs")
+    left = [place, f"{place}/info", f"{place}/objects", f"{place}/objects/info", *walked]
+    while left:
+        directory = left.pop()
+        try:
+            entries = list(os.scandir(directory))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue  # git cannot follow a link there either
+        for entry in entries:
+            if entry.is_symlink():
+                if directory != place or entry.name not in NOT_FOLLOWED:
+                    yield entry.path
+            elif directory.startswith(walked) and entry.is_dir():
+                left.append(entry.path)
 
 
 def _check_owner(repository: Repository) -> None:
