@@ -78,6 +78,17 @@ def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
     assert re.fullmatch(rf"1  {TIME}  ok      {HASH}\.\.{HASH}  1 write", oldest)
 
 
+def test_history_cannot_steer_the_terminal(repository: Shell) -> None:
+    """The record is a file that a hostile repository may bring along."""
+    repository("--summary=none", document=WRITE)
+    record = repository.workspace / ".git/clada/history"
+    evil = "\x1b]0;evil\x07\x9b2J\r"
+    record.write_text(f"start\t1\t{evil}\t{evil}\t\t{evil}\t{evil}\nend\t1\t{evil}\t{evil}\t{evil}\tfiles\n")
+    printed = repository("history").stdout
+    assert printed.count("evil") == 5
+    assert printed.rstrip("\n").isprintable()
+
+
 def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
     done = shell("history")
     assert (done.returncode, done.stdout) == (1, "")

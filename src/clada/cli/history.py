@@ -29,14 +29,16 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
 
 def _table(runs: Sequence[RecordedRun]) -> list[str]:
     """Return the lines, with columns as wide as they have to be; what has no end comes last."""
-    rows = [
-        (str(each.number), each.when, each.ended, _commits(each), escape_controls(each.what)) for each in runs
-    ]
+    rows = [tuple(map(escape_controls, _fields(each))) for each in runs]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     return [
         "  ".join([row[0].rjust(widths[0]), *(row[n].ljust(widths[n]) for n in (1, 2, 3)), row[4]]).rstrip()
         for row in rows
     ]
+
+
+def _fields(each: RecordedRun) -> tuple[str, ...]:
+    return str(each.number), each.when, each.ended, _commits(each), each.what
 
 
 def _commits(each: RecordedRun) -> str:
