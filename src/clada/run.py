@@ -143,7 +143,7 @@ def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Not
         caller.emit(Note("waiting for another run in this repository"))
 
     with repository.suggest_no_git():
-        found = repository.find(settings.workspace)
+        found = repository.find(settings.workspace, confined=settings.sandbox != "off")
     recording = found.recorded(
         settings.git_author,
         _summary(plan),

@@ -116,13 +116,13 @@ SETTINGS = (
     _run_setting(
         "format", "choice", "the notation of the document", READING, choices=("auto", *NOTATIONS), shared=True
     ),
-    _run_setting("start_delimiter", "delimiter", "how CSL markers start", READING, "TEXT", shared=True),
-    _run_setting("end_delimiter", "delimiter", "how CSL markers end", READING, "TEXT", shared=True),
+    _run_setting("start_delimiter", "delimiter", "how CSL markers start", READING, "TEXT"),
+    _run_setting("end_delimiter", "delimiter", "how CSL markers end", READING, "TEXT"),
     _run_setting("dry_run", "switch", "show what would happen, with a diff; touch nothing", RUNNING),
     Setting("confirm", "switch", False, "show the plan and its diff, and ask before executing it", RUNNING),
-    _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
-    _run_setting("total_timeout", "duration", "time limit of the whole batch", RUNNING, "TIME", shared=True),
-    _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
+    _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME"),
+    _run_setting("total_timeout", "duration", "time limit of the whole batch", RUNNING, "TIME"),
+    _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE"),
     _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
     _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
     _run_setting("final_newline", "switch", "written files end in a line break", RUNNING, shared=True),
@@ -140,16 +140,16 @@ SETTINGS = (
     _run_setting("lock_timeout", "duration", "how long to wait for a lock", GIT, "TIME"),
     Setting(
         "output_mode", "choice", "stream", "print as it happens, at the end, or only a summary", OUTPUT,
-        choices=("stream", "buffer", "silent"), shared=True,
+        choices=("stream", "buffer", "silent"),
     ),
     Setting(
         "error_detail", "choice", "minimal",
         "one line; or the task's source, the near miss and the output too; or all that is known",
-        OUTPUT, choices=("minimal", "full", "debug"), shared=True,
+        OUTPUT, choices=("minimal", "full", "debug"),
     ),
     Setting(
         "summary", "choice", "auto", "what follows the status lines", OUTPUT,
-        choices=("auto", "xml", "json", "none"), shared=True,
+        choices=("auto", "xml", "json", "none"),
     ),
     Setting(
         "color", "choice", "auto", "colour; NO_COLOR is honoured", OUTPUT,

@@ -78,6 +78,17 @@ def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
     assert re.fullmatch(rf"1  {TIME}  ok      {HASH}\.\.{HASH}  1 write", oldest)
 
 
+def test_history_cannot_steer_the_terminal(repository: Shell) -> None:
+    """The record is a file that a hostile repository may bring along."""
+    repository("--summary=none", document=WRITE)
+    record = repository.workspace / ".git/clada/history"
+    evil = "\x1b]0;evil\x07\x9b2J\r"
+    record.write_text(f"start\t1\t{evil}\t{evil}\t\t{evil}\t{evil}\nend\t1\t{evil}\t{evil}\t{evil}\tfiles\n")
+    printed = repository("history").stdout
+    assert printed.count("evil") == 5
+    assert printed.rstrip("\n").isprintable()
+
+
 def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
     done = shell("history")
     assert (done.returncode, done.stdout) == (1, "")
@@ -183,7 +194,8 @@ def test_doctor_says_that_all_is_well(repository: Shell) -> None:
     code, found = findings(repository)
     assert code == 0
     assert list(found) == [
-        "clada", "workspace", "git", "repository", "sandbox", "approvals", "configuration", "terminal"
+        "clada", "workspace", "git", "repository", "sandbox", "readers", "approvals", "configuration",
+        "terminal",
     ]  # fmt: skip
     assert found["repository"] == ("ok", f"runs are recorded in {repository.workspace}")
     assert found["git"][1].startswith("git version 2")

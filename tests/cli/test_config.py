@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 HARMLESS = {
-    "timeout": '"1m"', "total_timeout": '"1h"', "max_output": '"1MB"', "output_mode": '"buffer"',
-    "error_detail": '"full"', "summary": '"json"', "format": '"csl"', "start_delimiter": '"<---"',
-    "end_delimiter": '"--->"', "git_author": '"Someone <s@example.org>"', "final_newline": "true",
+    "format": '"csl"', "git_author": '"Someone <s@example.org>"', "final_newline": "true",
     "color": '"never"', "sandbox": '"require"',
 }  # fmt: skip
 HARMFUL = {
     "no_git": "true", "allow_escape": "true", "approve": '["rm -rf /"]', "approve_all": "true",
     "shell": '"approved"', "sandbox": '"off"', "workspace": '"/"', "lock_file": '"x"', "lock_timeout": '"1s"',
     "dry_run": "true", "confirm": "true", "sandbox_write": '["/"]', "sandbox_read": '["/"]',
-    "sandbox_env_hide": "[]",
+    "sandbox_env_hide": "[]", "timeout": '"1m"', "total_timeout": '"1h"', "max_output": '"1MB"',
+    "output_mode": '"silent"', "error_detail": '"full"', "summary": '"json"', "start_delimiter": '"<---"',
+    "end_delimiter": '"--->"',
 }  # fmt: skip
 
 
@@ -41,19 +41,21 @@ def test_the_users_file_is_found_by_xdg_config_home(shell: Shell) -> None:
 
 
 def test_flags_win_over_the_workspace_and_the_workspace_over_the_user(shell: Shell) -> None:
-    shell.configure('no_git = true\nsummary = "xml"\nfinal_newline = true\n')
-    shell.write(".clada/config.toml", 'summary = "json"\n')
-    assert shell(document=WRITE).stdout.splitlines()[1] == "{"
-    assert shell("--summary=none", document=WRITE).stdout.count("\n") == 1
+    shell.configure("no_git = true\nfinal_newline = false\n")
+    shell(document=WRITE)
+    assert (shell.workspace / "a.txt").read_text() == "hi"
+    shell.write(".clada/config.toml", "final_newline = true\n")
+    shell(document=WRITE)
+    assert (shell.workspace / "a.txt").read_text() == "hi\n"
     shell("--final-newline=false", document=WRITE)
     assert (shell.workspace / "a.txt").read_text() == "hi"
 
 
 def test_the_users_file_can_name_the_workspace(shell: Shell) -> None:
-    shell.write("project/.clada/config.toml", 'summary = "json"\n')
+    shell.write("project/.clada/config.toml", "final_newline = true\n")
     shell.configure('no_git = true\nworkspace = "project"\n')
-    assert shell(document=WRITE).stdout.splitlines()[1] == "{"
-    assert (shell.workspace / "project" / "a.txt").exists()
+    assert shell(document=WRITE).returncode == 0
+    assert (shell.workspace / "project" / "a.txt").read_text() == "hi\n"
 
 
 @pytest.mark.parametrize("key", HARMLESS)

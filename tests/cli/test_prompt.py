@@ -95,7 +95,7 @@ def test_csl_is_the_default(shell: Shell) -> None:
 
 
 def test_it_speaks_of_the_delimiters_that_are_configured(shell: Shell, tmp_path: Path) -> None:
-    shell.write(".clada/config.toml", 'start_delimiter = "@@@"\nend_delimiter = "%%%"\n')
+    shell.configure('start_delimiter = "@@@"\nend_delimiter = "%%%"\n')
     text = shell("prompt").stdout
     assert '@@@WRITE file="src/greet.py"%%%' in text
     assert grammar.START_DELIMITER not in text

@@ -40,6 +40,10 @@ HISTORY_REFUSES = """
     git {} --word-diff=color
     git {} -L /a:b/,+1:../x:y
     git {} ':(top)x'
+    git {} ':!x'
+    git {} ':^x'
+    git {} -- . ':!x'
+    git {} -- ':x'
     git {} -- ':/'
     git {} -
     git {} --author --output=x
@@ -617,7 +621,6 @@ EXAMPLES: dict[str, Examples] = {
             git --no-pager status -sb
             git status --porcelain=v2 -uall -z
             git status -- src
-            git status src ':!src/x'
         """,
         refuses="""
             git status --ignore-submodules
@@ -652,7 +655,6 @@ EXAMPLES: dict[str, Examples] = {
             git diff main..dev -U5 -w
             git diff HEAD:a HEAD:b
             git diff -M90% --name-status -z
-            git diff -- . ':!package-lock.json'
         """,
         refuses=HISTORY_REFUSES.replace("{}", "diff"),
     ),

@@ -210,7 +210,7 @@ def test_what_is_started_has_the_injected_options_and_operands_behind_dashes(
     judgement = judge(words_of(line))
     assert isinstance(judgement, Allowed)
     assert judgement.program == argv[0]
-    assert judgement.argv == argv
+    assert judgement.words == argv
 
 
 PATHS = [
@@ -240,7 +240,6 @@ PATHS = [
     ("git log -L :main:../x", ("../x",)),
     ("git status ../x", ("../x",)),
     ("git ls-files -- ../x", ("../x",)),
-    ("git diff -- ':!a'", ()),
     ("git branch --contains HEAD", ()),
 ]
 
@@ -441,7 +440,9 @@ def test_judging_never_raises_and_passes_on_every_operand(name: str, rest: list[
     """Whatever the words are."""
     judgement = judge([*name.split(), *rest])
     if isinstance(judgement, Allowed):
-        assert all(word in judgement.argv for word in rest if word[:1] not in ("-", "+"))
+        assert all(
+            any(word in passed for passed in judgement.words) for word in rest if word[:1] not in ("-", "+")
+        )
 
 
 def test_judging_loads_nothing_heavy() -> None:

@@ -171,10 +171,10 @@ def works(words: list[str], directory: Path) -> str:
     judgement = judge(words)
     if not isinstance(judgement, Allowed):
         return f"{words}: {judgement}"
-    done = run(judgement.argv, directory)
+    done = run(judgement.words, directory)
     fine = {0, *judgement.exit_meanings}
     if done.returncode not in fine or any(complaint in done.stderr.lower() for complaint in COMPLAINTS):
-        return f"{judgement.argv}: exit {done.returncode}: {done.stderr}"
+        return f"{judgement.words}: exit {done.returncode}: {done.stderr}"
     return ""
 
 

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+_OWN_NAME = "/clada/cli/__init__.py"  # of this file, in the directory that clada is installed in
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code; an interrupt is one, however early it comes."""
     try:
         if arguments is None:
+            leave_out_of_path(os.getcwd() if os.path.isdir(".") else "/")
             _speak_utf8()
             arguments = sys.argv[1:]
         _prepare_process()
@@ -34,6 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return dispatch(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def leave_out_of_path(directory: str) -> None:
+    """Take this directory, what is in it, and all relative names off the path on which modules are found.
+
+    A document writes there: a `select.py` of its own would be loaded in place of the real one. What this
+    interpreter has installed there stays, for clada itself may be part of it.
+    """
+    top = f"{os.path.realpath(directory)}/"
+    installed = (f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
+    own = __file__.removesuffix(_OWN_NAME)
+    entries = [entry for entry in sys.path if os.path.isabs(entry)]
+    inside = [
+        entry
+        for entry in entries
+        if not entry.startswith(installed) and f"{os.path.realpath(entry)}/".startswith(top)
+    ]
+    sys.path[:] = [entry for entry in entries if entry not in inside]
+    if own in inside:
+        sys.path.append(own)
 
 
 def _speak_utf8() -> None:
@@ -118,8 +140,11 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
         return 0
     if options.get("version"):
         return _print_version()
+    workspace = options.get("workspace", ".")
+    if workspace != ".":  # that one was left out at the start
+        leave_out_of_path(workspace)
     if invocation.row.inside:
-        _check_workspace(options["workspace"])
+        _check_workspace(workspace)
     from importlib import import_module
 
     # A command is loaded when it is asked for: its module has run(options, arguments, console).

@@ -121,6 +121,16 @@ def _check_sandbox(settings: dict[str, Any]) -> Finding:
     return Finding(state, "none: approved commands run unsandboxed", _sandbox_remedy())
 
 
+def _check_readers(settings: dict[str, Any]) -> Finding:
+    from clada.world.sandbox.reading import has_landlock
+
+    if settings["sandbox"] == "off":
+        return Finding(NOTE, "not confined: the sandbox is off", "set sandbox to auto")
+    if has_landlock():
+        return Finding(OK, "Landlock: they and git reach the workspace, the repository and the system only")
+    return Finding(NOTE, "not confined: they and git read what you can read", "a Linux kernel with Landlock")
+
+
 def _sandbox_remedy() -> str:
     """Return how to get the best sandbox."""
     if sys.platform != "linux":
@@ -172,5 +182,6 @@ CHECKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
     "git": _check_git,
     "repository": _check_repository,
     "sandbox": _check_sandbox,
+    "readers": _check_readers,
     "approvals": _check_approvals,
 }

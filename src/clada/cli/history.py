@@ -33,7 +33,8 @@ def _table(runs: Sequence[RecordedRun]) -> list[str]:
     for each in runs:
         # The commits before and after the run; a dash where none was needed.
         commits = "..".join(commit[:SHORT] if commit else "-" for commit in each.commits)
-        rows.append((str(each.number), each.when, each.ended, commits, escape_controls(each.what)))
+        fields = (str(each.number), each.when, each.ended, commits, each.what)
+        rows.append(tuple(map(escape_controls, fields)))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     return [
         "  ".join([row[0].rjust(widths[0]), *(row[n].ljust(widths[n]) for n in (1, 2, 3)), row[4]]).rstrip()

@@ -53,20 +53,21 @@ def prompt(command: str, directory: str, reason: str, network: bool, stop: int |
 
 
 def visible(text: str) -> str:
-    """Return a text as one line, with invisible characters escaped and long runs of blanks as a count."""
-    import unicodedata
+    """Return a text as one line, with invisible characters escaped and long runs of blanks as a count.
 
-    from clada.text.escape import escape_controls
+    What stands for a character is in ⟨⟩, so that a line break is not taken for a backslash and an `n`.
+    """
+    import unicodedata
 
     def escape(char: str) -> str:
         plain = char == " " or (char.isascii() and char.isprintable())
         if plain or (unicodedata.category(char)[0] in "LNPS" and char not in INVISIBLE and char != "\u27e8"):
             return char
-        return char.encode("unicode_escape").decode()
+        return f"\u27e8{char.encode('unicode_escape').decode()}\u27e9"
 
     pieces: list[str] = []
     blanks = 0
-    for piece in "".join(map(escape, escape_controls(text))).split(" "):
+    for piece in "".join(map(escape, text)).split(" "):
         if piece:
             pieces += [_shown_blanks(blanks), piece]
             blanks = 0

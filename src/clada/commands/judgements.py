@@ -17,6 +17,8 @@ class Allowed(Value):
 
     `argv` starts with the program's bare name; for git, its subcommand follows. `paths` are all operands and
     option values that name files, or might: something that does not exist is the program's own trouble.
+    Operands of git are not in `argv`: `revisions` may be paths too, which the repository tells; `pathspecs`
+    are paths, literally.
     """
 
     program: str
@@ -24,6 +26,13 @@ class Allowed(Value):
     paths: tuple[str, ...]
     exit_meanings: Mapping[int, str]
     whole_repository: bool
+    revisions: tuple[str, ...] = ()
+    pathspecs: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The whole command, as it was asked for."""
+        return (*self.argv, *self.revisions, *(("--", *self.pathspecs) if self.pathspecs else ()))
 
 
 class BuiltIn(Value):

@@ -17,7 +17,7 @@ _ATTRIBUTES = frozenset("mode ownership timestamps links xattr all".split())
 _HEX = frozenset("0123456789abcdefABCDEFxX")
 _PRETTY = frozenset(" oneline short medium full fuller reference email mboxrd raw".split(" "))
 _SIGNATURES = ("%G", "%+G", "%-G", "% G")
-_EXCLUDED = (":!", ":^")
+_MAGIC = (":!", ":^", ":(", ":/")
 _FUNCTION_COLONS = 2
 
 
@@ -31,6 +31,11 @@ def paths_of(kind: str, value: str) -> tuple[str, ...] | None:
 def is_digits(text: str) -> bool:
     """Whether a text is a plain decimal number."""
     return text.isascii() and text.isdigit()
+
+
+def is_magic(kind: str, value: str) -> bool:
+    """Whether git would not take this for a plain path or revision."""
+    return kind in ("PATHSPEC", "REVISION") and value.startswith(":")
 
 
 def _anything(_value: str) -> tuple[str, ...]:
@@ -63,17 +68,15 @@ def _path(value: str) -> tuple[str, ...]:
 
 
 def _pathspec(value: str) -> tuple[str, ...] | None:
-    """Leave out paths by `:!x` only: other signs after a colon can lead back to the repository's root."""
-    if value.startswith(":"):
-        return _if(value.startswith(_EXCLUDED))
-    return _path(value)
+    """Take a path literally: what follows a colon in front changes what git takes it for."""
+    return None if value.startswith(":") else _path(value)
 
 
 def _revision(value: str) -> tuple[str, ...] | None:
     """Take a bare operand for a revision, which may hold a path, and for a path: each must stay inside."""
     at = _colon(value)
-    if value.startswith((*_EXCLUDED, ":(", ":/")):
-        return _pathspec(value)
+    if value.startswith(_MAGIC):
+        return None
     if at < 0:
         return _path(value)
     part = value[at + 1 :]

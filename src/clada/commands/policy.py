@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from clada.commands.arguments import DASHES, Argument, arguments
 from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval, unknown
-from clada.commands.kinds import paths_of
+from clada.commands.kinds import is_magic, paths_of
 from clada.commands.modes import read_mode
 from clada.commands.programs import ALLOWED, BUILT_IN, ProgramRule
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Allowed", "BuiltIn", "NeedsApproval", "Refused", "judge"]
 
+_NO_MAGIC = "needs git to guess what is meant: name the paths themselves, with ./ before one that starts so"
+_GITS_OWN = ("REVISION*", "PATHSPEC*")  # operands of which only the repository tells what they are
 _PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text like any other
 
 
@@ -66,6 +68,8 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument]) -> Judgement:
             return Refused("exec_failed", f"{name}: invalid mode: '{value}'")
         if value == "-" and part.option is None and kind not in _PLAIN_DASH:
             return needs_approval("`-` stands for standard input, which is empty")
+        if found is None and kind and is_magic(kind, value):
+            return needs_approval(f"`{value}` {_NO_MAGIC}")
         if found is None:
             return unknown(name, part.shown)
         paths.extend(found)
@@ -75,8 +79,28 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument]) -> Judgement:
         return missing
     if name in BUILT_IN:
         return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
+    if row.operands in _GITS_OWN:
+        return _git_command(name, row, given, tuple(paths))
     argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
     return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
+
+
+def _git_command(name: str, row: ProgramRule, given: list[Argument], paths: tuple[str, ...]) -> Allowed:
+    """Return a command of git with its operands apart; all before `--` may be paths as well as revisions."""
+    end = 0 if row.operands != "REVISION*" else given.index(DASHES) if DASHES in given else len(given)
+    revisions = _operands(given[:end])
+    pathspecs = _operands(given)[len(revisions) :]
+    argv = (*name.split(), *(word for part in given if part.option for word in _joined(part)))
+    found = Allowed(argv[0], argv, paths, row.exit_meanings, row.whole_repository)
+    return found.replace(revisions=revisions, pathspecs=pathspecs)
+
+
+def _joined(part: Argument) -> tuple[str, ...]:
+    """Return an option with its value as one word: for `git diff`, a word apart may name a file."""
+    if len(part.words) != 2 or not part.value or part.words[1] != part.value:  # noqa: PLR2004
+        return part.words
+    option, value = part.words
+    return (f"{option}={value}" if option.startswith("--") else f"{option}{value}",)
 
 
 def _operands(given: list[Argument]) -> tuple[str, ...]:

@@ -141,13 +141,13 @@ from clada.world.git import calls as git
 from clada.world.git.repository import find
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
-def slow(argv, variables, stdin=b"", when_slow=None):
+def slow(argv, variables, stdin=b"", when_slow=None, rules=None):
     global moment
     if moment in argv:
         moment = None
         threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         whole(["/bin/sleep", "0.2"], variables)
-    return whole(argv, variables, stdin, when_slow)
+    return whole(argv, variables, stdin, when_slow, rules)
 try:
     with find(root).recorded() as record:
         open(os.path.join(root, "by-clada.txt"), "w").close()

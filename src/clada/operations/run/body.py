@@ -114,7 +114,7 @@ class _Run:
         self.shared.emit([line])
 
     def _run_allowed(self, how: Allowed) -> Failed | None:
-        program = launch.reader(self.world, how)
+        program = launch.reader(self.world, how, self.here)
         self.world.ran |= how.whole_repository
         self.world.confinement = self.world.confinement or program.layer
         return self._start(program, Allowance(self.printed, launch.READER_OUTPUT))

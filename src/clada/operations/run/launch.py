@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.model import Note
+from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
 from clada.values import Value
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from clada.commands.judgements import Allowed
     from clada.operations.run.permission import Approved
+    from clada.world.files.paths import Parts
     from clada.world.processes.running import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
     from clada.world.world import World
@@ -62,29 +64,48 @@ class Program(Value):
         return confined_launcher(self.confinement, self.environment)
 
 
-def reader(world: World, how: Allowed) -> Program:
+def reader(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git with all that keeps it harmless."""
     from clada.world.processes.running import SYSTEM_PATH
 
-    argv, environment = (how.argv, os.environ) if how.program != "git" else _hardened(world, how)
-    confinement = None if how.whole_repository else _reading(world)  # a stash writes
+    if how.program == "git":
+        argv, environment, confinement = _hardened(world, how, here)
+    else:
+        argv, environment, confinement = how.argv, os.environ, _reading(world)
     program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
     return program.replace(supervised=False, meanings=how.exit_meanings)
 
 
-def _hardened(world: World, how: Allowed) -> tuple[Sequence[str], Mapping[str, str]]:
+def _hardened(
+    world: World, how: Allowed, here: Parts
+) -> tuple[Sequence[str], Mapping[str, str], ReadOnly | None]:
     from clada.world.git import repository
-    from clada.world.git.allowed import allowed_command
+    from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
+    from clada.world.git.calls import hardened_git
 
-    return allowed_command(how.argv[1:], repository.find(world.files.root))
+    found = repository.find(world.files.root, confined=world.settings.sandbox != "off")
+    git = hardened_git(found)
+    given = NOTHING
+    if how.revisions:
+        given = sorted_operands(how.revisions, os.path.join(found.workspace, *here), git)
+        operands.refuse_ambiguous(world.files, given.revisions, here)
+        operands.check_paths_of_git(world.files, given.paths, here)
+    paths = (*given.paths, *how.pathspecs)
+    argv, environment = allowed_command(how.argv[1:], git, given.replace(paths=paths))
+    if git.confinement is None:
+        return argv, environment, None
+    confinement = git.confinement.of_stash() if how.whole_repository else git.confinement.of_reader()
+    return argv, environment, confinement
 
 
 def _reading(world: World) -> ReadOnly | None:
     if world.settings.sandbox == "off":
         return None
-    from clada.world.sandbox.layers import ReadOnly, has_landlock
+    from clada.world.sandbox.reading import ReadOnly, has_landlock
 
-    return ReadOnly() if has_landlock() else None
+    if not has_landlock():
+        return None
+    return ReadOnly() if world.settings.allow_escape else ReadOnly((world.files.root,))
 
 
 def approved(world: World, how: Approved) -> Program:

@@ -36,11 +36,39 @@ def check(files: Files, how: Allowed, here: Parts) -> None:
             _check_place(files, part, here)
 
 
+def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
+    """Hold what git does not know as a revision to the rules of paths; each must be there, as git has it."""
+    for path in paths:
+        _refuse_backslash(path)
+        for part in _looked_up(path.rstrip("/") or path[:1]):
+            _check_place(files, part, here)
+        if files.entry(_located(files, path.rstrip("/"), here)) is None:
+            hint = "put `--` before paths of files that are gone"
+            raise Trouble("exec_failed", f"`{path}` is neither a revision nor a file", hint)
+
+
+def refuse_ambiguous(files: Files, revisions: Iterable[str], here: Parts) -> None:
+    """Refuse a revision that is the name of a file, too, as git does."""
+    for word in revisions:
+        try:
+            entry = files.entry(files.locate(word, here)) if "\\" not in word else None
+        except Trouble:
+            continue  # no file of the workspace has such a name
+        if entry is not None:
+            hint = "put `--` behind revisions and before paths"
+            raise Trouble("exec_failed", f"`{word}` is both a revision and a file", hint)
+
+
+def _refuse_backslash(path: str) -> None:
+    if "\\" in path:
+        message = "programs do not read a backslash as a slash"
+        raise with_operand(Trouble("command_not_allowed", message, "write `/`"), path)
+
+
 def _check_program(files: Files, how: Allowed, here: Parts) -> None:
+    for path in (*(how.paths if how.program != "git" else ()), *how.pathspecs):
+        _refuse_backslash(path)
     for path in how.paths:
-        if "\\" in path and how.program != "git":  # which opens none of them as a file
-            message = "programs do not read a backslash as a slash"
-            raise with_operand(Trouble("command_not_allowed", message, "write `/`"), path)
         for part in _looked_up(path):
             _located(files, part, here)
 

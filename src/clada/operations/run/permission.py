@@ -170,7 +170,7 @@ def _refuse_wider_stash(world: World, judged: Judged) -> None:
         if isinstance(verdict, Allowed) and verdict.whole_repository:
             from clada.world.git import repository
 
-            if repository.find(world.files.root).prefix:
+            if repository.find(world.files.root, confined=world.settings.sandbox != "off").prefix:
                 message = f"`{command.text}` would change files outside of the workspace"
                 hint = "it can be used where the workspace is the root of the repository"
                 raise Trouble("command_not_allowed", message, hint)

@@ -8,12 +8,15 @@ from stat import S_ISFIFO
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.git.confinement import git_confinement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from clada.world.git.confinement import GitConfinement
     from clada.world.git.repository import Repository
+    from clada.world.sandbox.landlock import LandlockRules
 
 REFUSING = "/bin/false"
 
@@ -49,6 +52,10 @@ SETTINGS = (
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("apply.whitespace", "nowarn"),
+    # A stash that is applied changes the files that it names, and not those that they were renamed to. Some
+    # versions of git do not heed this when they apply one: allowed.py looks at the names, too.
+    ("merge.renames", "false"),
+    ("merge.directoryRenames", "false"),
 )
 
 VARIABLES = {
@@ -118,11 +125,14 @@ class Git(Value):
     root: str
     command: tuple[str, ...]  # git with the options that come before a subcommand
     variables: Mapping[str, str]
+    confinement: GitConfinement | None = None
 
-    def call(self, *arguments: str, stdin: bytes = b"", **variables: str) -> GitOutput:
-        """Run git in the root of the work tree, whatever its exit code."""
-        argv = (*self.command, "-C", self.root, *arguments)
-        return run(argv, {**self.variables, **OWN_VARIABLES, **variables}, stdin, self._refuse_pipes)
+    def call(self, *arguments: str, stdin: bytes = b"", directory: str = "", **variables: str) -> GitOutput:
+        """Run git in the root of the work tree, or another directory of it, whatever its exit code."""
+        argv = (*self.command, "-C", directory or self.root, *arguments)
+        given = {**self.variables, **OWN_VARIABLES, **variables}
+        rules = self.confinement.of_own_call(arguments[0]) if self.confinement else None
+        return run(argv, given, stdin, self._refuse_pipes, rules)
 
     def check_output(self, *arguments: str, stdin: bytes = b"", **variables: str) -> bytes:
         """Run git and return what it printed; raise Trouble if it fails."""
@@ -219,29 +229,45 @@ def run(
     variables: Mapping[str, str],
     stdin: bytes = b"",
     when_slow: Callable[[], None] | None = None,
+    rules: LandlockRules | None = None,
 ) -> GitOutput:
     """Run a program to its end. Its input and output are files, so that it never waits for us.
 
-    If it takes long, `when_slow` is called once, and may raise to end it.
+    If it takes long, `when_slow` is called once, and may raise to end it. `rules` confine it.
     """
     files: list[int] = []
     try:
         files += [_unnamed_file(stdin), _unnamed_file(), _unnamed_file()]
-        # A process group of its own, so that Ctrl-C does not interrupt it half way.
-        pid = os.posix_spawn(
-            argv[0],
-            tuple(argv),
-            variables,
-            file_actions=[(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(files)],
-            setpgroup=0,
-            setsigmask=(),
-            setsigdef=(SIGPIPE, SIGXFSZ),
-        )
-        code = _wait(pid, when_slow)
+        code = _wait(_start(argv, variables, files, rules), when_slow)
         return GitOutput(code, _content(files[1]), _content(files[2]))
     finally:
         for handle in files:
             os.close(handle)
+
+
+def _start(
+    argv: Sequence[str], variables: Mapping[str, str], files: list[int], rules: LandlockRules | None
+) -> int:
+    """Start a program with these files as its input, output and errors; return its process id."""
+
+    def start() -> int:
+        if rules:
+            rules.apply()
+        return os.posix_spawn(
+            argv[0],
+            tuple(argv),
+            variables,
+            file_actions=[(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(files)],
+            setpgroup=0,  # a process group of its own, so that Ctrl-C does not interrupt it half way
+            setsigmask=(),
+            setsigdef=(SIGPIPE, SIGXFSZ),
+        )
+
+    if rules is None:
+        return start()
+    from clada.world.processes.spawn import in_thread
+
+    return in_thread(start, _terminate)
 
 
 def safe_opener(path: str, flags: int) -> int:
@@ -268,7 +294,8 @@ def _git(repository: Repository, settings: Sequence[tuple[str, str]]) -> Git:
     variables["GIT_DIR"] = repository.git_dir
     variables["GIT_WORK_TREE"] = repository.root
     variables["GIT_CEILING_DIRECTORIES"] = os.path.dirname(repository.root)
-    return Git(repository.root, tuple(command), variables)
+    confinement = git_confinement(repository, drivers=len(settings) > len(SETTINGS))
+    return Git(repository.root, tuple(command), variables, confinement)
 
 
 def _is_relevant(path: str) -> bool:

@@ -10,16 +10,18 @@ from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import calls as git
+from clada.world.git.confinement import git_confinement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from clada.world.git.recording import Recording
     from clada.world.locks import RepositoryLock
 
 NO_GIT = "use --no-git to work without commits"
 BARE, WORK_IN_A_CLONE = "this is a bare repository, without a work tree", "work in a clone of it"
+NOT_FOLLOWED = ("hooks", "lfs", "annex")  # in a git directory, by the git that clada runs
 MAX_POINTER = 4096  # bytes of a file that names another path, such as a .git file
 
 # What is in progress when one of these is in the git directory, and how it is ended.
@@ -43,6 +45,7 @@ class Repository(Value):
     common_dir: str  # the same, except for linked work trees
     prefix: str  # where the workspace is below the root: "" or "some/directory/"
     identity: tuple[int, int]  # device and inode of git_dir
+    confined: bool = True  # whether git is kept from all the rest, where the machine can do it
 
     @property
     def workspace(self) -> str:
@@ -100,7 +103,7 @@ def as_trouble(error: OSError) -> Trouble:
     return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
-def find(workspace: str) -> Repository:
+def find(workspace: str, *, confined: bool = True) -> Repository:
     """Return the repository around the workspace, whatever state it is in; raise Trouble if there is none."""
     with os_errors_as_trouble():
         directory = os.path.realpath(workspace)
@@ -120,7 +123,8 @@ def find(workspace: str) -> Repository:
         program = _program(directory)
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
-        found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir))
+        found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir), confined)
+        _refuse_links(found)
         _check_owner(found)
         _check_configuration(found)
         return found
@@ -219,6 +223,35 @@ def _identity(path: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def _refuse_links(repository: Repository) -> None:
+    """Refuse a git directory in which a link leads out: git would write there what a repository likes."""
+    places = {repository.git_dir, repository.common_dir}
+    tops = tuple(f"{os.path.realpath(place)}/" for place in places)
+    for place in places:
+        for path in _links(place):
+            if not f"{os.path.realpath(path)}/".startswith(tops):
+                message = f"{escape_controls(path)} is a symbolic link that leads out of the git directory"
+                raise _trouble(message, "look at it, and remove it")
+
+
+def _links(place: str) -> Iterator[str]:
+    """Yield the links in a git directory that git could follow; single objects are not looked at."""
+    walked = (f"{place}/refs", f"{place}/logs")
+    left = [place, f"{place}/info", f"{place}/objects", f"{place}/objects/info", *walked]
+    while left:
+        directory = left.pop()
+        try:
+            entries = list(os.scandir(directory))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue  # git cannot follow a link there either
+        for entry in entries:
+            if entry.is_symlink():
+                if directory != place or entry.name not in NOT_FOLLOWED:
+                    yield entry.path
+            elif directory.startswith(walked) and entry.is_dir():
+                left.append(entry.path)
+
+
 def _check_owner(repository: Repository) -> None:
     """Refuse another user's git directory, unless git is configured to trust it (safe.directory)."""
     user = os.geteuid()
@@ -228,7 +261,9 @@ def _check_owner(repository: Repository) -> None:
         return
     command = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
     variables = git.environment(os.environ, repository.workspace)
-    result = git.run([*command, "-C", repository.root, "rev-parse", "--git-dir"], variables)
+    confinement = git_confinement(repository)
+    rules = confinement.of_own_call("rev-parse") if confinement else None
+    result = git.run([*command, "-C", repository.root, "rev-parse", "--git-dir"], variables, rules=rules)
     if result.code != 0:
         message = f"the repository belongs to another user: {escape_controls(repository.git_dir)}"
         trust = f"git config --global --add safe.directory {escape_controls(repository.root)}"

@@ -122,8 +122,11 @@ class _ThreadEnd:
     __del__ = tell
 
 
-def in_thread(work: Callable[[], int]) -> int:
-    """Do the work in a thread of its own, and return what it returns or raise what it raises."""
+def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _result: None) -> int:
+    """Do the work in a thread of its own, and return what it returns or raise what it raises.
+
+    Where an interrupt comes before its result could be returned, that is given to `undo`.
+    """
     import _thread
     import errno
 
@@ -144,7 +147,13 @@ def in_thread(work: Callable[[], int]) -> int:
         _thread.start_new_thread(thread, (_ThreadEnd(done.release),))
     except RuntimeError as refusal:  # the system has no room for one more
         raise OSError(errno.EAGAIN, str(refusal)) from None
-    done.acquire()
+    try:
+        done.acquire()
+    except BaseException:
+        done.acquire()
+        for result in results:
+            undo(result)
+        raise
     if failures:
         raise failures[0]
     if not results:

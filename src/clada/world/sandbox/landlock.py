@@ -17,7 +17,7 @@ _GET_VERSION, _PATH_BENEATH = 1, 1
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _CLEAR_ALL = 24, 38, 47, 4
 _CAPABILITY_VERSION, _CAPABILITIES = 0x20080522, 64
 
-_WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
 _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER = 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13
 _FILE = _WRITE_FILE | _TRUNCATE
@@ -26,6 +26,8 @@ _DIRECTORY = (
     _FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM | _REFER
 )
 _HANDLED = _DIRECTORY | _MAKE_CHAR | _MAKE_BLOCK
+_READ = _READ_FILE | _READ_DIR
+_OF_FILES = _FILE | _READ_FILE | _EXECUTE  # the rights that a rule for a single file can give
 _NEW_IN = ((2, _REFER), (3, _TRUNCATE))  # the version that brought a right
 SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
@@ -34,18 +36,26 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 
 class LandlockRules(Value):
-    """What a program may do: the paths below which it may write, and whether it has the network."""
+    """What a program may do, by the paths below which it may; and whether it has the network.
+
+    Where `read` is given, only that, what is written and what is executed can be read; None: everything,
+    and every program can be executed. `capabilities`: root keeps those that Landlock does not make worthless.
+    """
 
     write: tuple[str, ...] = ()
     network: bool = False
+    read: tuple[str, ...] | None = None
+    execute: tuple[str, ...] = ()
+    capabilities: bool = False
 
     def apply(self) -> None:
         """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
         try:
             known = version()
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-            _restrict_files(known, self.write)
-            _drop_capabilities()
+            _restrict_files(known, self._handled(), self._rights())
+            if not self.capabilities:
+                _drop_capabilities()
             refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
             seccomp.install(seccomp.socket_filter(network=self.network, refused=refused))
         except OSError as error:
@@ -55,6 +65,17 @@ class LandlockRules(Value):
                 "--sandbox=off runs without it",
             ) from error
 
+    def _handled(self) -> int:
+        """Return the rights that nobody has but by a rule."""
+        return _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE
+
+    def _rights(self) -> list[tuple[str, int]]:
+        """Return which rights are given below which path."""
+        given = [(path, _FILE | _READ) for path in _DEVICES]
+        given += [(path, _DIRECTORY | _READ) for path in self.write]
+        given += [(path, _READ) for path in self.read or ()]
+        return given + [(path, _READ | _EXECUTE) for path in self.execute]
+
 
 def version() -> int:
     """Return the version of the kernel's Landlock, 0 if it has none."""
@@ -62,8 +83,7 @@ def version() -> int:
     return max(0, found)
 
 
-def _restrict_files(known: int, write: tuple[str, ...]) -> None:
-    handled = _HANDLED
+def _restrict_files(known: int, handled: int, given: list[tuple[str, int]]) -> None:
     for since, right in _NEW_IN:
         if known < since:
             handled &= ~right
@@ -71,21 +91,25 @@ def _restrict_files(known: int, write: tuple[str, ...]) -> None:
     attributes = struct.pack("=QQQ", handled, 0, scoped) if scoped else struct.pack("=Q", handled)
     ruleset = _check(LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:
-        for path in (*_DEVICES, *write):
-            _allow(ruleset, path, handled)
+        for path, rights in given:
+            _allow(ruleset, path, rights & handled)
         _check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
 
-def _allow(ruleset: int, path: str, handled: int) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         return  # a path that does not exist gets no right, even if it is made later
+    except (NotADirectoryError, PermissionError):
+        if rights & _WRITE_FILE:
+            raise
+        return  # who cannot reach it does not read it either
     try:
-        rights = _DIRECTORY if stat.S_ISDIR(os.fstat(place).st_mode) else _FILE
-        rule = struct.pack("=Qi", rights & handled, place)
+        is_directory = stat.S_ISDIR(os.fstat(place).st_mode)
+        rule = struct.pack("=Qi", rights if is_directory else rights & _OF_FILES, place)
         _check(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:
         os.close(place)

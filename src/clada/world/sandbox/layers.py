@@ -4,7 +4,7 @@
     confinement = Confinement(layer, "/path/to/workspace", network=False)
     result = run(argv, confined_launcher(confinement, os.environ), …)
 
-A reader that starts no programs runs under `ReadOnly()`, where `has_landlock()`. `ProcessResult.hint` says
+A reader runs under `ReadOnly((workspace,))`, where `has_landlock()`. `ProcessResult.hint` says
 what a failed command seems to have lacked. A command that changed `.git` or `.clada` in spite of the sandbox
 raises Trouble("permission_denied") after that was undone; a sandbox that cannot be set up raises
 Trouble("command_not_allowed").
@@ -20,6 +20,9 @@ from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher
 from clada.world.sandbox.guard import NOT_GUARDED, PROTECTED, Guard, first_few
+from clada.world.sandbox.reading import ReadOnly, has_landlock
+
+__all__ = ["Confinement", "ReadOnly", "available", "confined_launcher", "has_bubblewrap", "has_landlock"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,12 +79,6 @@ class Confinement(Value):
     hide: tuple[str, ...] = ()
 
 
-class ReadOnly(Value):
-    """How a reader is confined that starts no programs: it can write nothing."""
-
-    layer: str = "landlock"
-
-
 _found: list[Layer] = []
 
 
@@ -101,19 +98,10 @@ def has_bubblewrap() -> bool:
     return bubblewrap.trouble() is None
 
 
-def has_landlock() -> bool:
-    """Return whether the kernel has Landlock and takes seccomp filters."""
-    if sys.platform != "linux":
-        return False
-    from clada.world.sandbox import landlock, seccomp
-
-    return landlock.version() > 0 and seccomp.is_supported()
-
-
 def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[str, str]) -> Launcher:
     """Return a launcher that confines the command like this."""
     if isinstance(confinement, ReadOnly):
-        return _ReadOnlyLauncher(environment, supervised=False)
+        return _ReadOnlyLauncher(confinement, environment)
     try:
         return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), environment)
     except OSError as error:
@@ -124,11 +112,15 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
 class _ReadOnlyLauncher(Launcher):
     """Starts a reader under Landlock. It gives no hints: a reader needs nothing that Landlock takes away."""
 
+    def __init__(self, confinement: ReadOnly, environment: Mapping[str, str]) -> None:
+        super().__init__(environment, supervised=False)
+        self._confinement = confinement
+
     def start(self, spec: SpawnSpec) -> Child:
         """Start the reader."""
-        from clada.world.sandbox.landlock import LandlockRules
+        from clada.world.sandbox.reading import rules
 
-        return super().start(spec.replace(rules=LandlockRules()))
+        return super().start(spec.replace(rules=rules(self._confinement, spec.program)))
 
 
 class _GuardedLauncher(Launcher):

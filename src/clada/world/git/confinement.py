@@ -1,0 +1,174 @@
+"""What git may reach: its repository, the user's own git configuration and the system, and nothing else.
+
+clada's own calls write the git directory; a stash writes the work tree, too. No network, and no programs but
+git's own. Where the user's configuration has filters (LFS), what converts contents runs as it always did:
+these are the user's own programs, and may need the network, or a cache in their home.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clada.values import Value
+from clada.world.sandbox.reading import ReadOnly, has_landlock, rules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clada.world.git.repository import Repository
+    from clada.world.sandbox.landlock import LandlockRules
+
+# Keys of the user's configuration that name a file which git then reads; `path` only where it includes one.
+_NAMING = ("excludesfile", "attributesfile", "file")
+_MOST = 32  # files of the user's configuration that are looked at
+_LARGEST = 1 << 20  # bytes of each
+_DEEPEST = 5  # alternates of alternates, as git has it
+_HELPERS = ("/usr/lib/git-core", "/usr/libexec/git-core")
+# What replaces a driver of the repository's is started by a shell.
+_SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".split())
+# Subcommands that pass no file of the work tree through a filter; most others may, to refresh the index.
+_UNFILTERED = frozenset(
+    """
+    config rev-parse rev-list cat-file hash-object commit-tree update-ref diff-tree ls-tree mktree
+    check-ignore
+    """.split()
+)
+
+
+class GitConfinement(Value):
+    """What one repository's git may reach."""
+
+    repository: Repository
+    reads: tuple[str, ...]
+    programs: tuple[str, ...]
+    filters: bool  # whether the user's own configuration has filters
+
+    def of_own_call(self, subcommand: str) -> LandlockRules | None:
+        """Return the rules of a call that clada makes for itself; None where there are none."""
+        if self.filters and subcommand not in _UNFILTERED:
+            return None
+        return rules(self._writing(_git_directories(self.repository)), self.repository.program)
+
+    def of_reader(self) -> ReadOnly:
+        """Return how a git command of a document is confined that only looks at things."""
+        return ReadOnly() if self.filters else ReadOnly(self.reads, execute=self.programs)
+
+    def of_stash(self) -> ReadOnly | None:
+        """Return how a git command of a document is confined that writes the work tree."""
+        if self.filters:
+            return None
+        return self._writing((*_git_directories(self.repository), self.repository.root))
+
+    def _writing(self, write: tuple[str, ...]) -> ReadOnly:
+        return ReadOnly(self.reads, write, self.programs, capabilities=True)
+
+
+def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConfinement | None:
+    """Return what git may reach in a repository; None where nothing can keep it there.
+
+    `drivers`: whether some of the repository's own are replaced by harmless ones, which a shell starts.
+    """
+    if not repository.confined or not has_landlock() or _is_script(repository.program):
+        return None
+    users, filters = _users_files()
+    alternates = _alternates(os.path.join(repository.common_dir, "objects"))
+    installed = _installed(repository.program)
+    reads = (repository.root, *_git_directories(repository), *alternates, *users, *installed)
+    programs = (*_HELPERS, *installed, *(_SHELL if drivers else ()))
+    return GitConfinement(repository, reads, programs, filters)
+
+
+def _git_directories(repository: Repository) -> tuple[str, ...]:
+    return tuple({repository.git_dir, repository.common_dir})
+
+
+def _is_script(program: str) -> bool:
+    """Whether git is started by a script of the user's: what that needs, nobody knows."""
+    try:
+        with open(program, "rb", buffering=0) as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _installed(program: str) -> tuple[str, ...]:
+    """Return where git's own programs and libraries are, if it is not the system's."""
+    tops = {os.path.dirname(os.path.dirname(path)) for path in (program, os.path.realpath(program))}
+    names = ("lib", "lib64", "libexec", "share/git-core")
+    return tuple(f"{top}/{name}" for top in tops - {"/usr", "/"} for name in (*names, *_of_homebrew(top)))
+
+
+def _of_homebrew(top: str) -> tuple[str, ...]:
+    return ("Cellar", "opt") if os.path.isdir(f"{top}/Cellar") else ()
+
+
+# The user's own configuration.
+
+
+def _users_files() -> tuple[tuple[str, ...], bool]:
+    """Return the files of the user's configuration that git reads, and whether filters are among them."""
+    home = os.environ.get("HOME", "")
+    own = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
+    given = os.environ.get("GIT_CONFIG_GLOBAL")
+    left = [given] if given else [f"{home}/.gitconfig", f"{own}/config"]
+    left.append(os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
+    found = {f"{own}/ignore": None, f"{own}/attributes": None, "/etc/gitattributes": None}
+    filters = False
+    while left and len(found) < _MOST:
+        path = left.pop()
+        if path not in found:
+            found[path] = None
+            text = _text(path)
+            filters = filters or "[filter" in text.lower()
+            for named, included in _named_files(text, path, home):
+                if included:
+                    left.append(named)
+                else:
+                    found[named] = None
+    return tuple(found), filters
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            return os.fsdecode(file.read(_LARGEST))
+    except OSError:
+        return ""
+
+
+def _named_files(text: str, path: str, home: str) -> Iterator[tuple[str, bool]]:
+    """Yield the files that a configuration names, and whether it includes them."""
+    section = ""
+    for line in text.splitlines():
+        start = line.strip()
+        if start.startswith("["):
+            section, _, start = start[1:].lower().partition("]")
+        key, equals, value = start.partition("=")
+        word = key.strip().lower()
+        included = section.startswith("include") and word == "path"
+        if equals and (included or word in _NAMING):
+            yield os.path.join(os.path.dirname(os.path.realpath(path)), _value(value, home)), included
+
+
+def _value(text: str, home: str) -> str:
+    """Return a value without its quotes and comment, and with the home in place of `~`."""
+    value = text.strip()
+    if value.startswith('"'):
+        value = value[1:].partition('"')[0]
+    else:
+        value = value.partition(" #")[0].partition(" ;")[0].strip()
+    return f"{home}{value[1:]}" if value.startswith("~/") else os.path.expanduser(value)
+
+
+# Objects that the repository shares with another.
+
+
+def _alternates(objects: str, depth: int = 0) -> Iterable[str]:
+    """Yield the object directories of other repositories that this one uses; nothing else may be named."""
+    text = _text(os.path.join(objects, "info", "alternates")) if depth < _DEEPEST else ""
+    for line in text.splitlines():
+        other = os.path.realpath(os.path.join(objects, line))
+        if os.path.basename(other) == "objects" and os.path.isdir(f"{other}/pack"):
+            yield other
+            yield from _alternates(other, depth + 1)
