@@ -36,7 +36,7 @@ def test_an_environment_in_the_temporary_folder_works(
             workspace=str(tmp_path),
             git=False,
             approve=["tool-of-mine"],
-            on_event=lambda event: lines.append(getattr(event, "line", "")),
+            on_event=lambda event: lines.extend(getattr(event, "lines", ())),
         )
     assert report.ok, report.tasks
     assert report.tasks[0].confinement == "bubblewrap"
