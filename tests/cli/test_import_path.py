@@ -141,3 +141,12 @@ def test_an_installation_inside_the_workspace_still_works(shell: Shell) -> None:
     printed = run(shell, (sys.executable, "-S", "-m", "clada", "--no-git"), READ, PYTHONPATH=path)
     assert "[task-1:exec] lib" in printed
     assert "LOADED" not in printed
+
+
+def test_a_directory_that_is_gone_is_no_trouble(shell: Shell) -> None:
+    """What can be no workspace is told as always."""
+    gone = shell.workspace / "gone"
+    gone.mkdir()
+    line = f"cd {gone} && rmdir {gone} && {sys.executable} -P -m clada --version"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -272,7 +272,7 @@ def test_a_person_decides(typed: str, runs_now: bool, stored: str | None, shell:
     body = f"mkdir -p a && cd a\n{VERSION}"
     shell.start(body, arguments=OFF, terminal=True)
     screen = shell.read_until("never: ")
-    assert r"mkdir -p a && cd a\npython3 -V" in screen
+    assert r"mkdir -p a && cd a⟨\n⟩python3 -V" in screen
     assert str(shell.workspace) in screen
     assert "`python3` is not among the commands" in screen
     shell.type(f"{typed}\n")

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code; an interrupt is one, however early it comes."""
     try:
         if arguments is None:
-            leave_out_of_path(os.getcwd() if os.path.isdir(".") else "/")
+            leave_out_of_path(".")
             _speak_utf8()
             arguments = sys.argv[1:]
         _prepare_process()
@@ -44,7 +44,10 @@ def leave_out_of_path(directory: str) -> None:
     A document writes there: a `select.py` of its own would be loaded in place of the real one. What this
     interpreter has installed there stays, for clada itself may be part of it.
     """
-    top = f"{os.path.realpath(directory)}/"
+    try:
+        top = f"{os.path.realpath(directory)}/"
+    except FileNotFoundError:  # the present directory was removed: nobody finds a module in there
+        top = "//"
     installed = (f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
     own = __file__.removesuffix(_OWN_NAME)
     entries = [entry for entry in sys.path if os.path.isabs(entry)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clada.world.sandbox.landlock import LandlockRules
 
 # Keys of the user's configuration that name a file which git then reads; `path` only where it includes one.
-_NAMING = ("excludesfile", "attributesfile", "file")
+_NAMING = ("excludesfile", "attributesfile")
 _MOST = 32  # files of the user's configuration that are looked at
 _LARGEST = 1 << 20  # bytes of each
 _DEEPEST = 5  # alternates of alternates, as git has it
@@ -147,7 +147,7 @@ def _named_files(text: str, path: str, home: str) -> Iterator[tuple[str, bool]]:
         key, equals, value = start.partition("=")
         word = key.strip().lower()
         included = section.startswith("include") and word == "path"
-        if equals and (included or word in _NAMING):
+        if equals and (included or word in _NAMING or (section, word) == ("mailmap", "file")):
             yield os.path.join(os.path.dirname(os.path.realpath(path)), _value(value, home)), included
 
 
