@@ -14,6 +14,8 @@ from clada.world.handles import NO_FOLLOW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clada.world.files.paths import Parts
     from clada.world.files.versions import Version
 
@@ -41,8 +43,10 @@ class Addition:
         return (self._ending or LF) if content and content[-1:] not in (LF, CR) else b""
 
 
-def extend(parent: int, name: str, addition: Addition) -> bool:
+def extend(parent: int, name: str, addition: Addition, confirm: Callable[[], None]) -> bool:
     """Add to a file in one write, or not at all; return False where it has to be replaced.
+
+    What must hold right before the write, `confirm` raises about.
 
     That is so where others have the same file under another name, where writing would take away setuid bits,
     and where only its directory may be written.
@@ -60,6 +64,7 @@ def extend(parent: int, name: str, addition: Addition) -> bool:
         if status.st_nlink > 1 or status.st_mode & AS_OWNER:
             return False
         last = os.pread(handle, 1, status.st_size - 1) if status.st_size else b""
+        confirm()
         _write_or_cut_back(handle, addition.lead(last) + addition.data)
     finally:
         os.close(handle)

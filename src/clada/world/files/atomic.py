@@ -13,6 +13,8 @@ from clada.world.files.entries import errno_trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clada.world.files.versions import Version
 
 PROC = "/proc/self/fd"
@@ -77,33 +79,43 @@ def find_target(parent: int, name: str, read: Version | None = None) -> Target:
     return Target(parent, name, old)
 
 
-def fill(target: Target, data: bytes, mode: int | None = None) -> None:
+def fill(
+    target: Target, data: bytes, mode: int | None = None, confirm: Callable[[], None] = lambda: None
+) -> None:
     """Put a file with this content there, or replace the one that is there.
 
     The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
     others in, it is not replaced. Other hard links keep the old content. Where the content was made of the
-    one that was `read`, that must still be there.
+    one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
     """
     try:
-        _put(target, _scratch(target, NAMELESS), data, mode)
+        _fill(target, _scratch(target, NAMELESS), (data, mode), confirm)
     except _OutOfReachError:
-        _put(target, _scratch(target, 0), data, mode)
+        _fill(target, _scratch(target, 0), (data, mode), confirm)
 
 
-def _put(target: Target, made: tuple[int, str | None], data: bytes, mode: int | None) -> None:
+def _fill(
+    target: Target,
+    made: tuple[int, str | None],
+    content: tuple[bytes, int | None],
+    confirm: Callable[[], None],
+) -> None:
     """Fill a scratch file, and put it in place under its final name."""
-    parent, (fd, scratch) = target.parent, made
+    parent, (fd, scratch), (data, mode) = target.parent, made, content
     try:
         written = os.write(fd, data) if data else 0
         if written < len(data):
             _write_rest(fd, data, written)
         if target.old is not None or mode is not None:
             _adopt(fd, target, mode)
-        if scratch is None and target.old is None and _link(fd, parent, target.name):
-            return
+        if scratch is None and target.old is None:
+            confirm()
+            if _link(fd, parent, target.name):
+                return
         if scratch is None:
             scratch = _scratch_name()
             _link(fd, parent, scratch)
+        confirm()
         if target.read:
             target.read.confirm(parent, target.name)
         os.rename(scratch, target.name, src_dir_fd=parent, dst_dir_fd=parent)

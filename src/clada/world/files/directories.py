@@ -31,6 +31,14 @@ class Directories:
         self._kept: dict[Parts, tuple[int, Identity]] = {}
         self.made: list[Parts] = []  # by the present step
 
+    def make(self, parts: Parts) -> int:
+        """Return the handle of a directory, which is made if need be, with its parents."""
+        return self.handle(parts, create=True)
+
+    def make_unconfirmed(self, parts: Parts) -> int:
+        """Do the same for who does not act at once, and calls `confirm` right before."""
+        return self._kept[parts][0] if parts in self._kept else self.handle(parts, create=True)
+
     def forget_all(self) -> None:
         """Close the handles that are kept."""
         kept, self._kept = self._kept, {}
@@ -55,11 +63,13 @@ class Directories:
             self._touched.discard(parts)
 
     def confirm(self, parts: Parts) -> None:
-        """Raise where a directory that was just written into is no longer at its place: somebody moved it."""
+        """Raise where a directory has left its place: right before something is done there, and after.
+
+        The handle stays open, for whoever acts still has to clear up; the next who asks for it gets another.
+        """
         if parts and parts in self._kept and not self._is_in_place(parts):
-            self.forget(parts)
             message = f"{display_path(parts)} was moved or removed by another program at this moment"
-            raise Trouble("io_error", message, "look where it is now: what was written may be there")
+            raise Trouble("io_error", message, "look where it is now: what was done may be there")
 
     def _is_in_place(self, parts: Parts) -> bool:
         """Whether a kept handle is the directory that its path leads to, and that is below the workspace.

@@ -228,8 +228,9 @@ class Workspace:
         """Add to a file in place; where that cannot be, replace it."""
         parts = addition.parts
         self.created.add(0, len(addition.data))
+        confirm = self._confirming(parts[:-1])
         try:
-            done = extend(self._directories.handle(parts[:-1]), parts[-1], addition)
+            done = extend(self._directories.make_unconfirmed(parts[:-1]), parts[-1], addition, confirm)
         except OSError as error:
             raise trouble(error) from None
         if not done:
@@ -237,8 +238,12 @@ class Workspace:
             whole = content + addition.lead(content) + addition.data
             self._store(parts, whole, None, self._version_read(parts))
             return
-        self._directories.confirm(parts[:-1])
+        confirm()
         self.touched.add(parts)
+
+    def _confirming(self, parts: Parts) -> Callable[[], None]:
+        """Return what raises once a directory is no longer at its place."""
+        return lambda: self._directories.confirm(parts)
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
@@ -260,10 +265,11 @@ class Workspace:
         def put(parent: int) -> None:
             target = find_target(parent, parts[-1], read)
             self.created.add(0 if target.old else 1, len(data))
-            fill(target, data, mode)
+            fill(target, data, mode, confirm)
 
-        self._act_in(parts[:-1], put)
-        self._directories.confirm(parts[:-1])
+        confirm = self._confirming(parts[:-1])
+        self._act_in(parts[:-1], put, self._directories.make_unconfirmed)
+        confirm()
         self.touched.add(parts)
         if parts[:-1] not in self._cleared:
             self._cleared.add(parts[:-1])
@@ -287,11 +293,13 @@ class Workspace:
             if parts in ROOTS:
                 raise _is_root(parts)
         old = self.handle(source[:-1])
+
+        def rename(new: int) -> None:
+            self._directories.confirm(source[:-1])
+            os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
+
         try:
-            self._act_in(
-                target[:-1],
-                lambda new: os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new),
-            )
+            self._act_in(target[:-1], rename)
         finally:
             os.close(old)
         self._directories.confirm(target[:-1])
@@ -325,11 +333,13 @@ class Workspace:
             raise trouble(error) from None
         self.touched.add(parts)
 
-    def _act_in(self, parts: Parts, action: Callable[[int], None]) -> None:
+    def _act_in(
+        self, parts: Parts, action: Callable[[int], None], open_: Callable[[Parts], int] | None = None
+    ) -> None:
         """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
         self._directories.made.clear()
         try:
-            action(self._directories.handle(parts, create=True))
+            action((open_ or self._directories.make)(parts))
         except (OSError, Trouble) as error:
             self._directories.remove_made()
             self._refuse_if_removed()
