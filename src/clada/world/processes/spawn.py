@@ -87,7 +87,13 @@ class PreparedSpawn:
 
     def start(self) -> int:
         """Start it, under its rules if it has any, and return its process id."""
-        return in_thread(self._start) if self._spec.rules else self._start()
+        pid = in_thread(self._start) if self._spec.rules else self._start()
+        if self._spec.cpu_seconds is not None and hasattr(
+            LIBC, "prlimit"
+        ):  # not in the thread: rules forbid it
+            limit = int(self._spec.cpu_seconds) + 1
+            LIBC.prlimit(pid, _RLIMIT_CPU, struct.pack("=QQ", limit, limit), None)
+        return pid
 
     def close(self) -> None:
         """Free what was allocated, and close the copied handles."""
@@ -102,9 +108,6 @@ class PreparedSpawn:
         pid = ctypes.c_int()
         given = (self._actions, self._attributes, self._argv, self._variables)
         _check(_posix_spawn(ctypes.byref(pid), self._program, *given))
-        if self._spec.cpu_seconds is not None and hasattr(LIBC, "prlimit"):
-            limit = int(self._spec.cpu_seconds) + 1
-            LIBC.prlimit(pid.value, _RLIMIT_CPU, struct.pack("=QQ", limit, limit), None)
         return pid.value
 
 

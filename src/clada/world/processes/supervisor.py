@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _SIG_DFL, _SIG_IGN = 0, 1
 _IGNORED = (1, 2, 3, 10, 12, 13, 15)  # SIGHUP INT QUIT USR1 USR2 PIPE TERM, on Linux
 _SIGCHLD = 17
@@ -147,6 +147,7 @@ def _become_subreaper(keep: set[int]) -> None:
     if os.getsid(0) != os.getpid():  # a new interpreter leads its session already
         os.setsid()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of the person reaches into this one
     for signal in _IGNORED:
         _signal(signal, _SIG_IGN)
     _signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
@@ -215,5 +216,6 @@ class Reaper:
                 return False
             if not pid:
                 return True
-            if pid == self._pid:
+            # A child that has itself traced by its parent is reported when it stops, too.
+            if pid == self._pid and not os.WIFSTOPPED(status):
                 self.code = shell_code(status)

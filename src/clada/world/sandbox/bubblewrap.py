@@ -87,10 +87,8 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     program = find_program("bwrap")
     handles = [status]
     try:
-        options = ["--json-status-fd", "3", *arguments(confinement)]
-        if confinement.network:  # with it, the abstract sockets of the host's desktop could be reached
-            handles.append(_filter_handle())
-            options += ["--seccomp", "4"]
+        handles.append(_filter_handle(network=confinement.network))
+        options = ["--json-status-fd", "3", "--seccomp", "4", *arguments(confinement)]
         argv = [program, *options, "--", spec.program, *spec.argv[1:]]
         return spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
     except OSError as error:
@@ -111,11 +109,11 @@ def _execute_errno(spec: SpawnSpec) -> int:
     return 0 if runnable else errno.EACCES
 
 
-def _filter_handle() -> int:
-    from clada.world.sandbox.seccomp import socket_filter
+def _filter_handle(*, network: bool) -> int:
+    from clada.world.sandbox.seccomp import filter_program
 
     handle = os.memfd_create("filter", os.MFD_CLOEXEC)
-    os.write(handle, socket_filter(network=True))
+    os.write(handle, filter_program(network=network, shared=False))
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
 

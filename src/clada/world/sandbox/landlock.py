@@ -47,7 +47,7 @@ class LandlockRules(Value):
             _restrict_files(known, self.write)
             _drop_capabilities()
             refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
-            seccomp.install(seccomp.socket_filter(network=self.network, refused=refused))
+            seccomp.install(seccomp.filter_program(network=self.network, shared=True, refused=refused))
         except OSError as error:
             raise Trouble(
                 "command_not_allowed",
