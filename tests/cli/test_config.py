@@ -23,6 +23,7 @@ HARMFUL = {
     "shell": '"approved"', "sandbox": '"off"', "workspace": '"/"', "lock_file": '"x"', "lock_timeout": '"1s"',
     "dry_run": "true", "confirm": "true", "sandbox_write": '["/"]', "sandbox_read": '["/"]',
     "sandbox_env_hide": "[]",
+    "sandbox_env_keep": "[]",
 }  # fmt: skip
 
 

@@ -110,6 +110,7 @@ def _confinement(world: World, network: bool) -> Confinement | None:
         write=tuple(settings.sandbox_write),
         read=tuple(settings.sandbox_read),
         hide=tuple(settings.sandbox_env_hide),
+        keep=tuple(settings.sandbox_env_keep),
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs a command in bubblewrap: in namespaces where it sees a read-only system around its workspace."""
+"""Runs a command in bubblewrap: in namespaces where it sees its workspace, the system and an empty home."""
 
 from __future__ import annotations
 
@@ -17,44 +17,32 @@ from clada.world.processes.process_tree import (
     send_signal,
 )
 from clada.world.processes.running import Launcher, find_program, run
+from clada.world.sandbox import visible
 from clada.world.sandbox.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from clada.world.processes.output import Listener
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.layers import Confinement
 
-_TMP = "/tmp"  # noqa: S108 (it is hidden, not used)
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
-    --ro-bind / / --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /tmp --tmpfs /run
+    --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp
+    --symlink ../run /var/run
 """.split()
 # Kernel settings besides those in /proc/sys that root could write even without capabilities.
 _KERNEL = ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
-
-_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (the sandbox has its own)
-# /run is hidden for its sockets, except for these, read-only: some systems have their programs there, and
-# with the network the names of hosts are looked up there.
-_RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
-_RUN_NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
-# In the user's home: what gives access to other machines and accounts, or names them.
-CREDENTIALS = """
-    .ssh .aws .azure .gnupg .kube .docker .password-store .terraform.d .vault-token .netrc .pgpass .my.cnf
-    .git-credentials .npmrc .pypirc .yarnrc.yml .cargo/credentials .cargo/credentials.toml .gem/credentials
-    .config/gh .config/glab-cli .config/gcloud .config/git/credentials .config/op .config/rclone .config/sops
-    .config/containers .config/google-chrome .config/chromium .mozilla .local/share/keyrings
-    .bash_history .zsh_history .python_history .node_repl_history
-""".split()
+_PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
 def trouble() -> str | None:
     """Return why bubblewrap does not work here with our options, by trying it; None if it does."""
     lines: list[str] = []
     try:
-        argv = [find_program("bwrap"), *_SANDBOX, "--", find_program("true")]
+        argv = [find_program("bwrap"), *_SANDBOX, *_system(), "--", find_program("true")]
     except Trouble:
         return "not installed"
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -88,7 +76,8 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     handles = [status]
     try:
         handles.append(_filter_handle(network=confinement.network))
-        options = ["--json-status-fd", "3", "--seccomp", "4", *arguments(confinement)]
+        options = ["--json-status-fd", "3", "--seccomp", "4"]
+        options += arguments(confinement, spec.environment.get("PATH", ""), spec.program)
         argv = [program, *options, "--", spec.program, *spec.argv[1:]]
         return spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
     except OSError as error:
@@ -118,30 +107,56 @@ def _filter_handle(*, network: bool) -> int:
     return handle
 
 
-def arguments(confinement: Confinement) -> list[str]:
+def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options that build the sandbox. A later mount covers an earlier one."""
-    workspace = confinement.workspace
-    options = [*_SANDBOX, *(["--share-net"] if confinement.network else [])]
-    for path in (*_KERNEL, *_RUN, *(_RUN_NETWORK if confinement.network else ()), *_programs_in_tmp()):
-        options += ["--ro-bind-try", path, path]
+    workspace, home = confinement.workspace, visible.home()
+    options = [*_SANDBOX, *(["--share-net"] if confinement.network else []), *_system()]
+    options += _bound("--ro-bind-try", (*_KERNEL, *(visible.NETWORK if confinement.network else ())))
+    if _can_be_private(home):
+        options += ["--tmpfs", home]
+    options += _bound("--ro-bind-try", visible.programs(path, program))
     options += ["--bind", workspace, workspace]
-    for path in _hidden(workspace):
-        options += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-    for option, paths in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
-        for path in paths:
-            options += [option, path, path]
-    for name in set(PROTECTED) - set(not_mountable(workspace)):
-        path = os.path.join(workspace, name)
-        options += ["--ro-bind", path, path]
-    return options
+    if visible.is_in(home, workspace):
+        options += _covered(home)
+    options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
+    protected = (os.path.join(workspace, name) for name in set(PROTECTED) - set(not_mountable(workspace)))
+    return [*options, *_bound("--ro-bind", protected), "--remount-ro", "/"]
 
 
-def _programs_in_tmp() -> list[str]:
-    """Return what PATH needs of /tmp, which the sandbox hides: there may be a virtual environment."""
-    places = os.environ.get("PATH", "").split(":")
-    directories = [os.path.normpath(place) for place in places if place.startswith(f"{_TMP}/")]
-    above = {directory: os.path.dirname(directory) for directory in directories}
-    return sorted({directory if parent == _TMP else parent for directory, parent in above.items()})
+def _bound(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]
+
+
+def _system() -> list[str]:
+    """Return the options for the system's own directories, without what only root may read of them."""
+    options: list[str] = []
+    for path in visible.system():
+        is_link = os.path.islink(path)
+        options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
+    hidden = (path for path in visible.ROOT_ONLY if os.path.exists(path)) if os.geteuid() == 0 else ()
+    return [*options, *_hidden(hidden)]
+
+
+def _hidden(paths: Iterable[str]) -> list[str]:
+    return [
+        word
+        for path in paths
+        for word in (("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path))
+    ]
+
+
+def _can_be_private(home: str) -> bool:
+    """Return whether an empty home can be put in the place of this one."""
+    if home in ("/", *_PRIVATE) or visible.is_in(home, "/dev") or visible.is_in(home, "/proc"):
+        return False
+    within = [path for path in visible.system() if visible.is_in(home, path) or visible.is_in(path, home)]
+    return not within or (os.path.isdir(home) and home not in within)
+
+
+def _covered(home: str) -> list[str]:
+    """Hide the settings in a home that is in the workspace, or is the workspace itself."""
+    names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
+    return _hidden(path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path))
 
 
 def not_mountable(workspace: str) -> tuple[str, ...]:
@@ -150,40 +165,9 @@ def not_mountable(workspace: str) -> tuple[str, ...]:
     return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
 
 
-def _hidden(workspace: str) -> list[str]:
-    """Return the credentials that exist, and the sockets on which services outside listen."""
-    home = os.path.expanduser("~")
-    paths = [os.path.join(home, name) for name in CREDENTIALS]
-    there = dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path))
-    there |= dict.fromkeys(path for path in _sockets() if not _is_in(path, workspace))
-    return [
-        path
-        for path in there
-        if _is_in(path, workspace) or not (_is_in(workspace, path) or path.startswith(_PRIVATE))
-    ]
-
-
-def _is_in(path: str, directory: str) -> bool:
-    return f"{path}/".startswith(f"{directory}/")
-
-
-def _sockets() -> Iterator[str]:
-    """Return the sockets of services: a read-only mount does not keep a command from connecting to them."""
-    with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
-        for line in table:
-            path = line.rstrip("\n").split(" ", 7)[-1].lstrip(" 0123456789")
-            if not path.startswith("/") or path.startswith(_PRIVATE):
-                continue
-            try:
-                is_socket = stat.S_ISSOCK(os.stat(path).st_mode)
-            except OSError:  # its name is gone, so nobody can connect
-                continue
-            if is_socket and os.access(path, os.W_OK):
-                yield path
-
-
 _PREFIX = "bwrap: "  # of bubblewrap's own lines
 _NOT_EXECUTED = f"{_PREFIX}execvp "
+_CLOSED = "what it needs may lie where commands cannot read: sandbox_read names more"
 
 
 class BwrapOutput:
@@ -257,7 +241,7 @@ class BwrapProcess(DirectChild):
         if self._number("exit-code") is None and code < 128:  # noqa: PLR2004 (it was not killed)
             reason = self._output.reason or "it ended at once"
             if reason.startswith(_NOT_EXECUTED):
-                raise Trouble("exec_failed", reason.removeprefix(_NOT_EXECUTED))
+                raise Trouble("exec_failed", reason.removeprefix(_NOT_EXECUTED), _CLOSED)
             message = f"the sandbox could not be set up, nothing was run: {reason}"
             raise NotStarted("command_not_allowed", message)
         self._output.release()

@@ -20,6 +20,8 @@ _CAPABILITY_VERSION, _CAPABILITIES = 0x20080522, 64
 _WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
 _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER = 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13
+_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
 _FILE = _WRITE_FILE | _TRUNCATE
 # Device files may never be made: one for the disk would give access to everything.
 _DIRECTORY = (
@@ -34,17 +36,21 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 
 class LandlockRules(Value):
-    """What a program may do: the paths below which it may write, and whether it has the network."""
+    """What a program may do: the paths below which it may write and read, and whether it has the network.
+
+    It reads what it writes, too; where `read` is None it reads everything.
+    """
 
     write: tuple[str, ...] = ()
     network: bool = False
+    read: tuple[str, ...] | None = None
 
     def apply(self) -> None:
         """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
         try:
             known = version()
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-            _restrict_files(known, self.write)
+            _restrict_files(known, self.write, self.read)
             _drop_capabilities()
             refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
             seccomp.install(seccomp.filter_program(network=self.network, shared=True, refused=refused))
@@ -62,8 +68,8 @@ def version() -> int:
     return max(0, found)
 
 
-def _restrict_files(known: int, write: tuple[str, ...]) -> None:
-    handled = _HANDLED
+def _restrict_files(known: int, write: tuple[str, ...], read: tuple[str, ...] | None) -> None:
+    handled = _HANDLED if read is None else _HANDLED | _READ
     for since, right in _NEW_IN:
         if known < since:
             handled &= ~right
@@ -73,19 +79,23 @@ def _restrict_files(known: int, write: tuple[str, ...]) -> None:
     try:
         for path in (*_DEVICES, *write):
             _allow(ruleset, path, handled)
+        for path in read or ():
+            _allow(ruleset, path, _READ)
         _check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
 
-def _allow(ruleset: int, path: str, handled: int) -> None:
+def _allow(ruleset: int, path: str, wanted: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         return  # a path that does not exist gets no right, even if it is made later
     try:
-        rights = _DIRECTORY if stat.S_ISDIR(os.fstat(place).st_mode) else _FILE
-        rule = struct.pack("=Qi", rights & handled, place)
+        rights = (
+            _DIRECTORY | _READ if stat.S_ISDIR(os.fstat(place).st_mode) else _FILE | _EXECUTE | _READ_FILE
+        )
+        rule = struct.pack("=Qi", rights & wanted, place)
         _check(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:
         os.close(place)

@@ -20,10 +20,11 @@ from clada.values import Value
 from clada.world.processes.running import Launcher
 from clada.world.removal import remove
 from clada.world.sandbox.guard import NOT_GUARDED, PROTECTED, Guard, first_few
+from clada.world.sandbox.variables import looks_secret, passed_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Literal
 
     from clada.world.processes.children import Child
@@ -34,12 +35,9 @@ if TYPE_CHECKING:
 
     Layer = Literal["bubblewrap", "landlock", "none"]
 
-# What `secrets` stands for in the list of environment variables to hide.
-SECRETS = """
-    *_TOKEN *_KEY *_SECRET *_PASSWORD *_PASSWD *_CREDENTIALS *_API_KEY *_APIKEY *_PAT TOKEN SECRET PASSWORD
-    AWS_* AZURE_* GOOGLE_APPLICATION_CREDENTIALS DATABASE_URL SSH_AUTH_SOCK
-""".split()
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+# Where a person has parts of the home elsewhere.
+_PARTS_OF_HOME = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 
 # What a program prints when it could not do something, by layer: phrases in small letters, codes in capitals.
 _NO_NETWORK = (
@@ -59,14 +57,36 @@ _NO_NETWORK = (
     "no such host",
     "dns error",
 )
+_OWN = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (each command has its own, or none)
+
+
+class _Signs(Value):
+    """What a program prints when it could not reach, read or write something."""
+
+    no_network: tuple[str, ...]
+    no_read: tuple[str, ...]
+    no_write: tuple[str, ...]
+
+
 _SIGNS = {
-    "bubblewrap": (_NO_NETWORK, ("read-only file system", "EROFS")),
-    "landlock": ((*_NO_NETWORK, "operation not permitted", "EPERM"), ("permission denied", "EACCES")),
+    "bubblewrap": _Signs(
+        _NO_NETWORK,
+        ("no such file", "ENOENT", "not found", "does not exist"),
+        ("read-only file system", "EROFS"),
+    ),
+    "landlock": _Signs(
+        (*_NO_NETWORK, "operation not permitted", "EPERM"),
+        ("permission denied", "EACCES"),
+        ("permission denied", "EACCES"),
+    ),
 }
 
 
 class Confinement(Value):
-    """How one command is confined. `hide` are patterns of environment variables, or the word `secrets`."""
+    """How one command is confined. `hide` and `keep` are patterns of environment variables.
+
+    What looks like a secret is hidden in any case, but for what is to be kept.
+    """
 
     layer: str
     workspace: str
@@ -74,6 +94,7 @@ class Confinement(Value):
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
 
 class ReadOnly(Value):
@@ -135,7 +156,10 @@ class _GuardedLauncher(Launcher):
     """Starts a command that may write; what it changes in the protected directories is undone."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str], guard: Guard) -> None:
-        super().__init__(environment)
+        seen = passed_on(environment, confinement.hide, confinement.keep)
+        super().__init__(seen)
+        hidden = ((name, value) for name, value in environment.items() if name not in seen)
+        self._secret = {name for name, value in hidden if looks_secret(name, value)}
         self._confinement = confinement
         self._guard = guard
         self._changed: list[str] = []
@@ -150,7 +174,10 @@ class _GuardedLauncher(Launcher):
             return result.replace(hint=str(_undone(self._changed)) if self._changed else None)
         if self._changed:
             raise _undone(self._changed)
-        return result.replace(hint=failure_hint(self._confinement, tail)) if result.exit_code else result
+        return result.replace(hint=self._hint(tail)) if result.exit_code else result
+
+    def _hint(self, tail: Sequence[str]) -> str | None:
+        return failure_hint(self._confinement, tail) or _missing_variable(self._secret, tail)
 
 
 class _BubblewrapLauncher(_GuardedLauncher):
@@ -162,7 +189,7 @@ class _BubblewrapLauncher(_GuardedLauncher):
         from clada.world.sandbox.bubblewrap import not_mountable
 
         guard = Guard(confinement.workspace, not_mountable(confinement.workspace))
-        super().__init__(confinement, _variables(confinement, environment), guard)
+        super().__init__(confinement, environment, guard)
 
     def listener_for(self, listener: Listener) -> Listener:
         """Return a listener that keeps back what may be bubblewrap's own output."""
@@ -179,38 +206,60 @@ class _BubblewrapLauncher(_GuardedLauncher):
 
 
 class _LandlockLauncher(_GuardedLauncher):
-    """Starts a command under Landlock, with a temporary directory of its own."""
+    """Starts a command under Landlock, with a temporary directory and a home of its own."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        self._temporary = _temporary_directory()
+        self._own = _own_directory()
         try:
             guard = Guard(confinement.workspace)
         except OSError:
-            self._remove_temporary()
+            self._remove_own()
             raise
-        own = dict.fromkeys(_TEMPORARY, self._temporary)
-        super().__init__(confinement, _variables(confinement, environment) | own, guard)
+        own = dict.fromkeys(_TEMPORARY, os.path.join(self._own, "tmp")) | {"HOME": f"{self._own}/home"}
+        seen = {name: value for name, value in environment.items() if name not in _PARTS_OF_HOME}
+        super().__init__(confinement, seen, guard)
+        self.environment = {**self.environment, **own}
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command under the rules, and under a supervisor."""
+        from clada.world.sandbox import visible
         from clada.world.sandbox.landlock import LandlockRules
 
-        writable = (self._confinement.workspace, self._temporary, *self._confinement.write)
-        rules = LandlockRules(writable, self._confinement.network)
-        return super().start(spec.replace(rules=rules, temporary=self._temporary))
+        confined = self._confinement
+        opened = (*visible.programs(spec.environment.get("PATH", ""), spec.program), *confined.read)
+        network = visible.NETWORK if confined.network else ()
+        rules = LandlockRules(
+            (confined.workspace, self._own, *confined.write),
+            confined.network,
+            (*visible.system(), *network, "/proc", *opened),
+        )
+        _link_from(f"{self._own}/home", (*opened, *confined.write, confined.workspace))
+        return super().start(spec.replace(rules=rules, temporary=self._own))
 
     def close(self) -> None:
-        """Undo what the command changed in the protected directories; remove its temporary directory."""
+        """Undo what the command changed in the protected directories; remove its own."""
         try:
             super().close()
         finally:
-            self._remove_temporary()
+            self._remove_own()
 
-    def _remove_temporary(self) -> None:
+    def _remove_own(self) -> None:
         try:
-            remove(self._temporary)
+            remove(self._own)
         except OSError:  # left to whatever clears temporary directories on this machine
             return
+
+
+def _link_from(own: str, paths: Iterable[str]) -> None:
+    """Make what is open of the real home have its place in the command's own home as well."""
+    from clada.world.sandbox import visible
+
+    real = visible.home()
+    for path in visible.outermost(paths):
+        if path != real and visible.is_in(path, real) and os.path.lexists(path):
+            place = own + path.removeprefix(real)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.symlink(path, place)
 
 
 _LAUNCHERS = {"bubblewrap": _BubblewrapLauncher, "landlock": _LandlockLauncher}
@@ -229,15 +278,45 @@ def _undone(changed: list[str]) -> Trouble:
 
 def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
     """Return what a failed command seems to have lacked, judging by the end of its output."""
-    no_network, no_write = _SIGNS[confinement.layer]
-    if not confinement.network and _with_any(no_network, lines):
+    signs = _SIGNS[confinement.layer]
+    if not confinement.network and _with_any(signs.no_network, lines):
         return "ran without network: approve it with network"
-    unwritten = _with_any(no_write, lines)
+    unwritten = _with_any(signs.no_write, lines)
     for name in PROTECTED:
         if any(name in line for line in unwritten):
             return f"`{name}` is read-only"
+    if _names_closed_path(confinement, _with_any(signs.no_read, lines)):
+        return "commands see the workspace, the system's programs and an empty home (sandbox_read names more)"
     if unwritten:
         return "only the workspace and the temporary directory can be written (sandbox_write names more)"
+    return None
+
+
+def _names_closed_path(confinement: Confinement, lines: Sequence[str]) -> bool:
+    """Return whether one of the lines names a path that is closed; whether it exists is not told."""
+    if not lines:
+        return False
+    import re
+
+    from clada.world.sandbox import visible
+
+    home = visible.home()
+    opened = (confinement.workspace, *confinement.read, *confinement.write, *visible.system())
+    for path in re.findall(r"(?<![\w.])(?:~|/)[^\s'\":,;)\]`]*", "\n".join(lines)):
+        full = os.path.normpath(home + path[1:] if path.startswith("~") else path)
+        is_own = not visible.is_in(full, home) and any(visible.is_in(full, place) for place in _OWN)
+        if full != "/" and not is_own and not any(visible.is_in(full, place) for place in opened):
+            return True
+    return False
+
+
+def _missing_variable(names: Iterable[str], lines: Sequence[str]) -> str | None:
+    """Return a hint if the output names a variable that was not passed on."""
+    import re
+
+    words = set(re.findall(r"\w+", "\n".join(lines)))
+    for name in sorted(words.intersection(names)):
+        return f"{name} looks like a secret and was not passed on (sandbox_env_keep passes it)"
     return None
 
 
@@ -258,36 +337,12 @@ def _with_real_paths(confinement: Confinement) -> Confinement:
     return confinement.replace(workspace=workspace, write=write, read=read)
 
 
-def _variables(confinement: Confinement, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command: without what is hidden, and without the host's TMPDIR."""
-    hidden = [pattern for word in confinement.hide for pattern in (SECRETS if word == "secrets" else [word])]
-    seen = {name: value for name, value in environment.items() if name not in _TEMPORARY}
-    if hidden:
-        from fnmatch import fnmatchcase
-
-        seen = {
-            name: value
-            for name, value in seen.items()
-            if not any(fnmatchcase(name, pattern) for pattern in hidden)
-        }
-    return seen | _git_variables(seen)
-
-
-def _git_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that keep `git status` and `git diff` from rewriting the index."""
-    count = environment.get("GIT_CONFIG_COUNT", "")
-    index = int(count) if count.isdigit() else 0
-    return {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_CONFIG_COUNT": str(index + 1),
-        f"GIT_CONFIG_KEY_{index}": "diff.autoRefreshIndex",
-        f"GIT_CONFIG_VALUE_{index}": "false",
-    }
-
-
-def _temporary_directory() -> str:
+def _own_directory() -> str:
+    """Make a directory that has what a command calls its temporary directory, and its home."""
     places = [os.environ.get(name, "") for name in _TEMPORARY]
     place = next((place for place in places if os.path.isdir(place)), "/tmp")  # noqa: S108 (as tempfile does)
     directory = os.path.join(os.path.abspath(place), f"clada-{os.urandom(8).hex()}")
     os.mkdir(directory, 0o700)
+    for name in ("tmp", "home"):
+        os.mkdir(os.path.join(directory, name), 0o700)
     return directory
