@@ -780,13 +780,16 @@ def test_a_link_in_place_of_git(place: Place) -> None:
     assert os.readlink(place.path("workspace/.git")) == place.path("outside/git")
 
 
-def test_objects_may_come(place: Place) -> None:
-    """New objects and logs are no change: they are named by their content, and nothing acts on them."""
+def test_objects_and_logs_may_not_come(place: Place) -> None:
+    """New objects are removed, since git does not look whether their names are right; so are new logs."""
     os.makedirs(place.path("workspace/.git/objects/aa"))
+    os.makedirs(place.path("workspace/.git/logs"))
     guard = Guard(place.workspace)
-    Path(place.path("workspace/.git/objects/aa/bb")).write_text("x")
-    assert guard.restore() == []
-    assert os.path.exists(place.path("workspace/.git/objects/aa/bb"))
+    names = [".git/logs/x", ".git/objects/aa/bb"]
+    for name in names:
+        Path(place.path(f"workspace/{name}")).write_text("x")
+    assert guard.restore() == names
+    assert not any(os.path.exists(place.path(f"workspace/{name}")) for name in names)
 
 
 # --- real tools ---

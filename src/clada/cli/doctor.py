@@ -120,9 +120,8 @@ def _sandbox(settings: dict[str, Any]) -> Finding:
     if layer == "bubblewrap":
         return Finding(OK, "bubblewrap: approved commands write only the workspace, without the network")
     if layer == "landlock":
-        return Finding(
-            NOTE, "Landlock: approved commands write only the workspace and temporary files", _better()
-        )
+        text = "Landlock alone: approved commands write only the workspace; changes of .git are put back"
+        return Finding(NOTE, text, _better())
     state = BROKEN if settings["sandbox"] == "require" else NOTE
     return Finding(state, "none: approved commands run unsandboxed", _better())
 
@@ -133,9 +132,13 @@ def _better() -> str:
         return "run clada in a container or on Linux to have commands confined"
     from shutil import which
 
+    from clada.world.sandbox.layers import FORCED
+
+    if os.environ.get(FORCED):
+        return f"{FORCED} asks for this layer"
     if which("bwrap"):
         return "bwrap is installed and does not work here: it needs user namespaces, which may be turned off"
-    return "install bubblewrap (the package bubblewrap): it also hides credentials"
+    return "install bubblewrap (the package bubblewrap): with it, .git cannot be changed at all"
 
 
 def _approvals(settings: dict[str, Any]) -> Finding:

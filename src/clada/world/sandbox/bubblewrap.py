@@ -18,11 +18,11 @@ from clada.world.processes.process_tree import (
 )
 from clada.world.processes.running import Launcher, find_program, run
 from clada.world.sandbox import visible
-from clada.world.sandbox.guard import PROTECTED
+from clada.world.sandbox.guard import PROTECTED, folders_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from clada.world.processes.output import Listener
     from clada.world.processes.spawn import SpawnSpec
@@ -109,18 +109,39 @@ def _filter_handle(*, network: bool) -> int:
 
 def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options that build the sandbox. A later mount covers an earlier one."""
-    workspace, home = confinement.workspace, visible.home()
     options = [*_SANDBOX, *(["--share-net"] if confinement.network else []), *_system()]
     options += _bound("--ro-bind-try", (*_KERNEL, *(visible.NETWORK if confinement.network else ())))
+    for mount in sorted(_mounts(confinement, path, program), key=lambda mount: mount[-1].count("/")):
+        options += mount
+    if visible.home() == confinement.workspace:
+        options += _covered(confinement.workspace)
+        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
+    return [*options, *_protected(confinement), "--remount-ro", "/"]
+
+
+def _mounts(confinement: Confinement, path: str, program: str) -> Iterable[Sequence[str]]:
+    """Return the options for what is open; of those for the same place, the last one counts."""
+    home, workspace = visible.home(), confinement.workspace
     if _can_be_private(home):
-        options += ["--tmpfs", home]
-    options += _bound("--ro-bind-try", visible.programs(path, program))
-    options += ["--bind", workspace, workspace]
-    if visible.is_in(home, workspace):
-        options += _covered(home)
-    options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
-    protected = (os.path.join(workspace, name) for name in set(PROTECTED) - set(not_mountable(workspace)))
-    return [*options, *_bound("--ro-bind", protected), "--remount-ro", "/"]
+        yield "--tmpfs", home
+    for place in visible.programs(path, program):
+        if not visible.is_in(place, workspace):  # there it could not be written any more
+            yield "--ro-bind-try", place, place
+    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
+        for place in places:
+            yield option, place, place
+    yield "--bind", workspace, workspace
+
+
+def _protected(confinement: Confinement) -> list[str]:
+    """Return the options that make repositories and approvals read-only.
+
+    The folders above them become mounts too: those cannot be moved away, with another one put in their place.
+    """
+    names = confinement.protected
+    paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
+    above = _bound("--bind", (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
+    return above + _bound("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
 
 
 def _bound(option: str, paths: Iterable[str]) -> list[str]:
@@ -154,14 +175,14 @@ def _can_be_private(home: str) -> bool:
 
 
 def _covered(home: str) -> list[str]:
-    """Hide the settings in a home that is in the workspace, or is the workspace itself."""
+    """Hide the settings in a home that is the workspace."""
     names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
     return _hidden(path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path))
 
 
-def not_mountable(workspace: str) -> tuple[str, ...]:
-    """Return the protected names that a mount cannot protect: those that are missing or a link."""
-    paths = {name: os.path.join(workspace, name) for name in PROTECTED}
+def not_mountable(workspace: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the protected paths that a mount cannot protect: those that are missing or a link."""
+    paths = {name: os.path.join(workspace, name) for name in names}
     return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
 
 

@@ -19,7 +19,7 @@ from clada.errors import Trouble, system_words
 from clada.values import Value
 from clada.world.processes.running import Launcher
 from clada.world.removal import remove
-from clada.world.sandbox.guard import NOT_GUARDED, PROTECTED, Guard, first_few
+from clada.world.sandbox.guard import PROTECTED, Guard, first_few
 from clada.world.sandbox.variables import looks_secret, passed_on
 
 TYPE_CHECKING = False
@@ -85,7 +85,8 @@ _SIGNS = {
 class Confinement(Value):
     """How one command is confined. `hide` and `keep` are patterns of environment variables.
 
-    What looks like a secret is hidden in any case, but for what is to be kept.
+    What looks like a secret is hidden in any case, but for what is to be kept. `nested` are repositories in
+    the workspace, as `tree.look` finds them.
     """
 
     layer: str
@@ -95,6 +96,12 @@ class Confinement(Value):
     read: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The paths in the workspace that a command cannot change."""
+        return (*PROTECTED, *self.nested)
 
 
 class ReadOnly(Value):
@@ -103,14 +110,29 @@ class ReadOnly(Value):
     layer: str = "landlock"
 
 
+FORCED = "CLADA_SANDBOX_LAYER"  # the variable with which tests, and a person who compares, choose a layer
 _found: list[Layer] = []
 
 
 def available() -> Layer:
-    """Return the best layer that works on this machine. Each is really tried, once in a process."""
+    """Return the best layer that works on this machine. Each is really tried, once in a process.
+
+    Where the environment asks for a layer it is that one; if it does not work here, raise Trouble.
+    """
+    if wanted := os.environ.get(FORCED):
+        return _forced(wanted)
     if not _found:
         _found.append("bubblewrap" if has_bubblewrap() else "landlock" if has_landlock() else "none")
     return _found[0]
+
+
+def _forced(wanted: str) -> Layer:
+    if wanted == "bubblewrap" and has_bubblewrap():
+        return "bubblewrap"
+    if wanted == "landlock" and has_landlock():
+        return "landlock"
+    message = f"{FORCED} asks for {wanted}, which is no layer that works here"
+    raise Trouble("command_not_allowed", message, "clada doctor says what this machine has")
 
 
 def has_bubblewrap() -> bool:
@@ -188,7 +210,8 @@ class _BubblewrapLauncher(_GuardedLauncher):
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         from clada.world.sandbox.bubblewrap import not_mountable
 
-        guard = Guard(confinement.workspace, not_mountable(confinement.workspace))
+        names = not_mountable(confinement.workspace, confinement.protected)
+        guard = Guard(confinement.workspace, names)
         super().__init__(confinement, environment, guard)
 
     def listener_for(self, listener: Listener) -> Listener:
@@ -211,7 +234,7 @@ class _LandlockLauncher(_GuardedLauncher):
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         self._own = _own_directory()
         try:
-            guard = Guard(confinement.workspace)
+            guard = Guard(confinement.workspace, confinement.protected)
         except OSError:
             self._remove_own()
             raise
@@ -268,11 +291,9 @@ _LAUNCHERS = {"bubblewrap": _BubblewrapLauncher, "landlock": _LandlockLauncher}
 def _undone(changed: list[str]) -> Trouble:
     """Return the error for a command that changed protected paths."""
     listed = first_few(changed)
-    if any(os.path.basename(path) in NOT_GUARDED for path in changed):
-        return Trouble(
-            "permission_denied", f"the command changed {listed}; the git objects cannot be put back"
-        )
-    hint = "commands cannot change .git or .clada; --sandbox=off runs them without this protection"
+    hint = (
+        "commands cannot change repositories and approvals; --sandbox=off runs them without this protection"
+    )
     return Trouble("permission_denied", f"the command changed {listed}, which was undone", hint)
 
 
