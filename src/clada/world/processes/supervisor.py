@@ -130,10 +130,10 @@ def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: i
     """Be the supervisor of the command that `start` starts until nothing of it is left, then exit."""
     code = 1
     try:
+        host = os.getppid()
         _become_subreaper(keep={spec.directory, spec.output, control, status})
         _run_command(spec, start, control, status)
-        os.close(status)
-        if spec.temporary:  # clada removes it too, but may be dead
+        if spec.temporary and os.getppid() != host:  # else clada removes it
             from clada.world.removal import remove
 
             remove(spec.temporary)

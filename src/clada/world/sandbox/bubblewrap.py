@@ -30,11 +30,19 @@ if TYPE_CHECKING:
 
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
-    --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp
+    --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp
     --symlink ../run /var/run
 """.split()
-# Kernel settings besides those in /proc/sys that root could write even without capabilities.
-_KERNEL = ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
+# Kernel settings that root could write even without capabilities.
+_KERNEL = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+)
 _PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
@@ -110,7 +118,7 @@ def _filter_handle(*, network: bool) -> int:
 def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options that build the sandbox. A later mount covers an earlier one."""
     options = [*_SANDBOX, *(["--share-net"] if confinement.network else []), *_system()]
-    options += _bound("--ro-bind-try", (*_KERNEL, *(visible.NETWORK if confinement.network else ())))
+    options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
     for mount in sorted(_mounts(confinement, path, program), key=lambda mount: mount[-1].count("/")):
         options += mount
     if visible.home() == confinement.workspace:
@@ -149,13 +157,15 @@ def _bound(option: str, paths: Iterable[str]) -> list[str]:
 
 
 def _system() -> list[str]:
-    """Return the options for the system's own directories, without what only root may read of them."""
+    """Return the options for the system's own directories; root's rights in them are taken away."""
     options: list[str] = []
     for path in visible.system():
         is_link = os.path.islink(path)
         options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
-    hidden = (path for path in visible.ROOT_ONLY if os.path.exists(path)) if os.geteuid() == 0 else ()
-    return [*options, *_hidden(hidden)]
+    if os.geteuid():
+        return options
+    closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))
+    return [*options, *closed, *_bound("--ro-bind-try", _KERNEL)]
 
 
 def _hidden(paths: Iterable[str]) -> list[str]:

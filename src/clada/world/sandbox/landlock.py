@@ -52,14 +52,18 @@ class LandlockRules(Value):
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
             _restrict_files(known, self.write, self.read)
             _drop_capabilities()
-            refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
-            seccomp.install(seccomp.filter_program(network=self.network, shared=True, refused=refused))
+            seccomp.install(self.filter_program())
         except OSError as error:
             raise Trouble(
                 "command_not_allowed",
                 f"the sandbox could not be set up: {system_words(error)}",
                 "--sandbox=off runs without it",
             ) from error
+
+    def filter_program(self) -> bytes:
+        """Return the filter of system calls; made before a fork, it is there after it."""
+        refused = () if version() >= _TRUNCATE_SINCE else ("truncate",)
+        return seccomp.filter_program(network=self.network, shared=True, refused=refused)
 
 
 def version() -> int:

@@ -24,24 +24,23 @@ SYSTEM = {
 NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # What root can read of the system, and others cannot.
 ROOT_ONLY = """
-    /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssh /etc/ssl/private
-    /etc/krb5.keytab /etc/wireguard /etc/NetworkManager/system-connections
+    /etc/shadow /etc/shadow- /etc/ssh /etc/ssl/private /etc/krb5.keytab /etc/wireguard
+    /etc/NetworkManager/system-connections
 """.split()
 # By reason: the parts of a home that hold programs, never whole folders, which hold tokens and caches too.
 HOME = {
     "Rust: compilers, the name of the default one, cargo and what it installed": """
         .rustup/toolchains .rustup/settings.toml .cargo/bin""",
     "Python: versions, their shims, and packages and programs of pip, pipx and uv": """
-        .pyenv/versions .pyenv/version .pyenv/shims .pyenv/bin .pyenv/libexec .pyenv/plugins .pyenv/pyenv.d
-        .local/bin .local/lib .local/pipx/venvs .local/share/pipx/venvs .local/share/uv/python
+        .pyenv/versions .pyenv/version .pyenv/shims .pyenv/libexec .local/bin
+        .local/lib .local/pipx/venvs .local/share/pipx/venvs .local/share/uv/python
         .local/share/uv/tools""",
     "JavaScript: versions of node, deno and bun": """
         .nvm/versions .nvm/alias .nvm/nvm.sh .fnm/node-versions .local/share/fnm/node-versions .volta/bin
         .volta/tools .bun/bin .deno/bin""",
     "Go: versions, and what it installed": "sdk go/bin",
     "Ruby: versions": """
-        .rbenv/versions .rbenv/version .rbenv/shims .rbenv/bin .rbenv/libexec .rbenv/plugins .rvm/rubies
-        .rvm/gems .rvm/bin""",
+        .rbenv/versions .rbenv/version .rbenv/shims .rbenv/libexec .rvm/rubies .rvm/gems .rvm/bin""",
     "others: Java, Haskell, Lean, .NET": """
         .sdkman/candidates .ghcup/bin .ghcup/ghc .elan/bin .elan/toolchains .dotnet/dotnet .dotnet/host
         .dotnet/sdk .dotnet/shared""",
@@ -49,6 +48,8 @@ HOME = {
         .asdf/bin .asdf/lib .asdf/installs .asdf/shims .asdf/plugins .local/share/mise/installs
         .local/share/mise/shims""",
 }
+# Folders of a home in which programs write nothing: where rights go by path, one link to all of it will do.
+ONLY_PROGRAMS = ".rustup .pyenv .nvm .fnm .volta .rbenv .rvm .sdkman .ghcup .elan .asdf sdk".split()
 # Beside a folder of programs: what they need, where the folder above holds more than programs.
 _BESIDE = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include")
 
