@@ -32,18 +32,26 @@ if TYPE_CHECKING:
 ESCAPES = Path(__file__).with_name("sandbox_escapes.py")
 DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
 ROOT = os.geteuid() == 0
-BOTH = ("bubblewrap", "landlock")
+MOUNTED = ("bubblewrap", "namespace")
+EVERY = (*MOUNTED, "landlock")
 PYTHON = os.path.realpath(sys.executable)
 _SCOPES = 6  # the version of Landlock that keeps signals in
 
 
+WORKS = {
+    "bubblewrap": confinement.has_bubblewrap,
+    "namespace": confinement.has_namespaces,
+    "landlock": confinement.has_landlock,
+}
+
+
 def layer_mark(layer: str) -> pytest.MarkDecorator:
     """Skip what needs a layer, saying so, where it is missing."""
-    there = {"bubblewrap": confinement.has_bubblewrap, "landlock": confinement.has_landlock}[layer]()
+    there = WORKS[layer]()
     return pytest.mark.skipif(not there, reason=f"{layer} does not work on this machine")
 
 
-layers = pytest.mark.parametrize("layer", [pytest.param(name, marks=layer_mark(name)) for name in BOTH])
+layers = pytest.mark.parametrize("layer", [pytest.param(name, marks=layer_mark(name)) for name in EVERY])
 only_landlock = layer_mark("landlock")
 only_bubblewrap = layer_mark("bubblewrap")
 
@@ -148,44 +156,44 @@ class Result(Value):
 # What is tried, what stops it, and what it takes for the attempt to work without a sandbox ("" nothing).
 # docs/confinement.md has the same table, and a test compares them.
 TABLE: dict[str, tuple[tuple[str, ...], str]] = {
-    "write_outside": (BOTH, ""),
-    "append_outside": (BOTH, ""),
-    "truncate_outside": (BOTH, ""),
-    "remove_outside": (BOTH, ""),
-    "rename_into_workspace": (BOTH, ""),
-    "make_folder_outside": (BOTH, ""),
-    "hard_link_and_write": (BOTH, ""),
-    "write_through_symbolic_link": (BOTH, ""),
-    "write_home": (BOTH, ""),
-    "read_credentials": (BOTH, ""),
-    "write_shared_temporary_folder": (BOTH, ""),
-    "write_shared_memory": (BOTH, ""),
-    "chmod_outside": (("bubblewrap",), ""),
-    "utime_outside": (("bubblewrap",), ""),
-    "write_git_config": (BOTH, ""),
-    "plant_hook": (BOTH, ""),
-    "move_reference": (BOTH, ""),
-    "write_index": (BOTH, ""),
-    "replace_git_folder": (BOTH, ""),
-    "approve_command": (BOTH, ""),
-    "remove_approvals": (BOTH, ""),
-    "unmount": (BOTH, "a mount"),
-    "mount": (BOTH, "a mount"),
-    "new_user_namespace": (BOTH, "a kernel that lets"),
-    "use_capabilities": (BOTH, "root"),
-    "gain_by_setuid_program": (BOTH, ""),
-    "make_disk_device": (BOTH, "root"),
-    "change_kernel_setting": (BOTH, "root"),
-    "trace_outside_process": (BOTH, "root"),
-    "read_outside_process": (BOTH, ""),
-    "signal_outside_process": (BOTH, ""),
-    "kill_supervisor": (BOTH, ""),
-    "connect_to_loopback": (BOTH, ""),
-    "send_datagram": (BOTH, ""),
-    "connect_to_path_socket": (BOTH, ""),
-    "connect_to_abstract_socket": (BOTH, ""),
-    "use_inherited_handle": (BOTH, "a careless program"),
-    "survive": (BOTH, "no supervisor"),
+    "write_outside": (EVERY, ""),
+    "append_outside": (EVERY, ""),
+    "truncate_outside": (EVERY, ""),
+    "remove_outside": (EVERY, ""),
+    "rename_into_workspace": (EVERY, ""),
+    "make_folder_outside": (EVERY, ""),
+    "hard_link_and_write": (EVERY, ""),
+    "write_through_symbolic_link": (EVERY, ""),
+    "write_home": (EVERY, ""),
+    "read_credentials": (EVERY, ""),
+    "write_shared_temporary_folder": (EVERY, ""),
+    "write_shared_memory": (EVERY, ""),
+    "chmod_outside": (MOUNTED, ""),
+    "utime_outside": (MOUNTED, ""),
+    "write_git_config": (EVERY, ""),
+    "plant_hook": (EVERY, ""),
+    "move_reference": (EVERY, ""),
+    "write_index": (EVERY, ""),
+    "replace_git_folder": (EVERY, ""),
+    "approve_command": (EVERY, ""),
+    "remove_approvals": (EVERY, ""),
+    "unmount": (EVERY, "a mount"),
+    "mount": (EVERY, "a mount"),
+    "new_user_namespace": (EVERY, "a kernel that lets"),
+    "use_capabilities": (EVERY, "root"),
+    "gain_by_setuid_program": (EVERY, ""),
+    "make_disk_device": (EVERY, "root"),
+    "change_kernel_setting": (EVERY, "root"),
+    "trace_outside_process": (EVERY, "root"),
+    "read_outside_process": (EVERY, ""),
+    "signal_outside_process": (EVERY, ""),
+    "kill_supervisor": (EVERY, ""),
+    "connect_to_loopback": (EVERY, ""),
+    "send_datagram": (EVERY, ""),
+    "connect_to_path_socket": (EVERY, ""),
+    "connect_to_abstract_socket": (EVERY, ""),
+    "use_inherited_handle": (EVERY, "a careless program"),
+    "survive": (EVERY, "no supervisor"),
 }
 SIGNALS = ("signal_outside_process", "kill_supervisor")
 
@@ -337,11 +345,12 @@ def test_network_when_it_is_approved(layer: str, place: Place, world: World) -> 
 
 def test_the_documented_table() -> None:
     """The table in the docs says for each attempt what stops it, as tested here."""
+    assert {stops for stops, _needs in TABLE.values()} <= {MOUNTED, EVERY}  # which makes one column of both
     lines = [line.split("|") for line in DOCS.read_text().splitlines() if line.startswith("| `")]
     rows = [line for line in lines if len(line) == 6]
     documented = {row[1].strip(" `"): tuple(word.strip() for word in row[3:5]) for row in rows}
     expected = {
-        name: tuple("stopped" if layer in stops else "**open**" for layer in BOTH)
+        name: tuple("stopped" if layer in stops else "**open**" for layer in ("bubblewrap", "landlock"))
         for name, (stops, _) in TABLE.items()
     }
     assert {
@@ -619,9 +628,9 @@ def test_a_command_that_speaks_as_bubblewrap(place: Place) -> None:
 
 
 def test_the_best_layer_that_works() -> None:
-    """Bubblewrap is preferred to Landlock, and Landlock to nothing."""
-    there = {"bubblewrap": confinement.has_bubblewrap(), "landlock": confinement.has_landlock(), "none": True}
-    assert confinement.available() == next(layer for layer, works in there.items() if works)
+    """Bubblewrap is preferred to namespaces of our own, these to Landlock, and Landlock to nothing."""
+    working = [layer for layer, works in WORKS.items() if works()]
+    assert confinement.available() == [*working, "none"][0]
 
 
 def test_why_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:

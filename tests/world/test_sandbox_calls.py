@@ -68,10 +68,16 @@ SHARED = dict.fromkeys((*OTHERS, *MEMORY), "EPERM") | {"extended attribute": "EN
 SOCKETS = {
     ("bubblewrap", "off"): dict.fromkeys((*INTERNET, "local sockets"), "ok"),
     ("bubblewrap", "on"): dict.fromkeys(INTERNET, "ok") | {"local sockets": "EPERM"},
+    ("namespace", "off"): dict.fromkeys((*INTERNET, "local sockets"), "ok"),
+    ("namespace", "on"): dict.fromkeys(INTERNET, "ok") | {"local sockets": "EPERM"},
     ("landlock", "off"): dict.fromkeys((*INTERNET, "local sockets"), "EPERM"),
     ("landlock", "on"): dict.fromkeys(INTERNET, "ok") | {"local sockets": "EPERM"},
 }
-WORKS = {"bubblewrap": confinement.has_bubblewrap, "landlock": confinement.has_landlock}
+WORKS = {
+    "bubblewrap": confinement.has_bubblewrap,
+    "namespace": confinement.has_namespaces,
+    "landlock": confinement.has_landlock,
+}
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def test_a_home_that_is_the_workspace(place: Place) -> None:
 def test_a_closed_door_is_named(layer: str, name: str, place: Place) -> None:
     """A command that fails for want of a file outside says which setting opens it."""
     path = name.replace("~", place.path("home"))
-    denied = "No such file or directory" if layer == "bubblewrap" else "Permission denied"
+    denied = "No such file or directory" if layer != "landlock" else "Permission denied"
     hint = place.run("sh", "-c", f"echo 'tool: {path}: {denied}'; exit 1", layer=layer).ended.hint
     assert (
         hint

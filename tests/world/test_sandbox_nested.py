@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.world.test_sandbox import Place, layers, only_bubblewrap, only_landlock, place
+from tests.world.test_sandbox import WORKS, Place, layers, only_bubblewrap, only_landlock, place
 
 import clada
 from clada.errors import Trouble
 from clada.operations.run import launch
 from clada.world.approvals import Approvals
 from clada.world.sandbox.guard import Guard
-from clada.world.sandbox.layers import has_bubblewrap, has_landlock
 from clada.world.sandbox.tree import look, news
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ def nested(place: Place) -> Place:
         git(place.path(folder), "add", "file")
         git(place.path(folder), "commit", "-q", "-m", "first")
     git(place.workspace, "submodule", "--quiet", "add", place.path("outside/origin"), "lib/sub")
+    git(place.workspace, "submodule", "--quiet", "add", place.path("outside/origin"), "lib/empty")
+    git(place.workspace, "submodule", "--quiet", "deinit", "-f", "lib/empty")
     git(place.workspace, "init", "-q", "--bare", "data/bare.git")
     os.unlink(place.path("workspace/.clada/allowed-commands.json"))
     os.mkdir(place.path("workspace/part"))
@@ -67,8 +68,22 @@ def test_what_the_walk_finds(nested: Place) -> None:
     """Nested repositories of each kind are found, and approvals; links are not followed."""
     os.symlink(nested.path("outside"), nested.path("workspace/link"))
     found = look(nested.workspace)
-    assert found.nested == {"lib/sub/.git", "vendor/own/.git", "data/bare.git", "part/.clada"}
+    assert found.nested == {"lib/sub/.git", "lib/empty", "vendor/own/.git", "data/bare.git", "part/.clada"}
     assert found.whole
+
+
+@pytest.mark.parametrize("path", ["../outside", "..", "link", "link/other", "/etc", "part/../../outside"])
+def test_an_index_does_not_lead_out(path: str, nested: Place) -> None:
+    """What a hostile index calls a submodule is none, unless it is a folder of the workspace."""
+    os.makedirs(nested.path("outside/other"))
+    os.symlink(nested.path("outside"), nested.path("workspace/link"))
+    before = look(nested.workspace).nested
+    index = Path(nested.path("workspace/.git/index"))
+    entries = index.read_bytes()
+    name = path.encode() + b"\0" * (8 - (62 + len(path)) % 8)
+    entry = bytes(24) + b"\0\0\xe0\0" + bytes(32) + bytes([0, len(path)]) + name
+    index.write_bytes(entries[:8] + (1).to_bytes(4, "big") + entry)
+    assert look(nested.workspace).nested == before - {"lib/empty"}
 
 
 ATTACKS = {
@@ -79,6 +94,7 @@ ATTACKS = {
     "folder above replaced": "mv lib/sub lib/old && mkdir lib/sub && cp -r vendor/own/.git lib/sub/.git",
     "folders above replaced": "mv lib old && mkdir -p lib/sub && echo 'gitdir: ../../old' > lib/sub/.git",
     "folder above a link": "mv vendor/own vendor/x && ln -s ../part vendor/own",
+    "submodule that is not checked out": "mkdir lib/empty/.git && echo x > lib/empty/.git/config",
     "modules": "printf '[core]\\nfsmonitor = x\\n' >> .git/modules/lib/sub/config",
     "bare": "echo x >> data/bare.git/config",
     "approvals of a part": "echo x > part/.clada/allowed-commands.json",
@@ -152,16 +168,15 @@ def run_in(workspace: str, *commands: str, **options: Any) -> tuple[clada.Report
     return report, lines, notes
 
 
-@pytest.fixture(params=[None, "bubblewrap", "landlock", "off"])
+@pytest.fixture(params=[*WORKS, "off"])
 def layer_of_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Force a layer by the variable for that, or run without one."""
-    layer: str | None = request.param
+    layer: str = request.param
     if layer == "off":
         return "off"
-    if layer and not {"bubblewrap": has_bubblewrap, "landlock": has_landlock}[layer]():
+    if not WORKS[layer]():
         pytest.skip(f"{layer} does not work on this machine")
-    if layer:
-        monkeypatch.setenv("CLADA_SANDBOX_LAYER", layer)
+    monkeypatch.setenv("CLADA_SANDBOX_LAYER", layer)
     return "auto"
 
 

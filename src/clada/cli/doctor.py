@@ -119,6 +119,9 @@ def _sandbox(settings: dict[str, Any]) -> Finding:
     layer = available()
     if layer == "bubblewrap":
         return Finding(OK, "bubblewrap: approved commands write only the workspace, without the network")
+    if layer == "namespace":
+        text = "namespaces: approved commands write only the workspace, without the network"
+        return Finding(OK, text)
     if layer == "landlock":
         text = "Landlock alone: approved commands write only the workspace; changes of .git are put back"
         return Finding(NOTE, text, _better())

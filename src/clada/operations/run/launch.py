@@ -50,7 +50,7 @@ class Program(Value):
 
     @property
     def layer(self) -> str:
-        """What confines it: bubblewrap, landlock or none."""
+        """What confines it: bubblewrap, namespace, landlock or none."""
         return self.confinement.layer if self.confinement else "none"
 
     def launcher(self) -> Launcher:

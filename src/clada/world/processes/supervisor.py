@@ -99,15 +99,15 @@ def _spawn_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
 
 def _send_request(spec: SpawnSpec, writer: int) -> None:
     """Write the spec to the pipe, as marshal can, and with the handles as the new interpreter has them."""
-    rules = spec.rules
     request = {
         **spec.by_name(),
         "argv": list(spec.argv),
         "environment": dict(spec.environment),
         "directory": _DIRECTORY,
         "output": _OUTPUT,
-        "rules": rules and (type(rules).__module__, type(rules).__name__, rules.by_name()),
     }
+    for name, value in (("rules", spec.rules), ("namespaces", spec.namespaces)):
+        request[name] = value and (type(value).__module__, type(value).__name__, value.by_name())
     try:
         with open(writer, "wb") as file:
             marshal.dump(request, file)
@@ -119,9 +119,9 @@ def main() -> NoReturn:
     """Be the supervisor that `_spawn_supervisor` started: its handles have fixed numbers."""
     with open(_REQUEST, "rb") as reader:
         request = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
-    if request["rules"]:
-        module, name, fields = request["rules"]
-        request["rules"] = getattr(__import__(module, fromlist=[name]), name)(**fields)
+    for key in filter(request.get, ("rules", "namespaces")):
+        module, name, fields = request[key]
+        request[key] = getattr(__import__(module, fromlist=[name]), name)(**fields)
     spec = SpawnSpec(**request)
     supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS)
 

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
-    --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp
-    --symlink ../run /var/run
 """.split()
+_OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
 # Kernel settings that root could write even without capabilities.
 _KERNEL = (
     "/proc/sys",
@@ -50,7 +49,7 @@ def trouble() -> str | None:
     """Return why bubblewrap does not work here with our options, by trying it; None if it does."""
     lines: list[str] = []
     try:
-        argv = [find_program("bwrap"), *_SANDBOX, *_system(), "--", find_program("true")]
+        argv = [find_program("bwrap"), *_SANDBOX, *_OWN, *_system(), "--", find_program("true")]
     except Trouble:
         return "not installed"
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -116,10 +115,21 @@ def _filter_handle(*, network: bool) -> int:
 
 
 def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
-    """Return the options that build the sandbox. A later mount covers an earlier one."""
-    options = [*_SANDBOX, *(["--share-net"] if confinement.network else []), *_system()]
+    """Return the options that build the sandbox."""
+    network = ["--share-net"] if confinement.network else []
+    return [*_SANDBOX, *network, *mounts(confinement, path, program)]
+
+
+def bare_mounts() -> list[str]:
+    """Return the options for a command that sees the system only."""
+    return [*_OWN, *_system(), "--remount-ro", "/"]
+
+
+def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
+    """Return the options for all that the command sees. A later mount covers an earlier one."""
+    options = [*_OWN, *_system()]
     options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
-    for mount in sorted(_mounts(confinement, path, program), key=lambda mount: mount[-1].count("/")):
+    for mount in sorted(_open(confinement, path, program), key=lambda mount: mount[-1].count("/")):
         options += mount
     if visible.home() == confinement.workspace:
         options += _covered(confinement.workspace)
@@ -127,7 +137,7 @@ def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
     return [*options, *_protected(confinement), "--remount-ro", "/"]
 
 
-def _mounts(confinement: Confinement, path: str, program: str) -> Iterable[Sequence[str]]:
+def _open(confinement: Confinement, path: str, program: str) -> Iterable[Sequence[str]]:
     """Return the options for what is open; of those for the same place, the last one counts."""
     home, workspace = visible.home(), confinement.workspace
     if _can_be_private(home):

@@ -51,7 +51,8 @@ class LandlockRules(Value):
             known = version()
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
             _restrict_files(known, self.write, self.read)
-            _drop_capabilities()
+            if os.geteuid() == 0:  # others have nothing to drop
+                drop_capabilities()
             seccomp.install(self.filter_program())
         except OSError as error:
             raise Trouble(
@@ -105,10 +106,8 @@ def _allow(ruleset: int, path: str, wanted: int) -> None:
         os.close(place)
 
 
-def _drop_capabilities() -> None:
-    """Make root an ordinary user who owns root's files; other users have nothing to drop."""
-    if os.geteuid():
-        return
+def drop_capabilities() -> None:
+    """Give up all that a root may do: one who has no capabilities only owns root's files."""
     LIBC.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     for capability in range(_CAPABILITIES):
         if LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):

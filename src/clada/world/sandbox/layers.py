@@ -1,6 +1,6 @@
-"""The layers of confinement: bubblewrap where it works, else Landlock and seccomp, else none.
+"""The layers of confinement: bubblewrap where it works, else namespaces of our own, else Landlock, else none.
 
-    layer = available()                                   # "bubblewrap", "landlock" or "none"
+    layer = available()                                   # "bubblewrap", "namespace", "landlock" or "none"
     confinement = Confinement(layer, "/path/to/workspace", network=False)
     result = run(argv, confined_launcher(confinement, os.environ), …)
 
@@ -24,7 +24,7 @@ from clada.world.sandbox.variables import looks_secret, passed_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
     from clada.world.processes.children import Child
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.bubblewrap import BwrapOutput
 
-    Layer = Literal["bubblewrap", "landlock", "none"]
+    Layer = Literal["bubblewrap", "namespace", "landlock", "none"]
 
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 # Where a person has parts of the home elsewhere.
@@ -68,12 +68,14 @@ class _Signs(Value):
     no_write: tuple[str, ...]
 
 
+_MOUNTED = _Signs(
+    _NO_NETWORK,
+    ("no such file", "ENOENT", "not found", "does not exist"),
+    ("read-only file system", "EROFS"),
+)
 _SIGNS = {
-    "bubblewrap": _Signs(
-        _NO_NETWORK,
-        ("no such file", "ENOENT", "not found", "does not exist"),
-        ("read-only file system", "EROFS"),
-    ),
+    "bubblewrap": _MOUNTED,
+    "namespace": _MOUNTED,
     "landlock": _Signs(
         (*_NO_NETWORK, "operation not permitted", "EPERM"),
         ("permission denied", "EACCES"),
@@ -122,15 +124,14 @@ def available() -> Layer:
     if wanted := os.environ.get(FORCED):
         return _forced(wanted)
     if not _found:
-        _found.append("bubblewrap" if has_bubblewrap() else "landlock" if has_landlock() else "none")
+        _found.append(next((layer for layer, works in _WORKS.items() if works()), "none"))
     return _found[0]
 
 
 def _forced(wanted: str) -> Layer:
-    if wanted == "bubblewrap" and has_bubblewrap():
-        return "bubblewrap"
-    if wanted == "landlock" and has_landlock():
-        return "landlock"
+    for layer, works in _WORKS.items():
+        if layer == wanted and works():
+            return layer
     message = f"{FORCED} asks for {wanted}, which is no layer that works here"
     raise Trouble("command_not_allowed", message, "clada doctor says what this machine has")
 
@@ -151,6 +152,23 @@ def has_landlock() -> bool:
     from clada.world.sandbox import landlock, seccomp
 
     return landlock.version() > 0 and seccomp.is_supported()
+
+
+def has_namespaces() -> bool:
+    """Return whether namespaces of our own work here, with all that we need in them."""
+    if sys.platform != "linux":
+        return False
+    from clada.world.sandbox import namespace, seccomp
+
+    return seccomp.is_supported() and namespace.trouble() is None
+
+
+# From the best to the last resort.
+_WORKS: dict[Layer, Callable[[], bool]] = {
+    "bubblewrap": has_bubblewrap,
+    "namespace": has_namespaces,
+    "landlock": has_landlock,
+}
 
 
 def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[str, str]) -> Launcher:
@@ -287,7 +305,29 @@ def _link_from(own: str, paths: Iterable[str]) -> None:
             os.symlink(f"{real}/{name}", f"{own}/{name}")
 
 
-_LAUNCHERS = {"bubblewrap": _BubblewrapLauncher, "landlock": _LandlockLauncher}
+class _NamespaceLauncher(_GuardedLauncher):
+    """Starts a command in namespaces of our own, which hold what bubblewrap's would; guarded is the same."""
+
+    def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
+        from clada.world.sandbox.bubblewrap import not_mountable
+
+        names = not_mountable(confinement.workspace, confinement.protected)
+        super().__init__(confinement, environment, Guard(confinement.workspace, names))
+
+    def start(self, spec: SpawnSpec) -> Child:
+        """Start the command in the namespaces, and under a supervisor."""
+        from clada.world.sandbox.bubblewrap import mounts
+        from clada.world.sandbox.namespace import NamespaceRules
+
+        seen = mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
+        return super().start(spec.replace(namespaces=NamespaceRules(tuple(seen), self._confinement.network)))
+
+
+_LAUNCHERS = {
+    "bubblewrap": _BubblewrapLauncher,
+    "namespace": _NamespaceLauncher,
+    "landlock": _LandlockLauncher,
+}
 
 
 def _undone(changed: list[str]) -> Trouble:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _BARE = {"HEAD", "objects", "refs"}  # the names by which git knows a repository without a work tree
 _MOST = 200_000  # entries that are looked at
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
+# Of git's index: its header, and where an entry has its mode, its flags and its name.
+_HEADER, _MODE, _FLAGS, _NAME = 12, 24, 60, 62
+_EXTENDED, _GITLINK, _LARGEST_INDEX = 0x40, b"\0\0\xe0\0", 64 << 20
 
 
 class Tree(Value):
@@ -51,7 +54,43 @@ def look(workspace: str) -> Tree:
                 folders.append(path)
             elif mode := _mode(entry):
                 (privileged if mode & _SET_ID else programs).add(path)
+    nested |= _empty_submodules(workspace, nested)
     return Tree(frozenset(nested), frozenset(programs), frozenset(privileged), not folders)
+
+
+def _empty_submodules(workspace: str, nested: set[str]) -> set[str]:
+    """Return the folders of submodules that are not checked out: git would take what is put there for one."""
+    links = _gitlinks(os.path.join(workspace, ".git", "index"))
+    missing = (path for path in links if f"{path}/.git" not in nested)
+    return {path for path in missing if _is_folder_of(workspace, path)}
+
+
+def _is_folder_of(workspace: str, path: str) -> bool:
+    """Return whether a path that others wrote is a folder of the workspace, through no link or `..`."""
+    real = os.path.realpath(workspace)
+    full = f"{real}/{path}"
+    return full != real and os.path.realpath(full) == full and os.path.isdir(full)
+
+
+def _gitlinks(index: str) -> Iterator[str]:
+    """Return the submodules that an index names, in the versions of it that git writes by default."""
+    try:
+        with open(os.open(index, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            data = file.read(_LARGEST_INDEX)
+    except OSError:
+        return
+    if data[:4] != b"DIRC" or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or _GITLINK not in data:
+        return
+    at = _HEADER
+    for _ in range(int.from_bytes(data[8:_HEADER], "big")):
+        is_extended = data[at + _FLAGS : at + _NAME] and data[at + _FLAGS] & _EXTENDED
+        start = at + _NAME + (2 if is_extended else 0)
+        stop = data.find(b"\0", start)
+        if stop < 0:
+            return
+        if data[at + _MODE : at + _MODE + 4] == _GITLINK:
+            yield os.fsdecode(data[start:stop])
+        at += (stop - at + 8) // 8 * 8
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
