@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         sandbox_write: Sequence[str]
         sandbox_read: Sequence[str]
         sandbox_env_hide: Sequence[str]
+        sandbox_env_keep: Sequence[str]
 
 
 FOREVER = 1e10  # seconds
@@ -70,6 +71,7 @@ class Settings(Value):
     sandbox_write: Sequence[str] = ()
     sandbox_read: Sequence[str] = ()
     sandbox_env_hide: Sequence[str] = ()
+    sandbox_env_keep: Sequence[str] = ()
 
     @classmethod
     def from_options(cls, **options: Unpack[Options]) -> Self:
@@ -158,6 +160,7 @@ SETTINGS = (
     _run_setting("sandbox_write", "list"),
     _run_setting("sandbox_read", "list"),
     _run_setting("sandbox_env_hide", "list"),
+    _run_setting("sandbox_env_keep", "list"),
 )  # fmt: skip
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}

@@ -22,7 +22,7 @@ HARMFUL = {
     "dry_run": "true", "confirm": "true", "sandbox_write": '["/"]', "sandbox_read": '["/"]',
     "sandbox_env_hide": "[]", "timeout": '"1m"', "total_timeout": '"1h"', "max_output": '"1MB"',
     "output_mode": '"silent"', "error_detail": '"full"', "summary": '"json"', "start_delimiter": '"<---"',
-    "end_delimiter": '"--->"',
+    "end_delimiter": '"--->"', "sandbox_env_keep": "[]",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEPT = 10 << 20
 LINE = b"a line of output that is about as long as the lines of a compiler or a test run\n"
-GOALS = {"allowed reader": 2.0, "approved": 5.0, "landlock": 5.0, "bubblewrap": 12.0}
+GOALS = {"allowed reader": 2.0, "approved": 5.0, "landlock": 5.0, "namespace": 9.0, "bubblewrap": 9.0}
 
 
 def rows(*, quick: bool) -> list[Row]:
@@ -50,8 +50,13 @@ def _ways(workspace: str) -> dict[str, Callable[[], object]]:
         "allowed reader": partial(_run, ["true"], workspace, supervised=False, confinement=reader),
         "approved": partial(_run, ["true"], workspace),
     }
-    for layer, here in (("landlock", layers.has_landlock()), ("bubblewrap", layers.has_bubblewrap())):
-        if here:
+    works = {
+        "landlock": layers.has_landlock,
+        "namespace": layers.has_namespaces,
+        "bubblewrap": layers.has_bubblewrap,
+    }
+    for layer, here in works.items():
+        if here():
             ways[layer] = partial(_run, ["true"], workspace, confinement=Confinement(layer, workspace))
     return ways
 

@@ -111,12 +111,12 @@ def _check_sandbox(settings: dict[str, Any]) -> Finding:
     layer = available()
     if layer == "bubblewrap":
         return Finding(OK, "bubblewrap: approved commands write only the workspace, without the network")
+    if layer == "namespace":
+        text = "namespaces: approved commands write only the workspace, without the network"
+        return Finding(OK, text)
     if layer == "landlock":
-        return Finding(
-            NOTE,
-            "Landlock: approved commands write only the workspace and temporary files",
-            _sandbox_remedy(),
-        )
+        text = "Landlock alone: approved commands write only the workspace; changes of .git are put back"
+        return Finding(NOTE, text, _sandbox_remedy())
     state = BROKEN if settings["sandbox"] == "require" else NOTE
     return Finding(state, "none: approved commands run unsandboxed", _sandbox_remedy())
 
@@ -137,9 +137,13 @@ def _sandbox_remedy() -> str:
         return "run clada in a container or on Linux to have commands confined"
     from shutil import which
 
+    from clada.world.sandbox.layers import FORCED
+
+    if os.environ.get(FORCED):
+        return f"{FORCED} asks for this layer"
     if which("bwrap"):
         return "bwrap is installed and does not work here: it needs user namespaces, which may be turned off"
-    return "install bubblewrap (the package bubblewrap): it also hides credentials"
+    return "install bubblewrap (the package bubblewrap): with it, .git cannot be changed at all"
 
 
 def _check_approvals(settings: dict[str, Any]) -> Finding:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clada.model import Event
     from clada.settings import Settings
     from clada.world.files.tree import Files
+    from clada.world.sandbox.tree import Tree
 
     Result = TypeVar("Result")
 
@@ -69,6 +70,8 @@ class World:
             self.emit = lambda event: self.untimed(emit, event)
         self.ran = False  # a program has run: anything in the tree may have changed
         self.noted: set[str] = set()  # what the person was told, once
+        self.tree: Tree | None = None  # what was last seen of the workspace, if that was looked for
+        self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
 

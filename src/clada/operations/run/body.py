@@ -123,7 +123,10 @@ class _Run:
         program = launch.approved(self.world, how)
         self.world.ran = True
         self.world.confinement = program.layer
-        return self._start(program, self.shared)
+        try:
+            return self._start(program, self.shared)
+        finally:
+            launch.look_again(self.world)
 
     def _start(self, program: Program, allowance: Allowance) -> Failed | None:
         from clada.world.processes.running import run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from clada.errors import Trouble
 from clada.model import Note
 from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
+LANDLOCK_ALONE = "commands run under Landlock alone: what they change in .git is put back, not prevented"
 NO_MEANINGS: Mapping[int, str] = {}
 
 
@@ -50,7 +52,7 @@ class Program(Value):
 
     @property
     def layer(self) -> str:
-        """What confines it: bubblewrap, landlock or none."""
+        """What confines it: bubblewrap, namespace, landlock or none."""
         return self.confinement.layer if self.confinement else "none"
 
     def launcher(self) -> Launcher:
@@ -116,7 +118,35 @@ def approved(world: World, how: Approved) -> Program:
     return Program(how.argv, os.environ, confinement, world.settings.timeout, search_path(os.environ))
 
 
+def look_again(world: World) -> None:
+    """Tell the person what an approved command has left that others would act on."""
+    from clada.world.sandbox.tree import look, news
+
+    before, world.tree = world.tree, look(world.files.root)
+    for text in news(before, world.tree) if before else ():
+        world.emit(Note(text))
+
+
+def _repository(world: World) -> tuple[str, ...]:
+    """Return what lies outside of the workspace of its repository, which commands may read.
+
+    That is the whole one, where the workspace is a part of it, and the git directory of a linked work tree.
+    """
+    from clada.world.git import repository
+    from clada.world.sandbox.visible import home, is_in
+
+    try:
+        found = repository.find(world.files.root)
+    except Trouble:
+        return ()
+    paths = (found.root, found.git_dir, found.common_dir)
+    return tuple(path for path in paths if not is_in(path, world.files.root) and not is_in(home(), path))
+
+
 def _confinement(world: World, network: bool) -> Confinement | None:
+    from clada.world.sandbox.tree import look
+
+    world.tree = world.tree or look(world.files.root)
     layer, settings = sandbox(world), world.settings
     if layer == "none":
         if settings.sandbox != "off":
@@ -124,13 +154,19 @@ def _confinement(world: World, network: bool) -> Confinement | None:
         return None
     from clada.world.sandbox.layers import Confinement
 
+    if layer == "landlock":
+        _note_once(world, LANDLOCK_ALONE)
+    if world.repository is None:
+        world.repository = _repository(world)
     return Confinement(
         layer,
         world.files.root,
         network=network,
         write=tuple(settings.sandbox_write),
-        read=tuple(settings.sandbox_read),
+        read=(*world.repository, *settings.sandbox_read),
         hide=tuple(settings.sandbox_env_hide),
+        keep=tuple(settings.sandbox_env_keep),
+        nested=tuple(sorted(world.tree.nested)),
     )
 
 

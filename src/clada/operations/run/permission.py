@@ -49,7 +49,7 @@ def permitted(world: World, body: str, here: Parts) -> Permit | Skipped:
 
 
 def sandbox(world: World) -> str:
-    """Return the layer that confines approved commands: bubblewrap, landlock or none."""
+    """Return the layer that confines approved commands: bubblewrap, namespace, landlock or none."""
     if world.settings.sandbox == "off":
         return "none"
     from clada.world.sandbox.layers import available

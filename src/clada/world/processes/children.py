@@ -12,6 +12,7 @@ from clada.world.processes.process_tree import (
     GRACE,
     SIGKILL,
     SIGTERM,
+    end_tree,
     kill_writers,
     open_pidfd,
 )
@@ -164,7 +165,7 @@ class SupervisedChild:
         """Wait until the supervisor is done; if it is dead or stuck, do what can be done without it."""
         self.terminate()
         if not self._wait_for_end(GRACE + 2 * GIVE_UP_AFTER):
-            os.kill(self._pid, SIGKILL)
+            end_tree(self._pid)
         os.close(self.handle)
         _wait_for(self._pid)
         if not any(map(self._reported, ("exited", "failed", "trouble"))):

@@ -91,6 +91,12 @@ def end_children(reap: Callable[[], bool]) -> None:
         _all_gone(reap, _STEP)
 
 
+def end_tree(pid: int) -> None:
+    """Kill a process, and before it all that it has started, which would be lost to sight without it."""
+    _stop_all(pid)
+    send_signal([*descendants(pid), pid], SIGKILL)
+
+
 def _stop_all(pid: int) -> None:
     """Stop every descendant, so that none can start another while they are killed."""
     stopped: set[int] = set()

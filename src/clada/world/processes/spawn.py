@@ -18,16 +18,25 @@ from clada.world.libc import LIBC
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any, NoReturn, Protocol
 
     class ThreadRules(Protocol):
         """Restrictions that a thread puts on itself; a value, so that they can be sent to another process."""
 
+        def by_name(self) -> dict[str, Any]:
+            """Return the fields by their names."""
+
         def apply(self) -> None:
             """Restrict this thread for good, or raise Trouble."""
 
+    class Namespaces(Protocol):
+        """Namespaces that a process enters for good; a value, too."""
+
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
+
+        def enter(self, start: Callable[[], int], directory: int, told: int) -> NoReturn:
+            """Be the process that starts the command in them, and end with its exit code."""
 
 
 _posix_spawn = LIBC.posix_spawn  # looked up once here, rather than in every forked supervisor
@@ -45,7 +54,8 @@ class SpawnSpec(Value):
     """A program to start: where it is, its arguments, and all that it inherits.
 
     `handles` become its handles 3, 4, … `rules` are applied in a thread that lives only until the program
-    has started: the child inherits what the thread has put on itself. `cpu_seconds` limits a program that has
+    has started: the child inherits what the thread has put on itself. `namespaces` are entered by a process
+    of its own. `cpu_seconds` limits a program that has
     no supervisor, so that it ends even if clada is dead. A supervisor removes the `temporary` directory
     when the command is over, for the same reason.
     """
@@ -57,6 +67,7 @@ class SpawnSpec(Value):
     output: int = -1
     handles: Sequence[int] = ()
     rules: ThreadRules | None = None
+    namespaces: Namespaces | None = None
     cpu_seconds: float | None = None
     temporary: str = ""
 
@@ -87,7 +98,34 @@ class PreparedSpawn:
 
     def start(self) -> int:
         """Start it, under its rules if it has any, and return its process id."""
-        return in_thread(self._start) if self._spec.rules else self._start()
+        if self._spec.namespaces:
+            return self._start_apart(self._spec.namespaces)
+        pid = in_thread(self._start) if self._spec.rules else self._start()
+        if self._spec.cpu_seconds is not None and hasattr(
+            LIBC, "prlimit"
+        ):  # not in the thread: rules forbid it
+            limit = int(self._spec.cpu_seconds) + 1
+            LIBC.prlimit(pid, _RLIMIT_CPU, struct.pack("=QQ", limit, limit), None)
+        return pid
+
+    def _start_apart(self, namespaces: Namespaces) -> int:
+        """Start it in namespaces of its own; return the id of the process that ends with it.
+
+        Only for a process with one thread, which a supervisor is.
+        """
+        answer, told = os.pipe()
+        pid = os.fork()
+        if not pid:
+            namespaces.enter(self._start, self._spec.directory, told)
+        os.close(told)
+        with open(answer, encoding="utf-8", errors="replace") as file:
+            word, _, rest = file.read().partition(" ")
+        if word == "started":
+            return pid
+        os.waitpid(pid, 0)
+        if word == "failed":
+            raise OSError(int(rest), os.strerror(int(rest)))
+        raise Trouble("command_not_allowed", f"the sandbox could not be set up: {rest or 'it ended at once'}")
 
     def close(self) -> None:
         """Free what was allocated, and close the copied handles."""
@@ -102,9 +140,6 @@ class PreparedSpawn:
         pid = ctypes.c_int()
         given = (self._actions, self._attributes, self._argv, self._variables)
         _check(_posix_spawn(ctypes.byref(pid), self._program, *given))
-        if self._spec.cpu_seconds is not None and hasattr(LIBC, "prlimit"):
-            limit = int(self._spec.cpu_seconds) + 1
-            LIBC.prlimit(pid.value, _RLIMIT_CPU, struct.pack("=QQ", limit, limit), None)
         return pid.value
 
 

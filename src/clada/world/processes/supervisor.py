@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _SIG_DFL, _SIG_IGN = 0, 1
 _IGNORED = (1, 2, 3, 10, 12, 13, 15)  # SIGHUP INT QUIT USR1 USR2 PIPE TERM, on Linux
 _SIGCHLD = 17
@@ -99,15 +99,15 @@ def _spawn_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
 
 def _send_request(spec: SpawnSpec, writer: int) -> None:
     """Write the spec to the pipe, as marshal can, and with the handles as the new interpreter has them."""
-    rules = spec.rules
     request = {
         **spec.by_name(),
         "argv": list(spec.argv),
         "environment": dict(spec.environment),
         "directory": _DIRECTORY,
         "output": _OUTPUT,
-        "rules": rules and (type(rules).__module__, type(rules).__name__, rules.by_name()),
     }
+    for name, value in (("rules", spec.rules), ("namespaces", spec.namespaces)):
+        request[name] = value and (type(value).__module__, type(value).__name__, value.by_name())
     try:
         with open(writer, "wb") as file:
             marshal.dump(request, file)
@@ -119,9 +119,9 @@ def main() -> NoReturn:
     """Be the supervisor that `_spawn_supervisor` started: its handles have fixed numbers."""
     with open(_REQUEST, "rb") as reader:
         request = marshal.load(reader)  # noqa: S302 (our own parent wrote it)
-    if request["rules"]:
-        module, name, fields = request["rules"]
-        request["rules"] = getattr(__import__(module, fromlist=[name]), name)(**fields)
+    for key in filter(request.get, ("rules", "namespaces")):
+        module, name, fields = request[key]
+        request[key] = getattr(__import__(module, fromlist=[name]), name)(**fields)
     spec = SpawnSpec(**request)
     supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS)
 
@@ -130,10 +130,10 @@ def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: i
     """Be the supervisor of the command that `start` starts until nothing of it is left, then exit."""
     code = 1
     try:
+        host = os.getppid()
         _become_subreaper(keep={spec.directory, spec.output, control, status})
         _run_command(spec, start, control, status)
-        os.close(status)
-        if spec.temporary:  # clada removes it too, but may be dead
+        if spec.temporary and os.getppid() != host:  # else clada removes it
             from clada.world.handles import remove_tree
 
             remove_tree(spec.temporary)
@@ -147,6 +147,7 @@ def _become_subreaper(keep: set[int]) -> None:
     if os.getsid(0) != os.getpid():  # a new interpreter leads its session already
         os.setsid()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of the person reaches into this one
     for signal in _IGNORED:
         _signal(signal, _SIG_IGN)
     _signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
@@ -215,5 +216,6 @@ class Reaper:
                 return False
             if not pid:
                 return True
-            if pid == self._pid:
+            # A child that has itself traced by its parent is reported when it stops, too.
+            if pid == self._pid and not os.WIFSTOPPED(status):
                 self.code = shell_code(status)

@@ -1,1 +1,1 @@
-"""Confinement of commands: bubblewrap, or Landlock and seccomp."""
+"""Confinement of commands: bubblewrap, namespaces of our own, or Landlock; and seccomp in each."""

@@ -1,4 +1,4 @@
-"""Runs a command in bubblewrap: in namespaces where it sees a read-only system around its workspace."""
+"""Runs a command in bubblewrap: in namespaces where it sees its workspace, the system and an empty home."""
 
 from __future__ import annotations
 
@@ -17,44 +17,39 @@ from clada.world.processes.process_tree import (
     send_signal,
 )
 from clada.world.processes.running import Launcher, find_program, run
-from clada.world.sandbox.guard import PROTECTED
+from clada.world.sandbox import visible
+from clada.world.sandbox.guard import PROTECTED, folders_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Sequence
 
     from clada.world.processes.output import Emit
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.layers import Confinement
 
-_TMP = "/tmp"  # noqa: S108 (it is hidden, not used)
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
-    --ro-bind / / --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /tmp --tmpfs /run
 """.split()
-# Kernel settings besides those in /proc/sys that root could write even without capabilities.
-_KERNEL = ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
-
-_PRIVATE = ("/tmp/", "/run/", "/dev/", "/proc/")  # noqa: S108 (the sandbox has its own)
-# /run is hidden for its sockets, except for these, read-only: some systems have their programs there, and
-# with the network the names of hosts are looked up there.
-_RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
-_RUN_NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
-# In the user's home: what gives access to other machines and accounts, or names them.
-CREDENTIALS = """
-    .ssh .aws .azure .gnupg .kube .docker .password-store .terraform.d .vault-token .netrc .pgpass .my.cnf
-    .git-credentials .npmrc .pypirc .yarnrc.yml .cargo/credentials .cargo/credentials.toml .gem/credentials
-    .config/gh .config/glab-cli .config/gcloud .config/git/credentials .config/op .config/rclone .config/sops
-    .config/containers .config/google-chrome .config/chromium .mozilla .local/share/keyrings
-    .bash_history .zsh_history .python_history .node_repl_history
-""".split()
+_OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
+# Kernel settings that root could write even without capabilities.
+_KERNEL = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+)
+_PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
 def trouble() -> str | None:
     """Return why bubblewrap does not work here with our options, by trying it; None if it does."""
     lines: list[str] = []
     try:
-        argv = [find_program("bwrap"), *_SANDBOX, "--", find_program("true")]
+        argv = [find_program("bwrap"), *_SANDBOX, *_OWN, *_system(), "--", find_program("true")]
     except Trouble:
         return "not installed"
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -87,10 +82,9 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     program = find_program("bwrap")
     handles = [status]
     try:
-        options = ["--json-status-fd", "3", *arguments(confinement)]
-        if confinement.network:  # with it, the abstract sockets of the host's desktop could be reached
-            handles.append(_filter_handle())
-            options += ["--seccomp", "4"]
+        handles.append(_filter_handle(network=confinement.network))
+        options = ["--json-status-fd", "3", "--seccomp", "4"]
+        options += arguments(confinement, spec.environment.get("PATH", ""), spec.program)
         argv = [program, *options, "--", spec.program, *spec.argv[1:]]
         return spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
     except OSError as error:
@@ -111,81 +105,110 @@ def _execute_errno(spec: SpawnSpec) -> int:
     return 0 if runnable else errno.EACCES
 
 
-def _filter_handle() -> int:
-    from clada.world.sandbox.seccomp import socket_filter
+def _filter_handle(*, network: bool) -> int:
+    from clada.world.sandbox.seccomp import filter_program
 
     handle = os.memfd_create("filter", os.MFD_CLOEXEC)
-    os.write(handle, socket_filter(network=True))
+    os.write(handle, filter_program(network=network, shared=False))
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
 
 
-def arguments(confinement: Confinement) -> list[str]:
-    """Return the options that build the sandbox. A later mount covers an earlier one."""
-    workspace = confinement.workspace
-    options = [*_SANDBOX, *(["--share-net"] if confinement.network else [])]
-    for path in (*_KERNEL, *_RUN, *(_RUN_NETWORK if confinement.network else ()), *_programs_in_tmp()):
-        options += ["--ro-bind-try", path, path]
-    options += ["--bind", workspace, workspace]
-    for path in _hidden(workspace):
-        options += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-    for option, paths in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
-        for path in paths:
-            options += [option, path, path]
-    for name in set(PROTECTED) - set(not_mountable(workspace)):
-        path = os.path.join(workspace, name)
-        options += ["--ro-bind", path, path]
-    return options
+def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
+    """Return the options that build the sandbox."""
+    network = ["--share-net"] if confinement.network else []
+    return [*_SANDBOX, *network, *mounts(confinement, path, program)]
 
 
-def _programs_in_tmp() -> list[str]:
-    """Return what PATH needs of /tmp, which the sandbox hides: there may be a virtual environment."""
-    places = os.environ.get("PATH", "").split(":")
-    directories = [os.path.normpath(place) for place in places if place.startswith(f"{_TMP}/")]
-    above = {directory: os.path.dirname(directory) for directory in directories}
-    return sorted({directory if parent == _TMP else parent for directory, parent in above.items()})
+def bare_mounts() -> list[str]:
+    """Return the options for a command that sees the system only."""
+    return [*_OWN, *_system(), "--remount-ro", "/"]
 
 
-def not_mountable(workspace: str) -> tuple[str, ...]:
-    """Return the protected names that a mount cannot protect: those that are missing or a link."""
-    paths = {name: os.path.join(workspace, name) for name in PROTECTED}
-    return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
+def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
+    """Return the options for all that the command sees. A later mount covers an earlier one."""
+    options = [*_OWN, *_system()]
+    options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
+    for mount in sorted(_open(confinement, path, program), key=lambda mount: mount[-1].count("/")):
+        options += mount
+    if visible.home() == confinement.workspace:
+        options += _covered(confinement.workspace)
+        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
+    return [*options, *_protected(confinement), "--remount-ro", "/"]
 
 
-def _hidden(workspace: str) -> list[str]:
-    """Return the credentials that exist, and the sockets on which services outside listen."""
-    home = os.path.expanduser("~")
-    paths = [os.path.join(home, name) for name in CREDENTIALS]
-    there = dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path))
-    there |= dict.fromkeys(path for path in _sockets() if not _is_in(path, workspace))
+def _open(confinement: Confinement, path: str, program: str) -> Iterable[Sequence[str]]:
+    """Return the options for what is open; of those for the same place, the last one counts."""
+    home, workspace = visible.home(), confinement.workspace
+    if _can_be_private(home):
+        yield "--tmpfs", home
+    for place in visible.programs(path, program):
+        if not visible.is_in(place, workspace):  # there it could not be written any more
+            yield "--ro-bind-try", place, place
+    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
+        for place in places:
+            yield option, place, place
+    yield "--bind", workspace, workspace
+
+
+def _protected(confinement: Confinement) -> list[str]:
+    """Return the options that make repositories and approvals read-only.
+
+    The folders above them become mounts too: those cannot be moved away, with another one put in their place.
+    """
+    names = confinement.protected
+    paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
+    above = _bound("--bind", (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
+    return above + _bound("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
+
+
+def _bound(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]
+
+
+def _system() -> list[str]:
+    """Return the options for the system's own directories; root's rights in them are taken away."""
+    options: list[str] = []
+    for path in visible.system():
+        is_link = os.path.islink(path)
+        options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
+    if os.geteuid():
+        return options
+    closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))
+    return [*options, *closed, *_bound("--ro-bind-try", _KERNEL)]
+
+
+def _hidden(paths: Iterable[str]) -> list[str]:
     return [
-        path
-        for path in there
-        if _is_in(path, workspace) or not (_is_in(workspace, path) or path.startswith(_PRIVATE))
+        word
+        for path in paths
+        for word in (("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path))
     ]
 
 
-def _is_in(path: str, directory: str) -> bool:
-    return f"{path}/".startswith(f"{directory}/")
+def _can_be_private(home: str) -> bool:
+    """Return whether an empty home can be put in the place of this one."""
+    if home in ("/", *_PRIVATE) or visible.is_in(home, "/dev") or visible.is_in(home, "/proc"):
+        return False
+    within = [path for path in visible.system() if visible.is_in(home, path) or visible.is_in(path, home)]
+    return not within or (os.path.isdir(home) and home not in within)
 
 
-def _sockets() -> Iterator[str]:
-    """Return the sockets of services: a read-only mount does not keep a command from connecting to them."""
-    with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
-        for line in table:
-            path = line.rstrip("\n").split(" ", 7)[-1].lstrip(" 0123456789")
-            if not path.startswith("/") or path.startswith(_PRIVATE):
-                continue
-            try:
-                is_socket = stat.S_ISSOCK(os.stat(path).st_mode)
-            except OSError:  # its name is gone, so nobody can connect
-                continue
-            if is_socket and os.access(path, os.W_OK):
-                yield path
+def _covered(home: str) -> list[str]:
+    """Hide the settings in a home that is the workspace."""
+    names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
+    return _hidden(path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path))
+
+
+def not_mountable(workspace: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the protected paths that a mount cannot protect: those that are missing or a link."""
+    paths = {name: os.path.join(workspace, name) for name in names}
+    return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
 
 
 _PREFIX = "bwrap: "  # of bubblewrap's own lines
 _NOT_EXECUTED = f"{_PREFIX}execvp "
+_CLOSED = "what it needs may lie where commands cannot read: sandbox_read names more"
 
 
 class BwrapOutput:
@@ -250,7 +273,7 @@ class BwrapProcess(DirectChild):
         if self._number("exit-code") is None and code < 128:  # noqa: PLR2004 (it was not killed)
             reason = self._output.reason or "it ended at once"
             if reason.startswith(_NOT_EXECUTED):
-                raise Trouble("exec_failed", reason.removeprefix(_NOT_EXECUTED))
+                raise Trouble("exec_failed", reason.removeprefix(_NOT_EXECUTED), _CLOSED)
             message = f"the sandbox could not be set up, nothing was run: {reason}"
             raise NotStarted("command_not_allowed", message)
         self._output.release()

@@ -1,8 +1,8 @@
 """Protects `.git` and `.clada` from a command: remembers them before it runs, and puts them back after it.
 
 Landlock cannot take a directory out of a writable one, and bubblewrap cannot protect what does not exist yet.
-Objects, logs and sample hooks are not looked at: objects are named by their content, and nothing acts on the
-others.
+Only sample hooks are not looked at. The objects of git are, but they are too many to be remembered: new ones
+are removed, and a change of the others is told.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # The other names there are those by which another kind of file system knows the same directories.
 PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
-NOT_GUARDED = ("objects", "logs", "lfs")  # directories that are not looked into
+_NOT_REMEMBERED = ("/objects/", "/lfs/")  # in paths: these are too large
+_REMEMBERED = "/objects/info/"  # but not these, which say where other objects are
 _FEW = 3  # changed paths that a message names
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
 # The path is missing, not a directory or not ours. Other errors, such as too many open files, are raised.
@@ -44,11 +45,12 @@ class SavedEntry(Value):
 
 
 class Guard:
-    """The protected directories of one workspace, as they are when this is made."""
+    """The protected directories of one workspace, by their paths in it, as they are when this is made."""
 
     def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
         self._workspace = open_directory(workspace)
         self._roots: dict[str, int | None] = {}
+        self._above = {path: _mode(path, self._workspace) for path in folders_above(names)}
         try:
             for name in names:
                 self._roots[name] = _open_directory(name, self._workspace)
@@ -60,8 +62,9 @@ class Guard:
     def restore(self) -> list[str]:
         """Put back what changed, and return its paths; raise Trouble if that fails. Called once."""
         try:
+            failures = _failures(self._make_way, self._above)
             moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
-            failures = _failures(self._move_back, moved)
+            failures |= _failures(self._move_back, moved)
             before, after = self._before, dict(self._entries(with_content=False))
             both = before.keys() & after.keys()
             changed = sorted(
@@ -102,6 +105,12 @@ class Guard:
             if stat.S_ISDIR(entry.mode):
                 names = _names(path, self._workspace)
                 paths += [f"{path}/{name}" for name in names if not name.endswith(".sample")]
+
+    def _make_way(self, folder: str) -> None:
+        """Make sure that a folder above is one: through a link in its place, the way would lead elsewhere."""
+        if not stat.S_ISDIR(_mode(folder, self._workspace)):
+            self._remove(folder)
+            os.mkdir(folder, stat.S_IMODE(self._above[folder]), dir_fd=self._workspace)
 
     def _was_moved(self, name: str, root: int) -> bool:
         try:
@@ -185,7 +194,7 @@ def _saved(path: str, directory: int, room: int) -> SavedEntry | None:
         content = None
         if stat.S_ISLNK(found.st_mode):
             content = os.fsencode(os.readlink(path, dir_fd=directory))
-        elif is_file and found.st_size <= room:
+        elif is_file and found.st_size <= room and _is_remembered(path):
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(path, flags, dir_fd=directory), "rb") as file:
                 content = file.read()
@@ -197,9 +206,28 @@ def _saved(path: str, directory: int, room: int) -> SavedEntry | None:
     return SavedEntry(found.st_mode, stamp, content, (found.st_atime_ns, found.st_mtime_ns))
 
 
+def _is_remembered(path: str) -> bool:
+    return _REMEMBERED in path or not any(part in path for part in _NOT_REMEMBERED)
+
+
+def _mode(path: str, directory: int) -> int:
+    """Return what kind of file is at a path, and its rights; 0 if it is missing."""
+    try:
+        return os.lstat(path, dir_fd=directory).st_mode
+    except OSError:
+        return 0
+
+
+def folders_above(paths: Iterable[str]) -> list[str]:
+    """Return the folders in which these relative paths lie, the outer ones first."""
+    found: set[str] = set()
+    for path in paths:
+        while path := path.rpartition("/")[0]:
+            found.add(path)
+    return sorted(found)
+
+
 def _names(path: str, directory: int) -> list[str]:
-    if os.path.basename(path) in NOT_GUARDED:
-        return []
     handle = _open_directory(path, directory)
     if handle is None:
         return []

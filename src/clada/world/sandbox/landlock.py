@@ -54,10 +54,9 @@ class LandlockRules(Value):
             known = version()
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
             _restrict_files(known, self._handled(), self._rights())
-            if not self.capabilities:
-                _drop_capabilities()
-            refused = () if known >= _TRUNCATE_SINCE else ("truncate",)
-            seccomp.install(seccomp.socket_filter(network=self.network, refused=refused))
+            if not self.capabilities and os.geteuid() == 0:  # others have nothing to drop
+                drop_capabilities()
+            seccomp.install(self.filter_program())
         except OSError as error:
             raise Trouble(
                 "command_not_allowed",
@@ -75,6 +74,11 @@ class LandlockRules(Value):
         given += [(path, _DIRECTORY | _READ) for path in self.write]
         given += [(path, _READ) for path in self.read or ()]
         return given + [(path, _READ | _EXECUTE) for path in self.execute]
+
+    def filter_program(self) -> bytes:
+        """Return the filter of system calls; made before a fork, it is there after it."""
+        refused = () if version() >= _TRUNCATE_SINCE else ("truncate",)
+        return seccomp.filter_program(network=self.network, shared=True, refused=refused)
 
 
 def version() -> int:
@@ -115,10 +119,8 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(place)
 
 
-def _drop_capabilities() -> None:
-    """Make root an ordinary user who owns root's files; other users have nothing to drop."""
-    if os.geteuid():
-        return
+def drop_capabilities() -> None:
+    """Give up all that a root may do: one who has no capabilities only owns root's files."""
     LIBC.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     for capability in range(_CAPABILITIES):
         if LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):

@@ -1,6 +1,6 @@
-"""The layers of confinement: bubblewrap where it works, else Landlock and seccomp, else none.
+"""The layers of confinement: bubblewrap where it works, else namespaces of our own, else Landlock, else none.
 
-    layer = available()                                   # "bubblewrap", "landlock" or "none"
+    layer = available()                                   # "bubblewrap", "namespace", "landlock" or "none"
     confinement = Confinement(layer, "/path/to/workspace", network=False)
     result = run(argv, confined_launcher(confinement, os.environ), …)
 
@@ -19,14 +19,15 @@ from clada.errors import Trouble, system_words
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher
-from clada.world.sandbox.guard import NOT_GUARDED, PROTECTED, Guard, first_few
+from clada.world.sandbox.guard import PROTECTED, Guard, first_few
 from clada.world.sandbox.reading import ReadOnly, has_landlock
+from clada.world.sandbox.variables import looks_secret, passed_on
 
 __all__ = ["Confinement", "ReadOnly", "available", "confined_launcher", "has_bubblewrap", "has_landlock"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
     from clada.world.processes.children import Child
@@ -35,14 +36,11 @@ if TYPE_CHECKING:
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.bubblewrap import BwrapOutput
 
-    Layer = Literal["bubblewrap", "landlock", "none"]
+    Layer = Literal["bubblewrap", "namespace", "landlock", "none"]
 
-# What `secrets` stands for in the list of environment variables to hide.
-SECRETS = """
-    *_TOKEN *_KEY *_SECRET *_PASSWORD *_PASSWD *_CREDENTIALS *_API_KEY *_APIKEY *_PAT TOKEN SECRET PASSWORD
-    AWS_* AZURE_* GOOGLE_APPLICATION_CREDENTIALS DATABASE_URL SSH_AUTH_SOCK
-""".split()
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+# Where a person has parts of the home elsewhere.
+_PARTS_OF_HOME = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 
 # What a program prints when it could not do something, by layer: phrases in small letters, codes in capitals.
 _NO_NETWORK = (
@@ -62,14 +60,39 @@ _NO_NETWORK = (
     "no such host",
     "dns error",
 )
+_OWN = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (each command has its own, or none)
+
+
+class _Signs(Value):
+    """What a program prints when it could not reach, read or write something."""
+
+    no_network: tuple[str, ...]
+    no_read: tuple[str, ...]
+    no_write: tuple[str, ...]
+
+
+_MOUNTED = _Signs(
+    _NO_NETWORK,
+    ("no such file", "ENOENT", "not found", "does not exist"),
+    ("read-only file system", "EROFS"),
+)
 _SIGNS = {
-    "bubblewrap": (_NO_NETWORK, ("read-only file system", "EROFS")),
-    "landlock": ((*_NO_NETWORK, "operation not permitted", "EPERM"), ("permission denied", "EACCES")),
+    "bubblewrap": _MOUNTED,
+    "namespace": _MOUNTED,
+    "landlock": _Signs(
+        (*_NO_NETWORK, "operation not permitted", "EPERM"),
+        ("permission denied", "EACCES"),
+        ("permission denied", "EACCES"),
+    ),
 }
 
 
 class Confinement(Value):
-    """How one command is confined. `hide` are patterns of environment variables, or the word `secrets`."""
+    """How one command is confined. `hide` and `keep` are patterns of environment variables.
+
+    What looks like a secret is hidden in any case, but for what is to be kept. `nested` are repositories in
+    the workspace, as `tree.look` finds them.
+    """
 
     layer: str
     workspace: str
@@ -77,16 +100,37 @@ class Confinement(Value):
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The paths in the workspace that a command cannot change."""
+        return (*PROTECTED, *self.nested)
 
 
+FORCED = "CLADA_SANDBOX_LAYER"  # the variable with which tests, and a person who compares, choose a layer
 _found: list[Layer] = []
 
 
 def available() -> Layer:
-    """Return the best layer that works on this machine. Each is really tried, once in a process."""
+    """Return the best layer that works on this machine. Each is really tried, once in a process.
+
+    Where the environment asks for a layer it is that one; if it does not work here, raise Trouble.
+    """
+    if wanted := os.environ.get(FORCED):
+        return _forced(wanted)
     if not _found:
-        _found.append("bubblewrap" if has_bubblewrap() else "landlock" if has_landlock() else "none")
+        _found.append(next((layer for layer, works in _WORKS.items() if works()), "none"))
     return _found[0]
+
+
+def _forced(wanted: str) -> Layer:
+    for layer, works in _WORKS.items():
+        if layer == wanted and works():
+            return layer
+    message = f"{FORCED} asks for {wanted}, which is no layer that works here"
+    raise Trouble("command_not_allowed", message, "clada doctor says what this machine has")
 
 
 def has_bubblewrap() -> bool:
@@ -96,6 +140,23 @@ def has_bubblewrap() -> bool:
     from clada.world.sandbox import bubblewrap
 
     return bubblewrap.trouble() is None
+
+
+def has_namespaces() -> bool:
+    """Return whether namespaces of our own work here, with all that we need in them."""
+    if sys.platform != "linux":
+        return False
+    from clada.world.sandbox import namespace, seccomp
+
+    return seccomp.is_supported() and namespace.trouble() is None
+
+
+# From the best to the last resort.
+_WORKS: dict[Layer, Callable[[], bool]] = {
+    "bubblewrap": has_bubblewrap,
+    "namespace": has_namespaces,
+    "landlock": has_landlock,
+}
 
 
 def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[str, str]) -> Launcher:
@@ -127,7 +188,10 @@ class _GuardedLauncher(Launcher):
     """Starts a command that may write; what it changes in the protected directories is undone."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str], guard: Guard) -> None:
-        super().__init__(environment)
+        seen = passed_on(environment, confinement.hide, confinement.keep)
+        super().__init__(seen)
+        hidden = ((name, value) for name, value in environment.items() if name not in seen)
+        self._secret = {name for name, value in hidden if looks_secret(name, value)}
         self._confinement = confinement
         self._guard = guard
         self._changed: list[str] = []
@@ -142,7 +206,10 @@ class _GuardedLauncher(Launcher):
             return result.replace(hint=str(_undone(self._changed)) if self._changed else None)
         if self._changed:
             raise _undone(self._changed)
-        return result.replace(hint=failure_hint(self._confinement, tail)) if result.exit_code else result
+        return result.replace(hint=self._hint(tail)) if result.exit_code else result
+
+    def _hint(self, tail: Sequence[str]) -> str | None:
+        return failure_hint(self._confinement, tail) or _missing_variable(self._secret, tail)
 
 
 class _BubblewrapLauncher(_GuardedLauncher):
@@ -153,8 +220,9 @@ class _BubblewrapLauncher(_GuardedLauncher):
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         from clada.world.sandbox.bubblewrap import not_mountable
 
-        guard = Guard(confinement.workspace, not_mountable(confinement.workspace))
-        super().__init__(confinement, _variables(confinement, environment), guard)
+        names = not_mountable(confinement.workspace, confinement.protected)
+        guard = Guard(confinement.workspace, names)
+        super().__init__(confinement, environment, guard)
 
     def listen(self, emit: Emit) -> Emit:
         """Return what keeps back a line that may be bubblewrap's own."""
@@ -171,65 +239,137 @@ class _BubblewrapLauncher(_GuardedLauncher):
 
 
 class _LandlockLauncher(_GuardedLauncher):
-    """Starts a command under Landlock, with a temporary directory of its own."""
+    """Starts a command under Landlock, with a directory of its own for temporary files and as its home."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        self._temporary = _temporary_directory()
+        self._own = _own_directory()
         try:
-            guard = Guard(confinement.workspace)
+            guard = Guard(confinement.workspace, confinement.protected)
         except OSError:
-            self._remove_temporary()
+            self._remove_own()
             raise
-        own = dict.fromkeys(_TEMPORARY, self._temporary)
-        super().__init__(confinement, _variables(confinement, environment) | own, guard)
+        own = dict.fromkeys((*_TEMPORARY, "HOME"), self._own)
+        seen = {name: value for name, value in environment.items() if name not in _PARTS_OF_HOME}
+        super().__init__(confinement, seen, guard)
+        self.environment = {**self.environment, **own}
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command under the rules, and under a supervisor."""
+        from clada.world.sandbox import visible
         from clada.world.sandbox.landlock import LandlockRules
 
-        writable = (self._confinement.workspace, self._temporary, *self._confinement.write)
-        rules = LandlockRules(writable, self._confinement.network)
-        return super().start(spec.replace(rules=rules, temporary=self._temporary))
+        confined = self._confinement
+        opened = (*visible.programs(spec.environment.get("PATH", ""), spec.program), *confined.read)
+        network = visible.NETWORK if confined.network else ()
+        write = (confined.workspace, self._own, *confined.write)
+        read = (*visible.system(), *network, "/proc", *opened)
+        rules = LandlockRules(write, confined.network, read, execute=(*write, *read))
+        _link_from(self._own, (*opened, *confined.write, confined.workspace))
+        rules.filter_program()
+        return super().start(spec.replace(rules=rules, temporary=self._own))
 
     def close(self) -> None:
-        """Undo what the command changed in the protected directories; remove its temporary directory."""
+        """Undo what the command changed in the protected directories; remove its own."""
         try:
             super().close()
         finally:
-            self._remove_temporary()
+            self._remove_own()
 
-    def _remove_temporary(self) -> None:
+    def _remove_own(self) -> None:
         try:
-            remove_tree(self._temporary)
+            remove_tree(self._own)
         except OSError:  # left to whatever clears temporary directories on this machine
             return
 
 
-_LAUNCHERS = {"bubblewrap": _BubblewrapLauncher, "landlock": _LandlockLauncher}
+def _link_from(own: str, paths: Iterable[str]) -> None:
+    """Make what is open of the real home have its place in the command's own home as well."""
+    from clada.world.sandbox import visible
+
+    real = visible.home()
+    names = [path[len(real) + 1 :] for path in paths if path != real and visible.is_in(path, real)]
+    firsts = ((name.partition("/")[0], name) for name in names)
+    for name in visible.outermost(top if top in visible.ONLY_PROGRAMS else name for top, name in firsts):
+        if os.path.lexists(f"{real}/{name}"):
+            os.makedirs(os.path.dirname(f"{own}/{name}"), exist_ok=True)
+            os.symlink(f"{real}/{name}", f"{own}/{name}")
+
+
+class _NamespaceLauncher(_GuardedLauncher):
+    """Starts a command in namespaces of our own, which hold what bubblewrap's would; guarded is the same."""
+
+    def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
+        from clada.world.sandbox.bubblewrap import not_mountable
+
+        names = not_mountable(confinement.workspace, confinement.protected)
+        super().__init__(confinement, environment, Guard(confinement.workspace, names))
+
+    def start(self, spec: SpawnSpec) -> Child:
+        """Start the command in the namespaces, and under a supervisor."""
+        from clada.world.sandbox.bubblewrap import mounts
+        from clada.world.sandbox.namespace import NamespaceRules
+
+        seen = mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
+        return super().start(spec.replace(namespaces=NamespaceRules(tuple(seen), self._confinement.network)))
+
+
+_LAUNCHERS = {
+    "bubblewrap": _BubblewrapLauncher,
+    "namespace": _NamespaceLauncher,
+    "landlock": _LandlockLauncher,
+}
 
 
 def _undone(changed: list[str]) -> Trouble:
     """Return the error for a command that changed protected paths."""
     listed = first_few(changed)
-    if any(os.path.basename(path) in NOT_GUARDED for path in changed):
-        return Trouble(
-            "permission_denied", f"the command changed {listed}; the git objects cannot be put back"
-        )
-    hint = "commands cannot change .git or .clada; --sandbox=off runs them without this protection"
+    hint = (
+        "commands cannot change repositories and approvals; --sandbox=off runs them without this protection"
+    )
     return Trouble("permission_denied", f"the command changed {listed}, which was undone", hint)
 
 
 def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
     """Return what a failed command seems to have lacked, judging by the end of its output."""
-    no_network, no_write = _SIGNS[confinement.layer]
-    if not confinement.network and _with_any(no_network, lines):
+    signs = _SIGNS[confinement.layer]
+    if not confinement.network and _with_any(signs.no_network, lines):
         return "ran without network: approve it with network"
-    unwritten = _with_any(no_write, lines)
+    unwritten = _with_any(signs.no_write, lines)
     for name in PROTECTED:
         if any(name in line for line in unwritten):
             return f"`{name}` is read-only"
+    if _names_closed_path(confinement, _with_any(signs.no_read, lines)):
+        return "commands see the workspace, the system's programs and an empty home (sandbox_read names more)"
     if unwritten:
         return "only the workspace and the temporary directory can be written (sandbox_write names more)"
+    return None
+
+
+def _names_closed_path(confinement: Confinement, lines: Sequence[str]) -> bool:
+    """Return whether one of the lines names a path that is closed; whether it exists is not told."""
+    if not lines:
+        return False
+    import re
+
+    from clada.world.sandbox import visible
+
+    home = visible.home()
+    opened = (confinement.workspace, *confinement.read, *confinement.write, *visible.system())
+    for path in re.findall(r"(?<![\w.])(?:~|/)[^\s'\":,;)\]`]*", "\n".join(lines)):
+        full = os.path.normpath(home + path[1:] if path.startswith("~") else path)
+        is_own = not visible.is_in(full, home) and any(visible.is_in(full, place) for place in _OWN)
+        if full != "/" and not is_own and not any(visible.is_in(full, place) for place in opened):
+            return True
+    return False
+
+
+def _missing_variable(names: Iterable[str], lines: Sequence[str]) -> str | None:
+    """Return a hint if the output names a variable that was not passed on."""
+    import re
+
+    words = set(re.findall(r"\w+", "\n".join(lines)))
+    for name in sorted(words.intersection(names)):
+        return f"{name} looks like a secret and was not passed on (sandbox_env_keep passes it)"
     return None
 
 
@@ -250,34 +390,8 @@ def _with_real_paths(confinement: Confinement) -> Confinement:
     return confinement.replace(workspace=workspace, write=write, read=read)
 
 
-def _variables(confinement: Confinement, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command: without what is hidden, and without the host's TMPDIR."""
-    hidden = [pattern for word in confinement.hide for pattern in (SECRETS if word == "secrets" else [word])]
-    seen = {name: value for name, value in environment.items() if name not in _TEMPORARY}
-    if hidden:
-        from fnmatch import fnmatchcase
-
-        seen = {
-            name: value
-            for name, value in seen.items()
-            if not any(fnmatchcase(name, pattern) for pattern in hidden)
-        }
-    return seen | _git_variables(seen)
-
-
-def _git_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that keep `git status` and `git diff` from rewriting the index."""
-    count = environment.get("GIT_CONFIG_COUNT", "")
-    index = int(count) if count.isdigit() else 0
-    return {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_CONFIG_COUNT": str(index + 1),
-        f"GIT_CONFIG_KEY_{index}": "diff.autoRefreshIndex",
-        f"GIT_CONFIG_VALUE_{index}": "false",
-    }
-
-
-def _temporary_directory() -> str:
+def _own_directory() -> str:
+    """Make a directory that is a command's home and its temporary directory: two would take twice as long."""
     places = [os.environ.get(name, "") for name in _TEMPORARY]
     place = next((place for place in places if os.path.isdir(place)), "/tmp")  # noqa: S108 (as tempfile does)
     directory = os.path.join(os.path.abspath(place), f"clada-{os.urandom(8).hex()}")

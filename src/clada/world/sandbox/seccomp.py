@@ -1,7 +1,7 @@
 """A seccomp filter: the kernel refuses system calls that would lead out of the sandbox.
 
-Landlock knows no sockets but TCP's, no namespaces, and no io_uring, which could open sockets past the filter;
-these are refused here. The filter is a list of BPF instructions.
+Mounts and Landlock are about files. What reaches other processes, the kernel's own tables or sockets is
+refused here, by one table for every layer. The filter is a list of BPF instructions.
 """
 
 from __future__ import annotations
@@ -10,53 +10,153 @@ import ctypes
 import errno
 import os
 import struct
+from functools import cache
 
+from clada.values import Value
 from clada.world.libc import LIBC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _NUMBER, _ARCHITECTURE = 0, 4  # where the kernel's seccomp_data has them
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _X32 = 0x40000000  # a second set of numbers on x86_64, for the same calls
+
 _NEW_USER = 0x10000000  # CLONE_NEWUSER
-_INET, _INET6, _NETLINK = 2, 10, 16
+_CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: only then is there a mode
+_SET_ID = 0o6000
+_FAKE_INPUT, _LINUX_CONSOLE = 0x5412, 0x541C  # TIOCSTI, TIOCLINUX
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_INTERNET = (0, 1, 6, 17, 58, 262)  # protocols: any, ICMP, TCP, UDP, ICMPv6, multipath TCP
 
-# Refused with EPERM: no build or test needs them, and they reach out of the sandbox or deep into the kernel.
-_REFUSED = "setns keyctl add_key request_key bpf perf_event_open userfaultfd mount umount2 pivot_root".split()
-_REFUSED += "open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr".split()
-# Refused with ENOSYS: programs then use older calls, whose arguments the filter can look at.
-_MISSING = "clone3 io_uring_setup io_uring_enter io_uring_register".split()
+# What an argument of a call must be like for the call to be refused; all of a row's conditions must hold.
+ANY_OF, IS, OTHER_THAN = "any of these bits", "one of these", "other than these"
 
-_COMMON = {
-    "io_uring_setup": 425,
-    "io_uring_enter": 426,
-    "io_uring_register": 427,
-    "open_tree": 428,
-    "move_mount": 429,
-    "fsopen": 430,
-    "fsconfig": 431,
-    "fsmount": 432,
-    "fspick": 433,
-    "clone3": 435,
-    "mount_setattr": 442,
-}
-_X86_64 = dict(
-    zip(
-        "socket clone truncate pivot_root mount umount2 add_key request_key keyctl unshare perf_event_open "
-        "setns bpf userfaultfd".split(),
-        (41, 56, 76, 155, 165, 166, 248, 249, 250, 272, 298, 308, 321, 323),
-        strict=True,
-    )
-)
-_AARCH64 = dict(
-    zip(
-        "umount2 mount pivot_root truncate unshare socket add_key request_key keyctl clone perf_event_open "
-        "setns bpf userfaultfd".split(),
-        (39, 40, 41, 45, 97, 198, 217, 218, 219, 220, 241, 268, 280, 282),
-        strict=True,
-    )
-)
-# By the name in uname: the number of the architecture, and the numbers of its system calls.
+
+class Condition(Value):
+    """A condition on one argument of a call, of which the lower 32 bits count."""
+
+    argument: int
+    relation: str
+    values: tuple[int, ...]
+
+
+class Refusal(Value):
+    """Calls that are refused, with which error, and why; `shared`: only without namespaces of their own."""
+
+    calls: str
+    reason: str
+    conditions: tuple[Condition, ...] = ()
+    error: int = errno.EPERM
+    shared: bool = False
+
+
+def _mode(argument: int) -> tuple[Condition, ...]:
+    return (Condition(argument, ANY_OF, (_SET_ID,)),)
+
+
+def _created(flags: int) -> tuple[Condition, ...]:
+    return (Condition(flags, ANY_OF, (_CREATES,)), *_mode(flags + 1))
+
+
+_NOT_ITSELF = (Condition(0, OTHER_THAN, (0,)),)
+_NO_ATTRIBUTES = "extended attributes of files outside, which Landlock does not know"
+_NO_SET_ID = "a setuid or setgid program stays behind, and runs with other rights later"
+_ALL_PROCESSES = "priorities of all processes of the person"
+REFUSALS = (
+    Refusal("clone3", "its flags are in memory, where no filter sees them; clone does", error=errno.ENOSYS),
+    Refusal("openat2", "its mode is in memory, where no filter sees it; openat does", error=errno.ENOSYS),
+    Refusal(
+        "io_uring_setup io_uring_enter io_uring_register",
+        "opens files and sockets past every filter", error=errno.ENOSYS,
+    ),
+    Refusal("clone unshare", "in a user namespace it would be root", (Condition(0, ANY_OF, (_NEW_USER,)),)),
+    Refusal(
+        "setns mount umount2 pivot_root open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick "
+        "mount_setattr",
+        "changes what the sandbox is made of",
+    ),
+    Refusal("keyctl add_key request_key", "the kernel's keyrings belong to the person, in no namespace"),
+    Refusal("bpf perf_event_open userfaultfd", "deep in the kernel, and often the way into it"),
+    Refusal("ptrace", "steers other processes, and makes a parent a tracer, whether it likes it or not"),
+    Refusal(
+        "process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd",
+        "reaches into other processes' memory and files",
+    ),
+    Refusal(
+        "ioctl", "types into a terminal as if the person did",
+        (Condition(1, IS, (_FAKE_INPUT, _LINUX_CONSOLE)),),
+    ),
+    Refusal("chmod fchmod mkdir mknod creat", _NO_SET_ID, _mode(1)),
+    Refusal("fchmodat fchmodat2 mkdirat mknodat", _NO_SET_ID, _mode(2)),
+    Refusal("open", _NO_SET_ID, _created(1)),
+    Refusal("openat", _NO_SET_ID, _created(2)),
+    Refusal("socketpair", "families that nobody needs", (Condition(0, OTHER_THAN, (_UNIX,)),)),
+    Refusal(
+        "socket", "netlink, but for the list of network interfaces",
+        (Condition(0, IS, (_NETLINK,)), Condition(2, OTHER_THAN, (0,))),
+    ),
+    Refusal(
+        "socket", "protocols that nobody needs",
+        (Condition(0, IS, (_INET, _INET6)), Condition(2, OTHER_THAN, _INTERNET)),
+    ),
+    Refusal(
+        "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity migrate_pages "
+        "move_pages",
+        "limits, stops or slows other processes, clada and its supervisor among them",
+        _NOT_ITSELF, shared=True,
+    ),
+    Refusal("setpriority ioprio_set", "priorities of other processes",
+            (Condition(1, OTHER_THAN, (0,)),), shared=True),
+    Refusal("setpriority", _ALL_PROCESSES, (Condition(0, OTHER_THAN, (0,)),), shared=True),
+    Refusal("ioprio_set", _ALL_PROCESSES, (Condition(0, OTHER_THAN, (1,)),), shared=True),
+    Refusal(
+        "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semtimedop semctl mq_open mq_unlink",
+        "memory, queues and semaphores of other programs", shared=True,
+    ),
+    Refusal(
+        "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
+        _NO_ATTRIBUTES, error=errno.EOPNOTSUPP, shared=True,
+    ),
+    Refusal("setxattrat removexattrat file_setattr", _NO_ATTRIBUTES, error=errno.ENOSYS, shared=True),
+)  # fmt: skip
+
+
+def _numbers(text: str) -> dict[str, int]:
+    words = text.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+_COMMON = _numbers("""
+    io_uring_setup 425 io_uring_enter 426 io_uring_register 427 open_tree 428 move_mount 429 fsopen 430
+    fsconfig 431 fsmount 432 fspick 433 clone3 435 openat2 437 pidfd_getfd 438 process_madvise 440
+    mount_setattr 442 fchmodat2 452 setxattrat 463 removexattrat 466 open_tree_attr 467 file_setattr 469
+""")
+_X86_64 = _numbers("""
+    open 2 ioctl 16 shmget 29 shmat 30 shmctl 31 socket 41 socketpair 53 clone 56 semget 64 semop 65
+    semctl 66 msgget 68 msgsnd 69 msgrcv 70 msgctl 71 truncate 76 mkdir 83 creat 85 chmod 90 fchmod 91
+    ptrace 101 mknod 133 setpriority 141 sched_setparam 142 sched_setscheduler 144 pivot_root 155
+    mount 165 umount2 166 setxattr 188 lsetxattr 189 fsetxattr 190 removexattr 197 lremovexattr 198
+    fremovexattr 199 sched_setaffinity 203 semtimedop 220 mq_open 240 mq_unlink 241 add_key 248
+    request_key 249 keyctl 250 ioprio_set 251 migrate_pages 256 openat 257 mkdirat 258 mknodat 259
+    fchmodat 268 unshare 272 move_pages 279 perf_event_open 298 prlimit64 302 setns 308
+    process_vm_readv 310 process_vm_writev 311 kcmp 312 sched_setattr 314 bpf 321 userfaultfd 323
+""")
+_AARCH64 = _numbers("""
+    setxattr 5 lsetxattr 6 fsetxattr 7 removexattr 14 lremovexattr 15 fremovexattr 16 ioctl 29
+    ioprio_set 30 mknodat 33 mkdirat 34 umount2 39 mount 40 pivot_root 41 truncate 45 fchmod 52
+    fchmodat 53 openat 56 unshare 97 ptrace 117 sched_setparam 118 sched_setscheduler 119
+    sched_setaffinity 122 setpriority 140 mq_open 180 mq_unlink 181 msgget 186 msgctl 187 msgrcv 188
+    msgsnd 189 semget 190 semctl 191 semtimedop 192 semop 193 shmget 194 shmctl 195 shmat 196 socket 198
+    socketpair 199 add_key 217 request_key 218 keyctl 219 clone 220 migrate_pages 238 move_pages 239
+    perf_event_open 241 prlimit64 261 setns 268 process_vm_readv 270 process_vm_writev 271 kcmp 272
+    sched_setattr 274 bpf 280 userfaultfd 282
+""")
+# By the name in uname: the number of the architecture, and the numbers of its system calls. A call that is
+# not among them does not exist there.
 _MACHINES = {"x86_64": (0xC000003E, _X86_64 | _COMMON), "aarch64": (0xC00000B7, _AARCH64 | _COMMON)}
 
 
@@ -66,53 +166,67 @@ def is_supported() -> bool:
     return os.uname().machine in _MACHINES and ctypes.get_errno() == errno.EFAULT
 
 
-def socket_filter(*, network: bool, refused: tuple[str, ...] = ()) -> bytes:
-    """Return the filter: with network, internet sockets are allowed; `refused` names more calls to refuse."""
+@cache
+def filter_program(*, network: bool, shared: bool, refused: tuple[str, ...] = ()) -> bytes:
+    """Return the filter; `shared`: without namespaces of its own; `refused` names more calls to refuse.
+
+    Sockets of the machine itself are allowed only in a network of the command's own, where abstract names are
+    its own too; those of the internet there, and where the command has the network.
+    """
     architecture, numbers = _MACHINES[os.uname().machine]
-    domains = [_INET, _INET6] * network
-    program = [
-        _step(_LOAD, _ARCHITECTURE),
-        _step(_EQUAL, architecture, no=0, yes=1),
-        _refuse(errno.ENOSYS),
-        _step(_LOAD, _NUMBER),
-        _step(_AT_LEAST, _X32, no=1),
-        _refuse(errno.ENOSYS),
-    ]
-    for name in _MISSING:
-        program += [_step(_EQUAL, numbers[name], no=1), _refuse(errno.ENOSYS)]
-    for name in (*_REFUSED, *refused):
-        program += [_step(_EQUAL, numbers[name], no=1), _refuse(errno.EPERM)]
-    program += _no_user_namespace(numbers["clone"]) + _no_user_namespace(numbers["unshare"])
-    program += _only_domains(numbers["socket"], domains)
-    return b"".join([*program, _step(_RETURN, _ALLOW)])
+    families = (
+        _NETLINK,
+        *(() if shared or network else (_UNIX,)),
+        *((_INET, _INET6) if network or not shared else ()),
+    )
+    rows = (
+        *(row for row in REFUSALS if shared or not row.shared),
+        Refusal("socket", "other families", (Condition(0, OTHER_THAN, families),)),
+        *(Refusal(name, "an older kernel cannot confine it") for name in refused),
+    )
+    return b"".join(
+        (
+            _step(_LOAD, _ARCHITECTURE),
+            _step(_EQUAL, architecture, no=0, yes=1),
+            _refuse(errno.ENOSYS),
+            _step(_LOAD, _NUMBER),
+            _step(_AT_LEAST, _X32, no=1),
+            _refuse(errno.ENOSYS),
+            *(step for row in rows for step in _steps(row, numbers)),
+            _step(_RETURN, _ALLOW),
+        )
+    )
 
 
-def _no_user_namespace(number: int) -> list[bytes]:
-    """Refuse this call, clone or unshare, where it would make a user namespace."""
-    return [
-        _step(_EQUAL, number, no=4),
-        _step(_LOAD, _argument(0)),
-        _step(_ANY_BIT, _NEW_USER, no=1),
-        _refuse(errno.EPERM),
-        _step(_RETURN, _ALLOW),
-    ]
+def _steps(row: Refusal, numbers: dict[str, int]) -> Iterable[bytes]:
+    """Return the instructions of one row; the number of the call is loaded before and after them."""
+    for name in row.calls.split():
+        if name in numbers:
+            body = _body(row)
+            yield _step(_EQUAL, numbers[name], no=len(body))
+            yield from body
 
 
-def _only_domains(number: int, domains: list[int]) -> list[bytes]:
-    """Allow sockets of these domains only, and netlink sockets that list the network interfaces."""
-    checks = [part for domain in domains for part in (_step(_EQUAL, domain, no=1), _step(_RETURN, _ALLOW))]
-    interfaces = [
-        _step(_EQUAL, _NETLINK, no=3),
-        _step(_LOAD, _argument(2)),
-        _step(_EQUAL, 0, no=1),
-        _step(_RETURN, _ALLOW),
-    ]
-    body = [_step(_LOAD, _argument(0)), *checks, *interfaces, _refuse(errno.EPERM)]
-    return [_step(_EQUAL, number, no=len(body)), *body]
+def _body(row: Refusal) -> list[bytes]:
+    """Return what happens to a call: it is refused, if all conditions hold."""
+    body = [_refuse(row.error)]
+    if row.conditions:
+        body.append(_step(_LOAD, _NUMBER))
+    for condition in reversed(row.conditions):
+        body = [_step(_LOAD, 16 + 8 * condition.argument), *_checks(condition, len(body) - 1), *body]
+    return body
 
 
-def _argument(index: int) -> int:
-    return 16 + 8 * index
+def _checks(condition: Condition, rest: int) -> list[bytes]:
+    """Return the instructions that go on where it holds, and else jump over `rest` instructions."""
+    if condition.relation == ANY_OF:
+        return [_step(_ANY_BIT, condition.values[0], no=rest)]
+    left = range(len(condition.values) - 1, -1, -1)  # checks that follow one
+    is_other = condition.relation == OTHER_THAN
+    over = rest if is_other else 1  # besides the checks that follow: all the rest, or the jump at the end
+    pairs = zip(condition.values, left, strict=True)
+    checks = [_step(_EQUAL, value, yes=more + over) for value, more in pairs]
+    return checks if is_other else [*checks, _step(_JUMP, rest)]
 
 
 def _refuse(error: int) -> bytes:

@@ -1,0 +1,308 @@
+"""Namespaces of our own, for machines without bubblewrap: the same mounts, made by system calls.
+
+The supervisor forks a process that leaves the host's namespaces for new ones; its child is the first process
+in them, builds what the command sees, gives up all rights, and starts the command. When it ends, so does
+everything in the namespace.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+
+from clada.errors import system_words
+from clada.values import Value
+from clada.world.libc import LIBC
+from clada.world.processes.children import shell_code
+from clada.world.processes.running import Launcher
+from clada.world.sandbox import seccomp
+from clada.world.sandbox.landlock import drop_capabilities
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import NoReturn
+
+    from clada.world.processes.children import Child
+    from clada.world.processes.spawn import SpawnSpec
+
+_NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
+    0x20000,
+    0x4000000,
+    0x8000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
+_NO_SUID, _NO_DEV, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 4096, 16384, 1 << 18
+_DETACH = 2
+_MOUNT_SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
+_HERE, _EMPTY_PATH, _ALL_BELOW = -100, 0x1000, 0x8000
+_READ_ONLY = 1
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+_SIGKILL = 9
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+_OLD, _NEW = "/old", "/new"
+_WORDS = {"--dev": 1, "--proc": 1, "--tmpfs": 1, "--remount-ro": 1}  # of an option; the others have two
+
+
+class NamespaceRules(Value):
+    """What a command sees, as options of bubblewrap, and whether it has the network."""
+
+    mounts: tuple[str, ...]
+    network: bool = False
+
+    def enter(self, start: Callable[[], int], directory: int, told: int) -> NoReturn:
+        """Be the process between the supervisor and the namespace: start the command in it, end with it.
+
+        To `told` goes `started`, or `failed ERRNO` or `trouble TEXT`.
+        """
+        code = 1
+        try:
+            inside = os.readlink(f"/proc/self/fd/{directory}")
+            _leave(network=self.network)
+            pid = os.fork()
+            if not pid:
+                self._be_first(start, directory, inside, told)
+            os.close(told)
+            code = shell_code(os.waitpid(pid, 0)[1])
+        except OSError as error:
+            _tell(told, f"trouble {system_words(error)}")
+        finally:
+            os._exit(code)
+
+    def _be_first(self, start: Callable[[], int], directory: int, inside: str, told: int) -> NoReturn:
+        code = 1
+        try:
+            self._build(directory, inside)
+            _end_with_parent()
+            code = _command(start, told)
+        except OSError as error:
+            _tell(told, f"trouble {system_words(error)}")
+        finally:
+            os._exit(code)
+
+    def _build(self, directory: int, inside: str) -> None:
+        """Make what the command sees the root, and give up all rights."""
+        if not self.network:
+            _raise_loopback()
+        _pivot_to_empty_root()
+        for option, *words in _operations(self.mounts):
+            _ACTIONS[option](*words)
+        os.chdir(_NEW)
+        _check(LIBC.syscall(_PIVOT_ROOT[os.uname().machine], b".", b"."))
+        _check(LIBC.umount2(b".", _DETACH))
+        os.chdir(inside)
+        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        os.dup2(here, directory, inheritable=False)  # the old one would lead past the mounts
+        os.close(here)
+        _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        drop_capabilities()
+        seccomp.install(seccomp.filter_program(network=self.network, shared=False))
+
+
+class _Probe(Launcher):
+    """Starts a program in namespaces with nothing but the system in them."""
+
+    def start(self, spec: SpawnSpec) -> Child:
+        """Start it."""
+        from clada.world.sandbox.bubblewrap import bare_mounts
+
+        return super().start(spec.replace(namespaces=NamespaceRules(tuple(bare_mounts()))))
+
+
+def trouble() -> str | None:
+    """Return why such namespaces do not work here, by trying them; None if they do."""
+    from clada.errors import Trouble
+    from clada.world.processes.running import find_program, run
+
+    root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        argv = [find_program("true")]
+        result = run(argv, _Probe({}), directory=root, timeout=5.0, emit=lambda _lines: None)
+    except Trouble as error:
+        return str(error)
+    finally:
+        os.close(root)
+    return None if result.exit_code == 0 else f"exit code {result.exit_code}"
+
+
+def _leave(*, network: bool) -> None:
+    """Leave the host's namespaces, as the same user without any rights outside."""
+    user, group = os.geteuid(), os.getegid()
+    # Else the system would let only root say who we are.
+    _check(LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0))
+    spaces = _NEW_USER | _NEW_NS | _NEW_PID | _NEW_IPC | _NEW_UTS | (0 if network else _NEW_NET)
+    _check(LIBC.unshare(spaces))
+    maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
+    for name, text in maps.items():
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+    _check(LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
+    _end_with_parent()
+
+
+def _end_with_parent() -> None:
+    """Have the system kill this process when the one that started it is gone; new rights would undo that."""
+    _check(LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
+
+
+def _command(start: Callable[[], int], told: int) -> int:
+    """Start the command, wait for all that dies, and return the command's exit code."""
+    try:
+        command = start()
+    except OSError as error:
+        _tell(told, f"failed {error.errno}")
+        return 1
+    _tell(told, "started")
+    os.close(told)
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == command:
+            return shell_code(status)
+
+
+def _tell(told: int, text: str) -> None:
+    os.write(told, text.encode())
+
+
+def _pivot_to_empty_root() -> None:
+    """Make an empty root, with the host's files in one folder and a place for the new ones in another."""
+    _mount("none", "/", "", _RECURSIVE | _PRIVATE)
+    base = "/tmp"  # noqa: S108 (only covered, in a namespace that nobody else sees)
+    _mount("tmpfs", base, "tmpfs", _NO_SUID | _NO_DEV)
+    for name in (_OLD, _NEW):
+        os.mkdir(base + name)
+    _check(LIBC.syscall(_PIVOT_ROOT[os.uname().machine], base.encode(), (base + _OLD).encode()))
+    os.chdir("/")
+    _mount("tmpfs", _NEW, "tmpfs", _NO_SUID | _NO_DEV, "mode=755")
+
+
+def _operations(options: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    at = 0
+    while at < len(options):
+        end = at + 1 + _WORDS.get(options[at], 2)
+        yield options[at:end]
+        at = end
+
+
+def _bind(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> None:
+    """Let a path of the host be seen, with all that is mounted below it, with these attributes."""
+    real, place = _OLD + _resolved(source), _NEW + target
+    _make_place(place, is_directory=stat.S_ISDIR(os.stat(real).st_mode))
+    _mount(real, place, "", _BIND | _RECURSIVE)
+    _set_attributes(place, attributes, _ALL_BELOW)
+
+
+def _resolved(path: str) -> str:
+    """Return where a path of the host really leads: its links are seen from the host's root."""
+    done, parts = "", [part for part in path.split("/") if part]
+    for _ in range(1000):
+        if not parts:
+            return done or "/"
+        part = parts.pop(0)
+        if part == "..":
+            done = done.rpartition("/")[0]
+            continue
+        try:
+            link = os.readlink(f"{_OLD}{done}/{part}")
+        except OSError:
+            done = f"{done}/{part}"
+            continue
+        done = "" if link.startswith("/") else done
+        parts = [word for word in link.split("/") if word not in ("", ".")] + parts
+    raise OSError(40, os.strerror(40))
+
+
+def _bind_if_there(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> None:
+    try:
+        os.lstat(_OLD + _resolved(source))
+    except FileNotFoundError:
+        return
+    _bind(source, target, attributes)
+
+
+_LOCKED = _NO_SUID | _NO_DEV | _READ_ONLY
+
+
+def _tmpfs(target: str) -> None:
+    _make_place(_NEW + target, is_directory=True)
+    _mount("tmpfs", _NEW + target, "tmpfs", _NO_SUID | _NO_DEV, "mode=755")
+
+
+def _devices(target: str) -> None:
+    """Make the few devices that every program may use, terminals of its own, and shared memory."""
+    _tmpfs(target)
+    for name in _DEVICES:
+        _bind(f"/dev/{name}", f"{target}/{name}", _NO_SUID)
+    for name, link in _LINKS.items():
+        os.symlink(link, f"{_NEW}{target}/{name}")
+    for name in ("shm", "pts"):
+        os.mkdir(f"{_NEW}{target}/{name}")
+    _mount("devpts", f"{_NEW}{target}/pts", "devpts", _NO_SUID, "newinstance,ptmxmode=0666,mode=620")
+
+
+def _processes(target: str) -> None:
+    _make_place(_NEW + target, is_directory=True)
+    _mount("proc", _NEW + target, "proc", _NO_SUID | _NO_DEV)
+
+
+def _link(text: str, target: str) -> None:
+    os.makedirs(os.path.dirname(_NEW + target), exist_ok=True)
+    os.symlink(text, _NEW + target)
+
+
+def _seal(target: str) -> None:
+    _set_attributes(_NEW + target.rstrip("/"), _LOCKED, 0)
+
+
+_ACTIONS: dict[str, Callable[..., None]] = {
+    "--dev": _devices,
+    "--proc": _processes,
+    "--tmpfs": _tmpfs,
+    "--symlink": _link,
+    "--bind": _bind,
+    "--bind-try": _bind_if_there,
+    "--ro-bind": lambda source, target: _bind(source, target, _LOCKED),
+    "--ro-bind-try": lambda source, target: _bind_if_there(source, target, _LOCKED),
+    "--remount-ro": _seal,
+}
+
+
+def _make_place(place: str, *, is_directory: bool) -> None:
+    """Make what can be mounted on, where it is missing."""
+    if os.path.lexists(place):
+        return
+    os.makedirs(place if is_directory else os.path.dirname(place), exist_ok=True)
+    if not is_directory:
+        os.close(os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
+
+
+def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    words = (os.fsencode(source), os.fsencode(target), os.fsencode(kind) or None)
+    _check(LIBC.mount(*words, ctypes.c_ulong(flags), data.encode() or None), target)
+
+
+def _set_attributes(place: str, attributes: int, below: int) -> None:
+    """Set attributes of a mount; those that are set already stay."""
+    value = struct.pack("=QQQQ", attributes, 0, 0, 0)
+    words = (_HERE, os.fsencode(place), below, value, ctypes.c_size_t(len(value)))
+    _check(LIBC.syscall(_MOUNT_SETATTR, *words), place)
+
+
+def _raise_loopback() -> None:
+    """Let the command talk to itself: the only interface of its network is down at first."""
+    import fcntl
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        fcntl.ioctl(channel, 0x8914, struct.pack("=16sH14x", b"lo", 0x1 | 0x40))  # SIOCSIFFLAGS
+
+
+def _check(result: int, path: str | None = None) -> None:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), path)

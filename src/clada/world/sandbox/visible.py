@@ -1,0 +1,107 @@
+"""What a confined command sees besides its workspace: the system's own directories, and programs in the home.
+
+All else is closed, by not being named here: homes hold keys and tokens under names that nobody can list, and
+sockets of services lie anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# By reason. None of these has a home in it, or a place where services put their sockets.
+SYSTEM = {
+    "programs, libraries and what belongs to them": """
+        /usr /bin /sbin /lib /lib32 /lib64 /libx32 /opt /snap /nix/store /gnu/store
+        /run/current-system /run/booted-system /run/opengl-driver""",
+    "settings of the system: names, time zones, certificates": "/etc /var/lib/ca-certificates",
+    "what the machine has: processors, limits of memory": "/sys",
+}
+# With the network: where names of hosts are looked up.
+NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
+# What root can read of the system, and others cannot.
+ROOT_ONLY = """
+    /etc/shadow /etc/shadow- /etc/ssh /etc/ssl/private /etc/krb5.keytab /etc/wireguard
+    /etc/NetworkManager/system-connections
+""".split()
+# By reason: the parts of a home that hold programs, never whole folders, which hold tokens and caches too.
+HOME = {
+    "Rust: compilers, the name of the default one, cargo and what it installed": """
+        .rustup/toolchains .rustup/settings.toml .cargo/bin""",
+    "Python: versions, their shims, and packages and programs of pip, pipx and uv": """
+        .pyenv/versions .pyenv/version .pyenv/shims .pyenv/libexec .local/bin
+        .local/lib .local/pipx/venvs .local/share/pipx/venvs .local/share/uv/python
+        .local/share/uv/tools""",
+    "JavaScript: versions of node, deno and bun": """
+        .nvm/versions .nvm/alias .nvm/nvm.sh .fnm/node-versions .local/share/fnm/node-versions .volta/bin
+        .volta/tools .bun/bin .deno/bin""",
+    "Go: versions, and what it installed": "sdk go/bin",
+    "Ruby: versions": """
+        .rbenv/versions .rbenv/version .rbenv/shims .rbenv/libexec .rvm/rubies .rvm/gems .rvm/bin""",
+    "others: Java, Haskell, Lean, .NET": """
+        .sdkman/candidates .ghcup/bin .ghcup/ghc .elan/bin .elan/toolchains .dotnet/dotnet .dotnet/host
+        .dotnet/sdk .dotnet/shared""",
+    "managers of several languages": """
+        .asdf/bin .asdf/lib .asdf/installs .asdf/shims .asdf/plugins .local/share/mise/installs
+        .local/share/mise/shims""",
+}
+# Folders of a home in which programs write nothing: where rights go by path, one link to all of it will do.
+ONLY_PROGRAMS = ".rustup .pyenv .nvm .fnm .volta .rbenv .rvm .sdkman .ghcup .elan .asdf sdk".split()
+# Beside a folder of programs: what they need, where the folder above holds more than programs.
+_BESIDE = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include")
+
+
+def home() -> str:
+    """Return the person's home, as it is really called."""
+    return os.path.realpath(os.path.expanduser("~"))
+
+
+def is_in(path: str, directory: str) -> bool:
+    """Return whether a path is a directory, or in it, going by their names."""
+    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
+
+
+def system() -> list[str]:
+    """Return the system's own directories that this machine has; links among them as they are."""
+    return [path for paths in SYSTEM.values() for path in paths.split() if os.path.lexists(path)]
+
+
+def programs(environment_path: str, program: str) -> list[str]:
+    """Return what else holds programs: parts of the home, folders of PATH, and what is executed itself."""
+    whole = home()
+    named = [f"{whole}/{name}" for names in HOME.values() for name in names.split()]
+    folders = [os.path.normpath(entry) for entry in environment_path.split(":") if entry.startswith("/")]
+    if program.startswith("/"):
+        folders += [os.path.dirname(program), os.path.dirname(os.path.realpath(program))]
+    found = dict.fromkeys(path for folder in dict.fromkeys(folders) for path in _prefix(folder, whole))
+    return outermost(path for path in (*named, *found) if os.path.exists(path))
+
+
+def _prefix(folder: str, whole: str) -> Sequence[str]:
+    """Return a folder of programs with what they need: all that is installed in the same place.
+
+    A folder with settings, a project, a home and what is above it are no such places.
+    """
+    if any(is_in(folder, path) for paths in SYSTEM.values() for path in paths.split()):
+        return ()
+    if is_in(whole, folder) or os.path.dirname(folder) == "/" or folder == "/var/tmp":  # noqa: S108
+        return ()
+    above = os.path.dirname(folder)
+    if os.path.basename(folder) not in ("bin", "sbin", "Scripts") or is_in(whole, above):
+        return (folder,)
+    has_settings = os.path.dirname(above) == whole and os.path.basename(above).startswith(".")
+    if has_settings or os.path.dirname(above) == "/" or os.path.lexists(f"{above}/.git"):
+        return [f"{above}/{name}" for name in _BESIDE]
+    return (above,)
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """Return the paths without those that lie in others of them."""
+    kept: list[str] = []
+    for path in sorted(set(paths), key=lambda path: f"{path}/"):
+        if not (kept and is_in(path, kept[-1])):
+            kept.append(path)
+    return kept

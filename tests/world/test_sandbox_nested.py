@@ -1,0 +1,264 @@
+"""Repositories in the workspace are read-only to commands, and git works in them; what is new is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.world.test_sandbox import WORKS, Place, layers, only_bubblewrap, only_landlock, place
+
+import clada
+from clada.errors import Trouble
+from clada.operations.run import launch
+from clada.world.approvals import Approvals
+from clada.world.sandbox.guard import Guard
+from clada.world.sandbox.tree import look, news
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["place"]
+
+
+def git(folder: str, *words: str) -> str:
+    """Run git, and return what it prints."""
+    settings = ["-c", "protocol.file.allow=always", "-c", "user.name=x", "-c", "user.email=x"]
+    done = subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def nested(place: Place) -> Place:
+    """Make a workspace with a submodule, a repository in a folder, a bare one, and approvals in a folder."""
+    shutil.rmtree(place.path("workspace/.git"))
+    for folder in ("outside/origin", "workspace", "workspace/vendor/own"):
+        os.makedirs(place.path(folder), exist_ok=True)
+        git(place.path(folder), "init", "-q")
+        Path(place.path(folder), "file").write_text("x\n")
+        git(place.path(folder), "add", "file")
+        git(place.path(folder), "commit", "-q", "-m", "first")
+    git(place.workspace, "submodule", "--quiet", "add", place.path("outside/origin"), "lib/sub")
+    git(place.workspace, "submodule", "--quiet", "add", place.path("outside/origin"), "lib/empty")
+    git(place.workspace, "submodule", "--quiet", "deinit", "-f", "lib/empty")
+    git(place.workspace, "init", "-q", "--bare", "data/bare.git")
+    os.unlink(place.path("workspace/.clada/allowed-commands.json"))
+    os.mkdir(place.path("workspace/part"))
+    for folder in ("workspace", "workspace/part"):
+        Approvals.load(place.path(folder)).add("make")
+    return place
+
+
+def protected(place: Place) -> dict[str, Any]:
+    """Return the options for a run with what the walk finds."""
+    return {"nested": tuple(sorted(look(place.workspace).nested))}
+
+
+def contents(place: Place, nested: Sequence[str]) -> dict[str, bytes]:
+    """Return all that is protected."""
+    tops = [Path(place.workspace, name) for name in (".git", ".clada", *nested)]
+    files = [file for top in tops for file in (top, *top.rglob("*"))]
+    return {str(file): file.read_bytes() for file in files if file.is_file()}
+
+
+def test_what_the_walk_finds(nested: Place) -> None:
+    """Nested repositories of each kind are found, and approvals; links are not followed."""
+    os.symlink(nested.path("outside"), nested.path("workspace/link"))
+    found = look(nested.workspace)
+    assert found.nested == {"lib/sub/.git", "lib/empty", "vendor/own/.git", "data/bare.git", "part/.clada"}
+    assert found.whole
+
+
+@pytest.mark.parametrize("path", ["../outside", "..", "link", "link/other", "/etc", "part/../../outside"])
+def test_an_index_does_not_lead_out(path: str, nested: Place) -> None:
+    """What a hostile index calls a submodule is none, unless it is a folder of the workspace."""
+    os.makedirs(nested.path("outside/other"))
+    os.symlink(nested.path("outside"), nested.path("workspace/link"))
+    before = look(nested.workspace).nested
+    index = Path(nested.path("workspace/.git/index"))
+    entries = index.read_bytes()
+    name = path.encode() + b"\0" * (8 - (62 + len(path)) % 8)
+    entry = bytes(24) + b"\0\0\xe0\0" + bytes(32) + bytes([0, len(path)]) + name
+    index.write_bytes(entries[:8] + (1).to_bytes(4, "big") + entry)
+    assert look(nested.workspace).nested == before - {"lib/empty"}
+
+
+ATTACKS = {
+    "configuration": "printf '[core]\\nfsmonitor = x\\n' >> vendor/own/.git/config",
+    "hook": "echo x > vendor/own/.git/hooks/post-checkout",
+    "link in the logs": "ln -sf ~/.bashrc vendor/own/.git/logs/HEAD",
+    "submodule replaced": "rm -f lib/sub/.git && mkdir lib/sub/.git && echo x > lib/sub/.git/config",
+    "folder above replaced": "mv lib/sub lib/old && mkdir lib/sub && cp -r vendor/own/.git lib/sub/.git",
+    "folders above replaced": "mv lib old && mkdir -p lib/sub && echo 'gitdir: ../../old' > lib/sub/.git",
+    "folder above a link": "mv vendor/own vendor/x && ln -s ../part vendor/own",
+    "submodule that is not checked out": "mkdir lib/empty/.git && echo x > lib/empty/.git/config",
+    "modules": "printf '[core]\\nfsmonitor = x\\n' >> .git/modules/lib/sub/config",
+    "bare": "echo x >> data/bare.git/config",
+    "approvals of a part": "echo x > part/.clada/allowed-commands.json",
+    "alternates": "mkdir -p .git/objects/info && echo /elsewhere > .git/objects/info/alternates",
+    "commit graph": "mkdir -p .git/objects/info && echo x > .git/objects/info/commit-graph",
+    "forged object": "mkdir -p .git/objects/ab && echo x > .git/objects/ab/$(printf 'c%.0s' $(seq 38))",
+    "log as a reference": "mkdir -p .git/logs/refs && ln -sf ~/.bashrc .git/logs/refs/stash",
+    "reference in the logs": "mkdir -p .git/refs/heads/logs && echo x > .git/refs/heads/logs/x",
+}
+
+
+@layers
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_repositories_are_read_only(layer: str, attack: str, nested: Place) -> None:
+    """No command changes a repository in the workspace: it is stopped, or what it did is undone."""
+    options = protected(nested)
+    before, outside = contents(nested, options["nested"]), nested.state()
+    if layer == "landlock":
+        with pytest.raises(Trouble, match="was undone") as caught:
+            nested.run("sh", "-c", ATTACKS[attack], layer=layer, **options)
+        assert caught.value.error.type == "permission_denied"
+    else:
+        assert nested.run("sh", "-c", ATTACKS[attack], layer=layer, **options).ended.exit_code != 0
+    assert contents(nested, options["nested"]) == before
+    assert nested.state() == outside
+
+
+@only_landlock
+def test_a_changed_object_is_told(nested: Place) -> None:
+    """An object of git that was changed or removed cannot be put back, which is said."""
+    script = "chmod -R u+w .git/objects && for f in .git/objects/??/*; do echo x > $f; done"
+    with pytest.raises(Trouble, match="could not be put back"):
+        nested.run("sh", "-c", script, layer="landlock")
+
+
+def test_a_guard_follows_no_link_above_what_it_guards(nested: Place) -> None:
+    """Where a folder above was replaced by a link, nothing is changed in the place that it leads to."""
+    guard = Guard(nested.workspace, ("vendor/own/.git",))
+    elsewhere = Path(nested.path("outside/other"))
+    (elsewhere / ".git").mkdir(parents=True)
+    (elsewhere / ".git/config").write_text("theirs\n")
+    os.rename(nested.path("workspace/vendor/own"), nested.path("workspace/moved"))
+    os.symlink(elsewhere, nested.path("workspace/vendor/own"))
+    assert guard.restore() == ["vendor/own/.git"]
+    assert (elsewhere / ".git/config").read_text() == "theirs\n"
+    assert git(nested.path("workspace/vendor/own"), "log", "--format=%s") == "first\n"
+
+
+@layers
+@pytest.mark.parametrize("folder", ["", "lib/sub", "vendor/own"])
+def test_git_works_in_each_of_them(layer: str, folder: str, nested: Place) -> None:
+    """`git status`, `log` and `diff` tell what they do outside of the sandbox."""
+    Path(nested.path(f"workspace/{folder}/file")).write_text("changed\n")
+    script = f"cd ./{folder} && git status --short && git log --format=%s && git diff --stat"
+    expected = subprocess.run(
+        ["sh", "-c", script], cwd=nested.workspace, check=True, capture_output=True, text=True
+    )
+    result = nested.run("sh", "-c", script, layer=layer, **protected(nested))
+    assert result.lines == expected.stdout.splitlines()
+
+
+def run_in(workspace: str, *commands: str, **options: Any) -> tuple[clada.Report, list[str], list[str]]:
+    """Carry out a document that runs these commands; return the report, the output and the notes."""
+    events: list[clada.Event] = []
+    text = "".join(f"<---RUN--->\n{command}\n<---END--->\n" for command in commands)
+    report = clada.execute(
+        clada.parse(text), workspace=workspace, git=False, approve_all=True, on_event=events.append, **options
+    )
+    lines = [line for event in events if isinstance(event, clada.Output) for line in event.lines]
+    notes = [event.text for event in events if isinstance(event, clada.Note)]
+    return report, lines, notes
+
+
+@pytest.fixture(params=[*WORKS, "off"])
+def layer_of_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Force a layer by the variable for that, or run without one."""
+    layer: str = request.param
+    if layer == "off":
+        return "off"
+    if not WORKS[layer]():
+        pytest.skip(f"{layer} does not work on this machine")
+    monkeypatch.setenv("CLADA_SANDBOX_LAYER", layer)
+    return "auto"
+
+
+def test_what_is_new_is_told(nested: Place, layer_of_run: str) -> None:
+    """Repositories and executables that a command made are named in the report, once each."""
+    made = "git init -q planted && git init -q --bare planted.git"
+    for name, text in {"plant": made, "build": "echo x > tool && chmod 755 tool", "idle": "true"}.items():
+        Path(nested.path(f"workspace/{name}.sh")).write_text(text)
+    report, _lines, notes = run_in(
+        nested.workspace, "sh plant.sh", "sh build.sh", "sh build.sh", "sh idle.sh", sandbox=layer_of_run
+    )
+    assert report.ok, report.tasks
+    assert [note for note in notes if note.startswith("the command made")] == [
+        "the command made planted.git, planted/.git: git and clada act on what is in there",
+        "the command made executables: tool",
+    ]
+
+
+def test_setuid_files_are_told_above_all(nested: Place) -> None:
+    """A setuid file that is new, by whatever way, has a note of its own."""
+    before = look(nested.workspace)
+    Path(nested.path("workspace/tool")).touch()
+    os.chmod(nested.path("workspace/tool"), 0o4755)
+    assert list(news(before, look(nested.workspace))) == ["the command made setuid or setgid files: tool"]
+
+
+def test_nested_repositories_are_protected_in_a_run(nested: Place, layer_of_run: str) -> None:
+    """A run finds them by itself, and protects them in every layer."""
+    if layer_of_run == "off":
+        pytest.skip("nothing is protected then")
+    Path(nested.path("workspace/attack.sh")).write_text("echo x > vendor/own/.git/config\n")
+    before = Path(nested.path("workspace/vendor/own/.git/config")).read_text()
+    report, _lines, _notes = run_in(nested.workspace, "sh attack.sh")
+    assert not report.ok
+    assert Path(nested.path("workspace/vendor/own/.git/config")).read_text() == before
+
+
+def test_a_linked_work_tree(nested: Place, layer_of_run: str) -> None:
+    """In a linked work tree, git finds its directory outside of the workspace, and cannot change it."""
+    linked = nested.path("linked")
+    git(nested.workspace, "worktree", "add", "-q", linked)
+    Path(linked, "file").write_text("changed\n")
+    Path(linked, "look.sh").write_text("git status --short file && git log --format=%s -1\n")
+    report, lines, _notes = run_in(linked, "sh look.sh", sandbox=layer_of_run)
+    assert report.ok, (report.tasks, lines)
+    assert lines == [" M file", "first"]
+
+
+def test_a_part_of_a_repository(nested: Place, layer_of_run: str) -> None:
+    """Where the workspace is a part of a repository, commands read the rest, and do not write it."""
+    part = nested.path("workspace/part")
+    Path(part, "look.sh").write_text("cat ../file && git status --short ../file; echo x > ../file; true\n")
+    _report, lines, _notes = run_in(part, "sh look.sh", sandbox=layer_of_run)
+    assert lines[0] == "x", lines
+    if layer_of_run != "off":
+        assert git(nested.workspace, "status", "--short", "file") == ""
+
+
+@pytest.mark.parametrize("layer", ["nonsense", "none"])
+def test_a_layer_that_is_forced_and_missing(
+    layer: str, nested: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layer that does not work is an error, and never a run with less confinement."""
+    monkeypatch.setenv("CLADA_SANDBOX_LAYER", layer)
+    report, _lines, _notes = run_in(nested.workspace, "touch-nothing")
+    error = report.tasks[0].error
+    assert error
+    assert (error.type, error.message) == (
+        "command_not_allowed",
+        f"CLADA_SANDBOX_LAYER asks for {layer}, which is no layer that works here",
+    )
+
+
+@only_landlock
+def test_landlock_alone_says_so(nested: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last resort is named as such in the report, once."""
+    monkeypatch.setenv("CLADA_SANDBOX_LAYER", "landlock")
+    _report, _lines, notes = run_in(nested.workspace, "true --x", "sh -c true", "sh -c true")
+    assert notes.count(launch.LANDLOCK_ALONE) == 1
+
+
+@only_bubblewrap
+def test_bubblewrap_has_nothing_to_say(nested: Place) -> None:
+    """Where mounts protect what must be, no note is made."""
+    assert run_in(nested.workspace, "sh -c true")[2] == []
