@@ -36,7 +36,7 @@ from clada.world.sandbox.layers import Confinement, confined_launcher
 wanted = Confinement(layer, workspace, network=network == "on")
 try:
     ended = run(words, confined_launcher(wanted, os.environ), directory=os.open(workspace, os.O_RDONLY),
-                timeout=60.0, max_output=1 << 20, emit=lambda line: print(line, flush=True))
+                timeout=60.0, emit=lambda lines: print(*lines, sep="\\n", flush=True))
     print("ended", ended.exit_code)
 except Trouble as trouble:
     print("trouble", trouble)
