@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from clada.errors import Trouble
 from clada.world.git import calls as git
+from clada.world.processes.spawn import in_thread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,3 +259,17 @@ def test_a_git_that_does_not_answer_is_told(
         pass
     assert caught.value.error.type == "git_operation_failed"
     assert repo.head() == before
+
+
+def test_an_interrupt_while_a_program_is_started_under_rules_leaves_none_behind() -> None:
+    """What the thread has started is handed over to be ended."""
+    ended: list[int] = []
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    def work() -> int:
+        time.sleep(0.5)
+        return 7
+
+    with pytest.raises(KeyboardInterrupt):
+        in_thread(work, ended.append)
+    assert ended == [7]

@@ -47,6 +47,7 @@ _SET_SESSION = 0x400 if _MAC else 0x80  # POSIX_SPAWN_SETSID
 _CLOSE_OTHERS = 0x4000 if _MAC else 0  # POSIX_SPAWN_CLOEXEC_DEFAULT
 _FIRST_OTHER = 3  # the handle after standard input, output and error
 _RLIMIT_CPU = 0
+_PATIENCE = 5.0  # seconds; a thread takes a millisecond to start a program
 _HIGH = 64  # handles that are passed on are first copied to here, so that none is overwritten
 
 
@@ -185,7 +186,8 @@ def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _r
     try:
         done.acquire()
     except BaseException:
-        done.acquire()
+        if not (results or failures):  # else it may have been acquired just before the interrupt
+            done.acquire(timeout=_PATIENCE)
         for result in results:
             undo(result)
         raise
