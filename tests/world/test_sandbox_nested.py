@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -262,3 +263,35 @@ def test_landlock_alone_says_so(nested: Place, monkeypatch: pytest.MonkeyPatch) 
 def test_bubblewrap_has_nothing_to_say(nested: Place) -> None:
     """Where mounts protect what must be, no note is made."""
     assert run_in(nested.workspace, "sh -c true")[2] == []
+
+
+SURVIVOR = """
+import ctypes, os, resource, signal, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 99)
+        time.sleep(3)
+        os.makedirs(".clada", exist_ok=True)
+        open(".clada/allowed-commands.json", "w").write("survived")
+    os._exit(0)
+for pid in (os.getppid(), 1):
+    try:
+        resource.prlimit(pid, resource.RLIMIT_CPU, (0, 0))
+    except OSError:
+        pass
+print("started", flush=True)
+ctypes.CDLL(None).ptrace(0, 0, None, None)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@layers
+def test_no_survivor_approves_a_command(layer: str, place: Place) -> None:
+    """A command that attacks its supervisor is ended with all that it started, before what is put back."""
+    before = place.state()
+    program = ("/usr/bin/python3", "-I", "-S", "-c", SURVIVOR)
+    result = place.run(*program, layer=layer, timeout=1.5)
+    assert (result.ended.timed_out, result.ended.exit_code) == (True, 137)
+    time.sleep(3)
+    assert place.state() == before

@@ -310,7 +310,9 @@ class _NamespaceLauncher(_GuardedLauncher):
         from clada.world.sandbox.namespace import NamespaceRules
 
         seen = mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
-        return super().start(spec.replace(namespaces=NamespaceRules(tuple(seen), self._confinement.network)))
+        namespaces = NamespaceRules(tuple(seen), self._confinement.network)
+        namespaces.filter_program()
+        return super().start(spec.replace(namespaces=namespaces))
 
 
 _LAUNCHERS = {

@@ -45,6 +45,7 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _SIGKILL = 9
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+_INET, _DATAGRAMS, _SET_FLAGS, _IS_UP = 2, 2, 0x8914, 0x1 | 0x40
 _OLD, _NEW = "/old", "/new"
 _WORDS = {"--dev": 1, "--proc": 1, "--tmpfs": 1, "--remount-ro": 1}  # of an option; the others have two
 
@@ -101,7 +102,11 @@ class NamespaceRules(Value):
         os.close(here)
         _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         drop_capabilities()
-        seccomp.install(seccomp.filter_program(network=self.network, shared=False))
+        seccomp.install(self.filter_program())
+
+    def filter_program(self) -> bytes:
+        """Return the filter of system calls; made before a fork, it is there after it."""
+        return seccomp.filter_program(network=self.network, shared=False)
 
 
 class _Probe(Launcher):
@@ -295,11 +300,12 @@ def _set_attributes(place: str, attributes: int, below: int) -> None:
 
 def _raise_loopback() -> None:
     """Let the command talk to itself: the only interface of its network is down at first."""
-    import fcntl
-    import socket
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
-        fcntl.ioctl(channel, 0x8914, struct.pack("=16sH14x", b"lo", 0x1 | 0x40))  # SIOCSIFFLAGS
+    channel = LIBC.socket(_INET, _DATAGRAMS, 0)  # importing Python's own would take longer than all the rest
+    _check(channel)
+    request = ctypes.create_string_buffer(struct.pack("=16sH22x", b"lo", _IS_UP))
+    done = LIBC.ioctl(channel, ctypes.c_ulong(_SET_FLAGS), request)
+    os.close(channel)
+    _check(done)
 
 
 def _check(result: int, path: str | None = None) -> None:

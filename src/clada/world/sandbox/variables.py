@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # Parts of names, between underscores, and ends of names that say what the value is.
 _WORDS = frozenset(
@@ -38,15 +38,22 @@ def _has_password(value: str) -> bool:
 
 def passed_on(environment: Mapping[str, str], hide: Sequence[str], keep: Sequence[str]) -> dict[str, str]:
     """Return what a command gets: no secrets but those to keep, nothing to hide, not the host's TMPDIR."""
+    kept, hidden = _matching(environment, keep), {*_TEMPORARY, *_matching(environment, hide)}
+    seen = {
+        name: value
+        for name, value in environment.items()
+        if name not in hidden and (name in kept or not looks_secret(name, value))
+    }
+    return seen | _git_variables(seen)
+
+
+def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    """Return the names that match one of the patterns."""
+    if not patterns:
+        return set()
     from fnmatch import fnmatchcase
 
-    def is_kept(name: str, value: str) -> bool:
-        if name in _TEMPORARY or any(fnmatchcase(name, pattern) for pattern in hide):
-            return False
-        return any(fnmatchcase(name, pattern) for pattern in keep) or not looks_secret(name, value)
-
-    seen = {name: value for name, value in environment.items() if is_kept(name, value)}
-    return seen | _git_variables(seen)
+    return {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
 
 
 def _git_variables(environment: Mapping[str, str]) -> dict[str, str]:
