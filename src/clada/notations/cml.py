@@ -116,7 +116,7 @@ class _Reading:
     def plan(self) -> Plan:
         try:
             self._read()
-        except _FatalError as fatal:
+        except _UnreadableError as fatal:
             return self._plan(fatal.problem)
         return self._plan(None)
 
@@ -162,9 +162,11 @@ class _Reading:
             task = f"in task {complete + 1} (<{shortened(opened.name)}> at line {line})"
         raise self._fatal(offset, f"{message}; this is {task}{advice}")
 
-    def _fatal(self, offset: int, message: str) -> _FatalError:
+    def _fatal(self, offset: int, message: str) -> _UnreadableError:
         line, column = self.lines.line(offset), self.lines.column(offset)
-        return _FatalError(Problem("malformed_xml", f"Line {line}, column {column}: {message}", line, column))
+        return _UnreadableError(
+            Problem("malformed_xml", f"Line {line}, column {column}: {message}", line, column)
+        )
 
     def _add(self, node: _Node) -> None:
         line = self.lines.line(node.start)
@@ -185,7 +187,7 @@ class _Reading:
         version = node.attributes.pop("version", None)
         if version is not None and version not in BLOCK_VERSIONS:
             message = f"Line {line}: Unsupported version: {shortened(version)}"
-            raise _FatalError(Problem("unsupported_version", message, line))
+            raise _UnreadableError(Problem("unsupported_version", message, line))
         operations = []
         for child in node.children:
             if child.name in _READERS or version is None or child.name == "tasks":
@@ -230,7 +232,7 @@ def _referred(match: Match[str]) -> str:
     return _ENTITIES[name] if name else chr(int(decimal or hexadecimal, 10 if decimal else 16))
 
 
-class _FatalError(Exception):
+class _UnreadableError(Exception):
     """Ends the reading from within."""
 
     def __init__(self, problem: Problem) -> None:
@@ -309,12 +311,6 @@ class _Node:
         return "".join(self.plain)
 
 
-def _is_clean(data: bytes) -> bool:
-    """Whether there is no character that XML refuses."""
-    forbidden = _FORBIDDEN if data.isascii() else _FORBIDDEN + _FORBIDDEN_BEYOND_ASCII
-    return not any(character in data for character in forbidden)
-
-
 class _Builder:
     """Builds nodes from expat's events: one parser for all elements, as children of a root of its own."""
 
@@ -326,7 +322,8 @@ class _Builder:
         self.stack: list[_Node] = []
         self.into: list[str] = []  # where character data goes
         self.in_section = False
-        self.clean = _is_clean(data)
+        forbidden = _FORBIDDEN if data.isascii() else _FORBIDDEN + _FORBIDDEN_BEYOND_ASCII
+        self.clean = not any(character in data for character in forbidden)  # nothing that XML refuses
         self.parser = expat.ParserCreate("utf-8")
         self.parser.Parse(b"<document>", False)
         self.fed = len(b"<document>")
@@ -370,13 +367,13 @@ class _Builder:
         self.top.end = end
         return self.top
 
+    def _begin(self, start: int) -> None:
+        self.top, self.base = None, start - self.fed
+
     def operation(self) -> _Node | None:
         """Return the operation that is open, if any is."""
         in_block = bool(self.stack) and self.stack[0].name == "tasks"
         return next(iter(self.stack[in_block:]), None)
-
-    def _begin(self, start: int) -> None:
-        self.top, self.base = None, start - self.fed
 
     def offset(self, index: int | None = None) -> int:
         """Return where in the document expat is, or was at this index of its own."""

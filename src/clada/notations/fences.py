@@ -56,12 +56,14 @@ def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
     """Yield the fenced blocks with this tag, one after the other."""
     pattern = re.compile(_OPENING % tag.encode())
     openings = (LineStart(mark, pattern, _BLANKS_OR_ITEM).lines(data, start, end) for mark in MARKS)
-    for line, match in merge(*openings, key=_place):
+    for line, match in merge(*openings, key=lambda found: found[0]):
         if line < start:
             continue  # inside of the one before
         mark = match.group(1)
         close = next((at for at, _ in closing(mark).lines(data, match.end(), end)), None)
-        yield Fence(match.end(), close, mark, _indent(data[line : match.start()]))
+        before = data[line : match.start()]
+        indent = b" " * len(before) if before.strip() else before  # the text of a list item is indented
+        yield Fence(match.end(), close, mark, indent)
         if close is None:
             return
         start = close + 1
@@ -70,12 +72,3 @@ def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
 def closing(mark: bytes) -> LineStart:
     """Return what closes a fence that this mark opened."""
     return LineStart(mark, re.compile(_CLOSING % (mark, mark[:1])))
-
-
-def _indent(before: bytes) -> bytes:
-    """Return the indentation of a block that opens after this: a list item's text is indented by blanks."""
-    return b" " * len(before) if before.strip() else before
-
-
-def _place(found: tuple[int, Match[bytes]]) -> int:
-    return found[0]

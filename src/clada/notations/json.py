@@ -147,7 +147,7 @@ def _skip_blanks(data: bytes, at: int, end: int) -> int:
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
     draft = Draft(NAME, data)
-    reader = Reader(data)
+    reader = ValueReader(data)
     try:
         _read_document(data, reader, draft)
     except Malformed as trouble:
@@ -155,7 +155,7 @@ def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     return draft.plan()
 
 
-def _read_document(data: bytes, reader: Reader, draft: Draft) -> None:
+def _read_document(data: bytes, reader: ValueReader, draft: Draft) -> None:
     start = _bare_start(data)
     if start is not None:
         _read_value(reader, draft, start, len(data))
@@ -163,7 +163,7 @@ def _read_document(data: bytes, reader: Reader, draft: Draft) -> None:
         _read_value(reader, draft, start, end)
 
 
-def _read_value(reader: Reader, draft: Draft, start: int, end: int) -> None:
+def _read_value(reader: ValueReader, draft: Draft, start: int, end: int) -> None:
     reader.go_to(start, end)
     if reader.next() == "[":
         for _ in reader.elements(1):
@@ -176,7 +176,7 @@ def _read_value(reader: Reader, draft: Draft, start: int, end: int) -> None:
         )
 
 
-def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
+def _read_block(reader: ValueReader, draft: Draft, depth: int) -> None:
     start = reader.at
     if reader.next() != "{":
         raise reader.expected("an object with a 'tasks' list")
@@ -195,7 +195,7 @@ def _read_block(reader: Reader, draft: Draft, depth: int) -> None:
     draft.close_block(version, others)
 
 
-def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
+def _read_tasks(reader: ValueReader, draft: Draft, depth: int) -> None:
     if reader.next() != "[":
         raise reader.expected("a list of tasks")
     for start in reader.elements(depth):
@@ -208,7 +208,7 @@ def _read_tasks(reader: Reader, draft: Draft, depth: int) -> None:
         draft.add(RawTask(start, reader.ended, members))
 
 
-class Reader:
+class ValueReader:
     """Reads the values of a document one after the other; what is wrong is raised with its place.
 
     It goes over the document as Latin-1, where each byte is a character: all places are the document's, and

@@ -141,12 +141,11 @@ def checked_version(value: Any, offset: int) -> str:
     """Return a block's version, if it is one of those there are."""
     if isinstance(value, str) and value in BLOCK_VERSIONS:
         return value
-    shown = shortened(value) if isinstance(value, str) else f"{_shown(value)} (must be a string)"
+    if isinstance(value, str):
+        shown = shortened(value)
+    else:
+        shown = f"{'a value' if isinstance(value, Other) else str(value).lower()} (must be a string)"
     raise Malformed(f"Unsupported version: {shown}", offset, VERSION)
-
-
-def _shown(value: Any) -> str:
-    return "a value" if isinstance(value, Other) else str(value).lower()
 
 
 def operation(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
@@ -301,7 +300,10 @@ def _wrong(field: Field, value: Any, written: str) -> str | None:
     """Return what is wrong with a field's value, or None."""
     if field.kind == "count":
         return _count_complaint(value)
-    complaint = _KINDS[field.kind](value)
+    expected, word = (bool, "boolean") if field.kind == "flag" else (str, "string")
+    complaint = None if isinstance(value, expected) else f"must be a {word}"
+    if field.kind == "path" and not complaint:
+        complaint = path_complaint(value)
     if complaint:
         return f"Invalid value for '{written}': {complaint}"
     return EMPTY.get(field.name) if value == "" else None
@@ -313,18 +315,3 @@ def _count_complaint(value: Any) -> str | None:
     if type(value) is not int or value <= 0:
         return WRONG_COUNT
     return LARGE_COUNT if value >= 10**MAX_COUNT_DIGITS else None
-
-
-def _text_complaint(value: Any) -> str | None:
-    return None if isinstance(value, str) else "must be a string"
-
-
-def _path_complaint(value: Any) -> str | None:
-    return path_complaint(value) if isinstance(value, str) else "must be a string"
-
-
-def _flag_complaint(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "must be a boolean"
-
-
-_KINDS = {"text": _text_complaint, "path": _path_complaint, "flag": _flag_complaint}

@@ -33,7 +33,7 @@ def run_commands(world: World, body: str, directory: str | None) -> Outcome:
     permit = permitted(world, body, here)
     if isinstance(permit, Skipped):
         return permit
-    return _Run(world, body, here, permit).outcome()
+    return _Body(world, body, here, permit).outcome()
 
 
 def _directory(world: World, path: str | None) -> Parts:
@@ -57,7 +57,7 @@ def _check_directory(entry: Entry | None) -> None:
         raise Trouble("file_not_found", "is not a directory")
 
 
-class _Run:
+class _Body:
     """One run on its way: where it is, what it has changed, and what it has printed."""
 
     def __init__(self, world: World, body: str, here: Parts, permit: Permit) -> None:

@@ -194,7 +194,11 @@ def _saved(path: str, directory: int, room: int) -> SavedEntry | None:
         content = None
         if stat.S_ISLNK(found.st_mode):
             content = os.fsencode(os.readlink(path, dir_fd=directory))
-        elif is_file and found.st_size <= room and _is_remembered(path):
+        elif (
+            is_file
+            and found.st_size <= room
+            and (_REMEMBERED in path or not any(part in path for part in _NOT_REMEMBERED))
+        ):
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(path, flags, dir_fd=directory), "rb") as file:
                 content = file.read()

@@ -53,7 +53,8 @@ class LandlockRules(Value):
         try:
             known = version()
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-            _restrict_files(known, self._handled(), self._rights())
+            handled = _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE  # only by a rule
+            _restrict_files(known, handled, self._rights())
             if not self.capabilities and os.geteuid() == 0:  # others have nothing to drop
                 drop_capabilities()
             seccomp.install(self.filter_program())
@@ -63,10 +64,6 @@ class LandlockRules(Value):
                 f"the sandbox could not be set up: {system_words(error)}",
                 "--sandbox=off runs without it",
             ) from error
-
-    def _handled(self) -> int:
-        """Return the rights that nobody has but by a rule."""
-        return _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE
 
     def _rights(self) -> list[tuple[str, int]]:
         """Return which rights are given below which path."""

@@ -44,7 +44,7 @@ class Condition(Value):
     values: tuple[int, ...]
 
 
-class Refusal(Value):
+class CallRule(Value):
     """Calls that are refused, with which error, and why; `shared`: only without namespaces of their own."""
 
     calls: str
@@ -67,61 +67,61 @@ _NO_ATTRIBUTES = "extended attributes of files outside, which Landlock does not 
 _NO_SET_ID = "a setuid or setgid program stays behind, and runs with other rights later"
 _ALL_PROCESSES = "priorities of all processes of the person"
 REFUSALS = (
-    Refusal("clone3", "its flags are in memory, where no filter sees them; clone does", error=errno.ENOSYS),
-    Refusal("openat2", "its mode is in memory, where no filter sees it; openat does", error=errno.ENOSYS),
-    Refusal(
+    CallRule("clone3", "its flags are in memory, where no filter sees them; clone does", error=errno.ENOSYS),
+    CallRule("openat2", "its mode is in memory, where no filter sees it; openat does", error=errno.ENOSYS),
+    CallRule(
         "io_uring_setup io_uring_enter io_uring_register",
         "opens files and sockets past every filter", error=errno.ENOSYS,
     ),
-    Refusal("clone unshare", "in a user namespace it would be root", (Condition(0, ANY_OF, (_NEW_USER,)),)),
-    Refusal(
+    CallRule("clone unshare", "in a user namespace it would be root", (Condition(0, ANY_OF, (_NEW_USER,)),)),
+    CallRule(
         "setns mount umount2 pivot_root open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick "
         "mount_setattr",
         "changes what the sandbox is made of",
     ),
-    Refusal("keyctl add_key request_key", "the kernel's keyrings belong to the person, in no namespace"),
-    Refusal("bpf perf_event_open userfaultfd", "deep in the kernel, and often the way into it"),
-    Refusal("ptrace", "steers other processes, and makes a parent a tracer, whether it likes it or not"),
-    Refusal(
+    CallRule("keyctl add_key request_key", "the kernel's keyrings belong to the person, in no namespace"),
+    CallRule("bpf perf_event_open userfaultfd", "deep in the kernel, and often the way into it"),
+    CallRule("ptrace", "steers other processes, and makes a parent a tracer, whether it likes it or not"),
+    CallRule(
         "process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd",
         "reaches into other processes' memory and files",
     ),
-    Refusal(
+    CallRule(
         "ioctl", "types into a terminal as if the person did",
         (Condition(1, IS, (_FAKE_INPUT, _LINUX_CONSOLE)),),
     ),
-    Refusal("chmod fchmod mkdir mknod creat", _NO_SET_ID, _mode(1)),
-    Refusal("fchmodat fchmodat2 mkdirat mknodat", _NO_SET_ID, _mode(2)),
-    Refusal("open", _NO_SET_ID, _created(1)),
-    Refusal("openat", _NO_SET_ID, _created(2)),
-    Refusal("socketpair", "families that nobody needs", (Condition(0, OTHER_THAN, (_UNIX,)),)),
-    Refusal(
+    CallRule("chmod fchmod mkdir mknod creat", _NO_SET_ID, _mode(1)),
+    CallRule("fchmodat fchmodat2 mkdirat mknodat", _NO_SET_ID, _mode(2)),
+    CallRule("open", _NO_SET_ID, _created(1)),
+    CallRule("openat", _NO_SET_ID, _created(2)),
+    CallRule("socketpair", "families that nobody needs", (Condition(0, OTHER_THAN, (_UNIX,)),)),
+    CallRule(
         "socket", "netlink, but for the list of network interfaces",
         (Condition(0, IS, (_NETLINK,)), Condition(2, OTHER_THAN, (0,))),
     ),
-    Refusal(
+    CallRule(
         "socket", "protocols that nobody needs",
         (Condition(0, IS, (_INET, _INET6)), Condition(2, OTHER_THAN, _INTERNET)),
     ),
-    Refusal(
+    CallRule(
         "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity migrate_pages "
         "move_pages",
         "limits, stops or slows other processes, clada and its supervisor among them",
         _NOT_ITSELF, shared=True,
     ),
-    Refusal("setpriority ioprio_set", "priorities of other processes",
+    CallRule("setpriority ioprio_set", "priorities of other processes",
             (Condition(1, OTHER_THAN, (0,)),), shared=True),
-    Refusal("setpriority", _ALL_PROCESSES, (Condition(0, OTHER_THAN, (0,)),), shared=True),
-    Refusal("ioprio_set", _ALL_PROCESSES, (Condition(0, OTHER_THAN, (1,)),), shared=True),
-    Refusal(
+    CallRule("setpriority", _ALL_PROCESSES, (Condition(0, OTHER_THAN, (0,)),), shared=True),
+    CallRule("ioprio_set", _ALL_PROCESSES, (Condition(0, OTHER_THAN, (1,)),), shared=True),
+    CallRule(
         "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semtimedop semctl mq_open mq_unlink",
         "memory, queues and semaphores of other programs", shared=True,
     ),
-    Refusal(
+    CallRule(
         "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
         _NO_ATTRIBUTES, error=errno.EOPNOTSUPP, shared=True,
     ),
-    Refusal("setxattrat removexattrat file_setattr", _NO_ATTRIBUTES, error=errno.ENOSYS, shared=True),
+    CallRule("setxattrat removexattrat file_setattr", _NO_ATTRIBUTES, error=errno.ENOSYS, shared=True),
 )  # fmt: skip
 
 
@@ -181,8 +181,8 @@ def filter_program(*, network: bool, shared: bool, refused: tuple[str, ...] = ()
     )
     rows = (
         *(row for row in REFUSALS if shared or not row.shared),
-        Refusal("socket", "other families", (Condition(0, OTHER_THAN, families),)),
-        *(Refusal(name, "an older kernel cannot confine it") for name in refused),
+        CallRule("socket", "other families", (Condition(0, OTHER_THAN, families),)),
+        *(CallRule(name, "an older kernel cannot confine it") for name in refused),
     )
     return b"".join(
         (
@@ -198,7 +198,7 @@ def filter_program(*, network: bool, shared: bool, refused: tuple[str, ...] = ()
     )
 
 
-def _steps(row: Refusal, numbers: dict[str, int]) -> Iterable[bytes]:
+def _steps(row: CallRule, numbers: dict[str, int]) -> Iterable[bytes]:
     """Return the instructions of one row; the number of the call is loaded before and after them."""
     for name in row.calls.split():
         if name in numbers:
@@ -207,7 +207,7 @@ def _steps(row: Refusal, numbers: dict[str, int]) -> Iterable[bytes]:
             yield from body
 
 
-def _body(row: Refusal) -> list[bytes]:
+def _body(row: CallRule) -> list[bytes]:
     """Return what happens to a call: it is refused, if all conditions hold."""
     body = [_refuse(row.error)]
     if row.conditions:
