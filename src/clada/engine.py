@@ -52,7 +52,8 @@ class Engine:
         for number, block in enumerate(self.plan.blocks):
             valid = block.valid
             if not valid and not block.implicit:
-                self._settle()
+                if self._waiting:
+                    self._settle()
                 self.emit(BlockSkipped(str(number + 1)))
             for position, item in enumerate(block.operations):
                 label = self._label(number, block, position, index)
@@ -65,7 +66,8 @@ class Engine:
                     number, Task(label, index, item.name, item.line, item.target, path, outcome, **details)
                 )
                 index += 1
-        self._settle()
+        if self._waiting:
+            self._settle()
         return tuple(
             BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks))
             for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
@@ -116,13 +118,12 @@ class Engine:
         if isinstance(task.outcome, Done) and task.outcome.held:
             self._waiting.append((number, task))
             return
-        self._settle()
+        if self._waiting:
+            self._settle()
         self._report(number, task)
 
     def _settle(self) -> None:
         """Write what is held; where that fails, the tasks that wait have failed."""
-        if not self._waiting:
-            return
         waiting, self._waiting = self._waiting, []
         failed = None
         try:
