@@ -52,8 +52,7 @@ class Engine:
         for number, block in enumerate(self.plan.blocks):
             valid = block.valid
             if not valid and not block.implicit:
-                if self._waiting:
-                    self._settle()
+                self._settle()
                 self.emit(BlockSkipped(str(number + 1)))
             for position, item in enumerate(block.operations):
                 label = self._label(number, block, position, index)
@@ -62,12 +61,14 @@ class Engine:
                 except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
                     outcome, details = Failed(unforeseen(bug)), {}
                 path: str | None = getattr(item, "path", None)
-                self._end(
-                    number, Task(label, index, item.name, item.line, item.target, path, outcome, **details)
-                )
+                task = Task(label, index, item.name, item.line, item.target, path, outcome, **details)
+                if isinstance(outcome, Done) and outcome.held:  # its file is not written yet
+                    self._waiting.append((number, task))
+                else:
+                    self._settle()
+                    self._report(number, task)
                 index += 1
-        if self._waiting:
-            self._settle()
+        self._settle()
         return tuple(
             BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks))
             for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
@@ -113,17 +114,10 @@ class Engine:
             "truncated": world.truncated,
         }
 
-    def _end(self, number: int, task: Task) -> None:
-        """Report a task, after those that wait; one whose file is not written yet waits itself."""
-        if isinstance(task.outcome, Done) and task.outcome.held:
-            self._waiting.append((number, task))
-            return
-        if self._waiting:
-            self._settle()
-        self._report(number, task)
-
     def _settle(self) -> None:
-        """Write what is held; where that fails, the tasks that wait have failed."""
+        """Write what is held, if anything is; where that fails, the tasks that wait have failed."""
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
         failed = None
         try:
