@@ -61,9 +61,12 @@ class Engine:
                 except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
                     outcome, details = Failed(unforeseen(bug)), {}
                 path: str | None = getattr(item, "path", None)
-                self._end(
-                    number, Task(label, index, item.name, item.line, item.target, path, outcome, **details)
-                )
+                task = Task(label, index, item.name, item.line, item.target, path, outcome, **details)
+                if isinstance(outcome, Done) and outcome.held:  # its file is not written yet
+                    self._waiting.append((number, task))
+                else:
+                    self._settle()
+                    self._report(number, task)
                 index += 1
         self._settle()
         return tuple(
@@ -111,16 +114,8 @@ class Engine:
             "truncated": world.truncated,
         }
 
-    def _end(self, number: int, task: Task) -> None:
-        """Report a task, after those that wait; one whose file is not written yet waits itself."""
-        if isinstance(task.outcome, Done) and task.outcome.held:
-            self._waiting.append((number, task))
-            return
-        self._settle()
-        self._report(number, task)
-
     def _settle(self) -> None:
-        """Write what is held; where that fails, the tasks that wait have failed."""
+        """Write what is held, if anything is; where that fails, the tasks that wait have failed."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []

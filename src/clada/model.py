@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Error, Problem
+from clada.errors import Error, Problem, shortened
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
-SHORT = 80  # characters of a text that may be very long
 
 
 class Item(Value):
@@ -223,15 +222,15 @@ class Task(Value):
 
     def shortened(self) -> Task:
         """Return the task without what may be long in it."""
-        target, outcome = self.target[:SHORT], self.outcome
+        outcome = self.outcome
         match outcome:
             case Done():
-                outcome = outcome.replace(target=outcome.target[:SHORT])
+                outcome = outcome.replace(target=shortened(outcome.target))
             case Failed(error=error):
-                outcome = outcome.replace(error=Error(error.type, error.message[:SHORT]))
+                outcome = outcome.replace(error=Error(error.type, shortened(error.message)))
             case Skipped():
                 pass
-        return self.replace(target=target, outcome=outcome)
+        return self.replace(target=shortened(self.target), outcome=outcome)
 
     @property
     def fine(self) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from clada.model import BlockReport, Event
+    from clada.report import Changes, Modes
     from clada.settings import Options
     from clada.world.files.tree import Files
     from clada.world.git.recording import Recording
@@ -51,36 +52,39 @@ def execute(
     """
     settings = settings or Settings.from_options(**options)
     caller = _Caller(on_event, ask, stop)
-    plan = _plan_of(document, settings)
+    plan = document if isinstance(document, Plan) else _parsed(document, settings)
     if plan.fatal:
         return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
     if not any(block.operations and block.valid for block in plan.blocks):
         # Nothing will change: nobody need wait, and there is nothing to record.
         settings = settings.replace(lock_file=None, git=False)
-    report, error, mistake = None, None, None
+    limits = Limits(settings.max_files, settings.max_bytes)
+    blocks: tuple[BlockReport, ...] | None = None
     record: Recording | _Nothing = _Nothing()
+    changes: Changes = ()
+    modes: Modes = ()
+    fatal, error, mistake = None, None, None
     try:
         caller.tell(plan.notes)
         with (
-            _workspace(settings) as workspace,
+            Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits) as workspace,
             _lock(settings, caller),
             _record(plan, settings, caller) as record,
             workspace,  # once more: what it holds in memory is written before it is recorded
         ):
             caller.tell(record.notes)  # warnings come before what they warn of
             caller.tell(_notes_on_paths(plan, workspace.root))
-            files = _files(workspace, settings)
+            files = _overlay(workspace) if settings.dry_run else workspace
             world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
-            blocks = Engine(plan, world).run()
-            # From here on there is a report, whatever goes wrong.
-            interrupted = stop.signal if stop else None
-            report = Report(plan.notation, blocks, interrupted=interrupted, dry_run=settings.dry_run)
-            if settings.dry_run and settings.git:
-                report = report.replace(fatal=_refusal(settings.workspace))
-            record.touched, record.commands = [display_path(parts) for parts in files.touched], world.ran
-            record.what = _summary(plan, blocks)
-            record.ended = "interrupted" if interrupted else "ok" if report.ok else "failed"
-            report = report.replace(changes=tuple(files.changes()), modes=tuple(files.modes()))
+            blocks = Engine(plan, world).run()  # from here on there is a report, whatever goes wrong
+            if settings.dry_run:
+                changes, modes = tuple(files.changes()), tuple(files.modes())
+                fatal = _refusal(settings.workspace) if settings.git else None
+            elif not isinstance(record, _Nothing):
+                record.what, record.commands = _summary(plan, blocks), world.ran
+                record.touched = [display_path(parts) for parts in files.touched]
+                fine = all(block.status == "success" for block in blocks)
+                record.ended = "interrupted" if stop and stop.signal else "ok" if fine else "failed"
         caller.tell(record.notes)
     except Trouble as trouble:
         error = trouble.error
@@ -90,17 +94,22 @@ def execute(
         error = unforeseen(bug)
     if mistake:
         raise mistake
-    notes = tuple(caller.notes)
-    if report is None:
-        return Report(plan.notation, fatal=error, interrupted=stop.signal if stop else None, notes=notes)
     made = zip(("pre", "post"), record.commits, strict=False)
-    commits = {name: commit for name, commit in made if commit}
-    return report.replace(error=error or record.error, commits=commits, notes=notes)
+    return Report(
+        plan.notation,
+        blocks or (),
+        fatal=error if blocks is None else fatal,
+        error=None if blocks is None else error or record.error,
+        commits={name: commit for name, commit in made if commit},
+        interrupted=stop.signal if stop else None,
+        notes=tuple(caller.notes),
+        dry_run=settings.dry_run,
+        changes=changes,
+        modes=modes,
+    )
 
 
-def _plan_of(document: object, settings: Settings) -> Plan:
-    if isinstance(document, Plan):
-        return document
+def _parsed(document: object, settings: Settings) -> Plan:
     if not isinstance(document, str | bytes):
         raise TypeError(
             f"execute() takes a text, or a plan as parse() returns it, not {type(document).__name__}"
@@ -109,15 +118,8 @@ def _plan_of(document: object, settings: Settings) -> Plan:
     return parse(document, settings.format, **delimiters)
 
 
-def _workspace(settings: Settings) -> Workspace:
-    limits = Limits(settings.max_files, settings.max_bytes)
-    return Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits)
-
-
-def _files(workspace: Workspace, settings: Settings) -> Files:
-    """Return what operations work on: the workspace, or in a dry run an overlay, which changes nothing."""
-    if not settings.dry_run:
-        return workspace
+def _overlay(workspace: Workspace) -> Files:
+    """Return what a dry run works on: it changes nothing of the workspace."""
     from clada.world.files.overlay import Overlay
 
     return Overlay(workspace)
@@ -200,11 +202,8 @@ def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
 
 
 class _Nothing:
-    """Where there is no lock to hold and nothing to record: it takes in what a recording takes."""
+    """Where there is no lock to hold, and nothing is recorded."""
 
-    touched: Iterable[str | bytes] | None = None
-    commands = False
-    what = ended = ""
     commits: tuple[str | None, ...] = ()
     error: Error | None = None
     notes: Sequence[str] = ()

@@ -36,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return dispatch(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except MemoryError:  # so early that there is nothing yet to say it with
+        os.write(2, b"clada: out of memory\n")
+        return FAILED
 
 
 def leave_out_of_path(directory: str) -> None:

@@ -30,7 +30,7 @@ class Console:
 
     def say(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard output: each a kind, and a text that is safe to show."""
-        self.write("".join([f"{text}\n" for _kind, text in lines]))
+        self._write(self._out, "".join([f"{text}\n" for _kind, text in lines]))
 
     def write(self, text: str) -> None:
         """Write to standard output."""
@@ -70,7 +70,15 @@ class Console:
         data = memoryview(text.encode(errors="backslashreplace"))  # a slice of it copies nothing
         try:
             while data and fd not in self._closed:
-                data = data[self._write_some(fd, data) :]
+                if self._hurried and not _is_ready(fd):
+                    self._closed.add(fd)
+                    return
+                try:
+                    data = data[os.write(fd, data[:HURRIED_BYTES] if self._hurried else data) :]
+                except BlockingIOError:  # the other end made the pipe non-blocking
+                    from select import select
+
+                    select([], [fd], [])
         except OSError as error:
             self._closed.add(fd)
             if error.errno == errno.EPIPE:
@@ -78,21 +86,6 @@ class Console:
             self.lost = True
             if fd == self._out:
                 self.complain(f"clada: standard output cannot be written: {error.strerror}")
-
-    def _write_some(self, fd: int, data: memoryview) -> int:
-        """Write what can be written now, and return how many bytes that was."""
-        if self._hurried:
-            if not _is_ready(fd):
-                self._closed.add(fd)
-                return 0
-            data = data[:HURRIED_BYTES]
-        try:
-            return os.write(fd, data)
-        except BlockingIOError:  # the other end made the pipe non-blocking
-            from select import select
-
-            select([], [fd], [])
-            return 0
 
 
 def _is_ready(fd: int) -> bool:

@@ -176,7 +176,8 @@ class Presenter:
         self.notation = NOTATIONS.get(plan.notation or options["format"], UNKNOWN)
         wanted = options["summary"]
         self.summary = self.notation.summary if wanted == "auto" else wanted
-        self._summarise = _summary_of(self.summary)
+        self._summarise = None if self.summary == "none" else _summary_maker(self.summary)
+        self._has_details = options["dry_run"] or self.detail != "minimal"
         self._kept: list[Line] = []  # until the end, in buffer mode
         self._items = [item for block in plan.blocks for item in block.operations]
         self._ended = 0
@@ -184,31 +185,29 @@ class Presenter:
     def take(self, event: Event) -> None:
         """Show an event."""
         try:
-            self._show(event)
+            match event:
+                case Output(label=label, lines=printed):
+                    self._say([("exec", output_text(label, printed))])
+                case OutputTruncated():
+                    self._say([("exec", TRUNCATED)])
+                case TaskStarted(target=target):
+                    self.console.working(self._ended, len(self._items), target)
+                case TaskEnded(task=task):
+                    self._show_task(task)
+                    self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
+                    self.console.working(self._ended, len(self._items), "")
+                case BlockSkipped(label=label):
+                    self._say(list(skipped_block_lines(label, self.notation)))
+                case Note(text=text):
+                    self.console.complain(f"clada: {text}")
         except Exception as bug:  # noqa: BLE001 (the run goes on)
             self._lose("a line", bug)
-
-    def _show(self, event: Event) -> None:
-        match event:
-            case Output(label=label, lines=printed):
-                self._say([("exec", output_text(label, printed))])
-            case OutputTruncated():
-                self._say([("exec", TRUNCATED)])
-            case TaskStarted(target=target):
-                self.console.working(self._ended, len(self._items), target)
-            case TaskEnded(task=task):
-                self._show_task(task)
-                self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
-                self.console.working(self._ended, len(self._items), "")
-            case BlockSkipped(label=label):
-                self._say(list(skipped_block_lines(label, self.notation)))
-            case Note(text=text):
-                self.console.complain(f"clada: {text}")
 
     def _show_task(self, task: Task) -> None:
         failed = task.status == "error"
         try:
-            self._say([status_line(task, self.notation), *self._details(task)], failed=failed)
+            details = self._details(task) if self._has_details else ()
+            self._say([status_line(task, self.notation), *details], failed=failed)
         except Exception as bug:  # noqa: BLE001 (each task has a line)
             self._lose("a line", bug)
             self._say([status_line(task.shortened(), self.notation)], failed=failed)
@@ -216,12 +215,15 @@ class Presenter:
     def finish(self, report: Report) -> None:
         """Show what is left at the end: what was kept, the diff of a dry run, what failed, the summary."""
         kept, self.mode = self._kept, "stream" if self.mode == "buffer" else self.mode
-        parts: tuple[tuple[str, Callable[[], None]], ...] = (
-            ("what was kept", lambda: self._say_kept(kept)),
-            ("the diff", lambda: self._say(_diff(report))),
-            ("what went wrong", lambda: self._say(self._failure(report), failed=True)),
-            ("the summary", lambda: self.console.write(self._summarise(report))),
-        )
+        parts: list[tuple[str, Callable[[], None]]] = []
+        if kept:
+            parts.append(("what was kept", lambda: self._say_kept(kept)))
+        if report.changes or report.modes:
+            parts.append(("the diff", lambda: self._say(_diff(report))))
+        if report.fatal or report.error:
+            parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
+        if summarise := self._summarise:
+            parts.append(("the summary", lambda: self.console.write(summarise(report))))
         for what, show in parts:
             try:
                 show()
@@ -263,7 +265,10 @@ class Presenter:
             self.console.say(kept)
         except MemoryError:  # all at once is too much, and nothing of it was written
             for line in kept:
-                self.console.say([line])
+                try:
+                    self.console.say([line])
+                except MemoryError as lack:
+                    self._lose("a line", lack)
 
     def _details(self, task: Task) -> Iterator[Line]:
         if self.options["dry_run"]:
@@ -291,19 +296,15 @@ class Presenter:
             yield from (("detail", line) for line in traced(error))
 
 
-def _summary_of(kind: str) -> Callable[[Report], str]:
-    """Return what makes a summary; loaded before anything is done, for then it may be gone."""
-    if kind == "none":
-        return lambda _report: ""
+def _summary_maker(kind: str) -> Callable[[Report], str]:
+    """Return what makes a summary; loaded before anything is done, for a run may remove it."""
     from importlib import import_module
 
-    summary: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
-    return summary
+    maker: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
+    return maker
 
 
 def _diff(report: Report) -> Iterable[Line]:
-    if not report.changes and not report.modes:
-        return ()
     from clada.report.diff import diff_lines
 
     return diff_lines(report.changes, report.modes)

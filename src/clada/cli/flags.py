@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FLAGS = {setting.name: setting for setting in SETTINGS if setting.group}
 NETWORK = Setting("network", "switch", False, "let the command use the network too", SAFETY)
 KNOWN = {**FLAGS, NETWORK.name: NETWORK}
+BY_FLAG = {f"--{setting.dashed}": setting for setting in KNOWN.values()}
 PLAIN = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
 
 
@@ -149,16 +150,15 @@ def read(arguments: Sequence[str]) -> Invocation:
 
 def _read_flag(word: str, waiting: list[str], given: dict[str, Any]) -> None:
     flag, equals, value = word.partition("=")
-    name = flag.removeprefix("--").replace("-", "_")
-    setting = KNOWN.get(name)
-    if setting is None or flag != f"--{setting.dashed}":
+    setting = BY_FLAG.get(flag)
+    if setting is None:
         known = [*(each.dashed for each in KNOWN.values()), "help", "version"]
         near = meant(flag.lstrip("-"), known, "--{}") or "; see clada --help"
         raise UsageError(f"unknown flag {flag}{near}")
     if setting.kind == "switch":
         if equals and value not in ("true", "false"):
             raise UsageError(f"{flag} takes no value (or true or false), not {value!r}")
-        given[name] = value != "false"
+        given[setting.name] = value != "false"
         return
     if not equals:
         if not waiting:
@@ -168,7 +168,8 @@ def _read_flag(word: str, waiting: list[str], given: dict[str, Any]) -> None:
         read_value = read_text(setting, value)
     except UsageError as error:
         raise UsageError(f"{flag} {error}") from None
-    given[name] = (*given.get(name, ()), read_value) if setting.kind == "list" else read_value
+    values = (*given.get(setting.name, ()), read_value) if setting.kind == "list" else read_value
+    given[setting.name] = values
 
 
 def _check(row: Command, whose: str, given: Mapping[str, Any], words: Sequence[str]) -> None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from clada.errors import Error
     from clada.model import BlockReport, Task
 
+    Changes = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
+    # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
+    Modes = tuple[tuple[str, str | None, str | None], ...]
+
 
 class Report(Value):
     """How a run went: its tasks in their blocks, its commits, and what went wrong with the run as a whole."""
@@ -24,9 +28,8 @@ class Report(Value):
     interrupted: int | None = None  # the number of the signal that ended it
     notes: tuple[str, ...] = ()
     dry_run: bool = False
-    changes: tuple[tuple[str, bytes | None, bytes | None], ...] = ()  # of a dry run: path, before, after
-    # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
-    modes: tuple[tuple[str, str | None, str | None], ...] = ()
+    changes: Changes = ()  # that a dry run would make
+    modes: Modes = ()
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -37,7 +40,7 @@ class Report(Value):
     def ok(self) -> bool:
         """Whether everything succeeded."""
         failed = self.fatal or self.error or self.interrupted
-        return not failed and all(task.fine for task in self.tasks)
+        return not failed and all(task.fine for block in self.blocks for task in block.tasks)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, lists, strings and numbers: what `--summary=json` prints."""

@@ -128,8 +128,8 @@ def _success_text(task: Task, done: Done, family: int) -> str:
     return phrase.format(
         target=escape_controls(first_line(done.target)),
         bytes=counted(done.bytes or 0, "byte"),
-        replacements=counted(done.count or 0, "replacement"),
-        lines=numbered_lines(done.lines),
+        replacements=counted(done.count, "replacement") if done.count is not None else "",
+        lines=numbered_lines(done.lines) if done.lines else "",
         exit_code=done.exit_code,
     )
 
