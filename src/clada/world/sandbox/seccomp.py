@@ -10,7 +10,6 @@ import ctypes
 import errno
 import os
 import struct
-from functools import cache
 
 from clada.values import Value
 from clada.world.libc import LIBC
@@ -166,13 +165,22 @@ def is_supported() -> bool:
     return os.uname().machine in _MACHINES and ctypes.get_errno() == errno.EFAULT
 
 
-@cache
 def filter_program(*, network: bool, shared: bool, refused: tuple[str, ...] = ()) -> bytes:
     """Return the filter; `shared`: without namespaces of its own; `refused` names more calls to refuse.
 
     Sockets of the machine itself are allowed only in a network of the command's own, where abstract names are
     its own too; those of the internet there, and where the command has the network.
     """
+    wanted = (network, shared, refused)
+    if wanted not in _made:
+        _made[wanted] = _compiled(network=network, shared=shared, refused=refused)
+    return _made[wanted]
+
+
+_made: dict[tuple[bool, bool, tuple[str, ...]], bytes] = {}  # functools.cache would cost start-up
+
+
+def _compiled(*, network: bool, shared: bool, refused: tuple[str, ...]) -> bytes:
     architecture, numbers = _MACHINES[os.uname().machine]
     families = (
         _NETLINK,
