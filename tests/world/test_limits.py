@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Attempt, Place
 
+    from clada.world.files.entries import Entry
+    from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
 
@@ -114,3 +116,23 @@ def test_the_limits_are_generous() -> None:
     """Every task of the largest document may make a file, and a directory for it."""
     assert Limits().max_files >= 200_000
     assert Limits().max_bytes >= 10 * 10**9
+
+
+class Counting(Overlay):
+    """Counts how often it is asked what stands at a place."""
+
+    looks = 0
+
+    def entry(self, parts: Parts) -> Entry | None:
+        """Count, and tell."""
+        self.looks += 1
+        return super().entry(parts)
+
+
+def test_a_plan_of_nested_directories_looks_at_each_as_often_whatever_its_depth(place: Place) -> None:
+    """One by one, each in the last: to look at all above each would cost the square of their number."""
+    with Workspace(str(place.inside)) as workspace:
+        overlay = Counting(workspace)
+        for depth in range(1, 201):
+            assert overlay.make_all(("d",) * depth) == [("d",) * depth]
+        assert overlay.looks <= 3 * 200

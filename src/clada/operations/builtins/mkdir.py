@@ -58,6 +58,9 @@ def _make_with_parents(job: Job, operand: Operand, mode: int | None) -> None:
             made = job.files.make_all(step.parts) if step.text else []
         except Trouble as trouble:
             raise _explained(job, step, trouble) from None
+        if made == [step.parts]:  # the usual case: to spell its parents would cost their number
+            _finish(job, step, mode if step is operand else None)
+            continue
         below = {each.parts: each for each in _path_down(step)} if made else {}
         for parts in made:
             _finish(job, below[parts], mode if parts == operand.parts and step is operand else None)

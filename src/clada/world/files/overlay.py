@@ -174,7 +174,10 @@ class Overlay:
     def make_all(self, parts: Parts) -> list[Parts]:
         """Make a directory and those above it; return which were not there, the topmost first."""
         missing: list[Parts] = []
-        for size in range(1, len(parts) + 1):
+        # Where the directory above is there, all that leads to it is: a look at each would cost its depth.
+        above = self.entry(parts[:-1]) if len(parts) > 1 else None
+        first = len(parts) if above and above.kind == "directory" else 1
+        for size in range(first, len(parts) + 1):
             there = None if missing else self.entry(parts[:size])
             if there is None:
                 missing.append(parts[:size])
