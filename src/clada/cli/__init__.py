@@ -49,7 +49,7 @@ def leave_out_of_path(directory: str) -> None:
     """
     try:
         top = f"{os.path.realpath(directory)}/"
-    except FileNotFoundError:  # the present directory was removed: nobody finds a module in there
+    except OSError:  # the present directory was removed, or cannot be read: nobody finds a module in there
         top = "//"
     installed = (f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
     own = __file__.removesuffix(_OWN_NAME)
