@@ -58,7 +58,7 @@ def test_a_reader_sees_no_home_and_nothing_else_outside(place: Place) -> None:
     outside = [f"{place.outside}/secret", "../outside/secret", "link/secret", f"{place.home}/secret"]
     system = ["/etc/hostname", "/etc/shadow", "/etc/ssh/sshd_config", "/proc/self/environ", "/proc/1/environ"]
     system += [
-        "/root/.bashrc",
+        os.path.expanduser("~root/.bashrc"),
         "/var/log/dpkg.log",
         "/boot/grub/grub.cfg",
         "/proc/mounts",

@@ -14,6 +14,7 @@ from clada.errors import Error, Trouble, system_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from abc import abstractmethod
     from collections.abc import Callable
     from typing import Literal, Self
 
@@ -122,9 +123,11 @@ class _Lock:
             os.close(handle)
         return held
 
-    def _trouble(self, error: OSError) -> Trouble:
-        """Return what to say when the system refuses to open or lock the file."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @abstractmethod
+        def _trouble(self, error: OSError) -> Trouble:
+            """Return what to say when the system refuses to open or lock the file."""
 
 
 def _open(path: str) -> int:
