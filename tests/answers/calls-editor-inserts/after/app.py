@@ -1,0 +1,10 @@
+import sys
+import os
+
+
+def greet(name):
+    return "Hello, " + name
+
+
+def main():
+    print(greet(sys.argv[1]))

@@ -1,0 +1,9 @@
+import sys
+
+
+def hail(name):
+    return "Hi, " + name
+
+
+def main():
+    print(hail(sys.argv[1]))

@@ -1,0 +1,8 @@
+
+
+def greet(name):
+    print('hi', name)
+
+
+def main():
+    greet('you')

@@ -1,0 +1,9 @@
+import os
+
+
+def greet(name):
+    print('hello', name)
+
+
+def main():
+    greet('you')

@@ -1,0 +1,9 @@
+import sys
+
+
+def greet(name):
+    print('hi', name)
+
+
+def main(argv):
+    greet('you')

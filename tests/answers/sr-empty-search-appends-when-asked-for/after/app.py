@@ -1,0 +1,10 @@
+import os
+
+
+def greet(name):
+    print('hi', name)
+
+
+def main():
+    greet('you')
+X = 1

@@ -1,0 +1,15 @@
+import os
+import sys
+
+
+def greet(name):
+    print('Hello, ' + name)
+
+
+def main():
+    greet("world")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,15 @@
+import re
+import sys
+
+
+def greet(name):
+    print('Hello, ' + name)
+
+
+def main():
+    greet("world")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+import os
+import sys
+
+
+def greet(name):
+    print('hi', name)
+
+
+def main():
+    greet('you')

@@ -1,0 +1,9 @@
+import os
+
+
+def greet(name):
+    print('hi', name)
+
+
+def main():
+    greet('you')
