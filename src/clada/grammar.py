@@ -6,10 +6,11 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TypeAlias
 
     Complaints: TypeAlias = list[tuple[str | None, str]]  # the attribute, and what is wrong with it
+    Row: TypeAlias = tuple[str, str, bool, Any, "Field"]  # name, kind, required, default, and all of it
 
 MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
 DELIMITERS = START_DELIMITER, END_DELIMITER = "<---", "--->"  # of CSL markers
@@ -21,9 +22,13 @@ class Field(Value):
     """A field of an operation, under its name in plans."""
 
     name: str
-    kind: str  # path, text, count or flag
-    required: bool = True
-    default: bool | int | None = None
+    kind: str  # path, text, lines, anchors, count, number, line, flag, choice or objects
+    required: bool = True  # unless a field that excludes it is given
+    default: bool | int | None = None  # that is filled in, and shown, where it is not given
+    choices: tuple[str, ...] = ()
+    beside: str = ""  # the field that it belongs to: without that one, it is none
+    excludes: tuple[str, ...] = ()  # fields that cannot be given with it
+    fields: tuple[Field, ...] = ()  # of the objects that its value is a list of
 
 
 AUTHOR = "Name or Name <mail>"
@@ -32,7 +37,10 @@ MAX_PATH, MAX_NAME = 4096, 255  # bytes: what file systems take of a path, and o
 SHORT = MAX_NAME // 4  # characters that can exceed neither, for each has at most four bytes
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
-WRONG_FLAG = "Invalid value for 'append': must be 'true' or 'false'"
+WRONG_FLAG = "must be 'true' or 'false'"
+WRONG_NUMBER = "must be a positive integer"
+WRONG_LINE = "must be 0 or a positive integer"
+NOT_ATTRIBUTES = ("text", "line", "objects")  # kinds that are content, or for JSON and TOML alone
 FLAG_WORDS = {"true": True, "false": False}
 MAX_COUNT_DIGITS = 18  # a longer count than any file has bytes is not worth converting
 LARGE_COUNT = f"Invalid value for 'count': must have at most {MAX_COUNT_DIGITS} digits"
@@ -54,46 +62,80 @@ def read_number(text: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_COUNT_DIGITS else None
 
 
+def attribute_rows(fields: Iterable[Field]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Return the fields that markers and tags have as attributes: the usual ones, and those that few have.
+
+    The usual ones are filled in, or complained of, where they are not given. A row is read quicker.
+    """
+    found = [field for field in fields if field.kind not in NOT_ATTRIBUTES]
+    usual = [field for field in found if field.required or field.default is not None]
+    rows = {field.name: (field.name, field.kind, field.required, field.default, field) for field in found}
+    return (
+        tuple(rows[field.name] for field in usual),
+        tuple(rows[field.name] for field in found if field not in usual),
+    )
+
+
 def take_fields(
-    fields: Iterable[Field], attributes: dict[str, str], complaints: Complaints, names: Mapping[str, str]
+    rows: Iterable[Row],
+    rare: tuple[Row, ...],
+    attributes: dict[str, str],
+    complaints: Complaints,
+    names: Mapping[str, str],
 ) -> dict[str, Any]:
     """Take what is written as attributes out of them, and return it by the names of the fields.
 
-    `names` has the attributes that are called otherwise than their field. Defaults are filled in.
+    `rows` and `rare` are those of an operation. `names` has the attributes that are called otherwise than
+    their field. Defaults are filled in.
     """
     taken: dict[str, Any] = {}
-    for field in fields:
-        kind, name = field.kind, field.name
-        if kind == "text":
-            continue  # it is no attribute
+    for name, kind, required, default, field in rows:
         key = names.get(name, name)
         written = attributes.pop(key, None)
         if written and kind == "path" and len(written) <= SHORT and written.isprintable():  # the usual case
             taken[name] = written
-        elif written is None and not field.required:
-            if field.default is not None:
-                taken[name] = field.default
-        elif not written and field.required:
+        elif written is None and not required:
+            if default is not None:
+                taken[name] = default
+        elif not written and required:
             complaints.append((key, f"Missing required attribute '{key}'"))
         else:
-            value, complaint = _read_attribute(kind, key, written or "")
+            value, complaint = _read_attribute(field, key, written or "")
             if complaint:
                 complaints.append((key, complaint))
             else:
                 taken[name] = value
+    if attributes and rare:
+        taken |= take_fields(rare, (), attributes, complaints, names)
     return taken
 
 
-def _read_attribute(kind: str, key: str, written: str) -> tuple[Any, str | None]:
+def _read_attribute(field: Field, key: str, written: str) -> tuple[Any, str | None]:
     """Return what an attribute stands for, or what is wrong with it."""
+    kind = field.kind
     if kind == "count":
         count = read_count(written)
         return count, wrong_count(written) if count is None else None
+    value: Any = written
     if kind == "flag":
-        flag = FLAG_WORDS.get(written)
-        return flag, WRONG_FLAG if flag is None else None
-    complaint = path_complaint(written)
-    return written, complaint and f"Invalid value for '{key}': {complaint}"
+        value = FLAG_WORDS.get(written)
+        complaint = WRONG_FLAG if value is None else None
+    elif kind == "number":
+        value = read_number(written)
+        complaint = None if value else WRONG_NUMBER
+    elif kind == "choice":
+        complaint = choice_complaint(written, field.choices)
+    else:
+        complaint = path_complaint(written)
+    return value, complaint and f"Invalid value for '{key}': {complaint}"
+
+
+def choice_complaint(value: object, choices: Sequence[str]) -> str | None:
+    """Return why this is none of the choices, or None."""
+    if value in choices:
+        return None
+    *others, last = (f"'{choice}'" for choice in choices)
+    return f"must be {', '.join(others)} or {last}"
 
 
 def path_complaint(path: str) -> str | None:

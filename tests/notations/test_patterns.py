@@ -12,10 +12,26 @@ from typing import Any
 
 import pytest
 
-from clada.notations import cml, csl, fences, json, lookalikes, toml, toml_scan
+from clada.notations import (
+    cml,
+    csl,
+    fences,
+    json,
+    lookalikes,
+    markdown,
+    path_text,
+    sr,
+    toml,
+    toml_scan,
+    udiff,
+    udiff_files,
+    v4a,
+)
 
 PARSER: Any = import_module("re._parser")
-MODULES = (cml, csl, fences, json, lookalikes, toml, toml_scan)
+MODULES = (
+    cml, csl, fences, json, lookalikes, markdown, path_text, sr, toml, toml_scan, udiff, udiff_files, v4a,
+)  # fmt: skip
 LOOKS = ("ASSERT", "ASSERT_NOT")
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 GROUPS = ("SUBPATTERN", "ATOMIC_GROUP")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.notations import render
 
 import clada
+from clada.notations.registry import NOTATIONS
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 CSL_DOCUMENTS = sorted((CORPUS / "csl").glob("*.in"))
@@ -33,14 +34,14 @@ NOISE = st.lists(
 )
 
 
-@given(pieces=NOISE, notation=st.sampled_from(["auto", "csl", "cml", "json", "toml"]))
+@given(pieces=NOISE, notation=st.sampled_from(["auto", *NOTATIONS]))
 @settings(max_examples=400, deadline=None)
 def test_parsing_never_raises_for_any_text(pieces: list[str], notation: str) -> None:
     """Whatever the text, there is a plan, which can be printed."""
     clada.parse("".join(pieces), notation).to_dict()
 
 
-@given(data=st.binary(max_size=200), notation=st.sampled_from(["auto", "csl", "cml", "json", "toml"]))
+@given(data=st.binary(max_size=200), notation=st.sampled_from(["auto", *NOTATIONS]))
 @settings(max_examples=200, deadline=None)
 def test_parsing_never_raises_for_any_bytes(data: bytes, notation: str) -> None:
     """Bytes that are no UTF-8 are a fatal error, not an exception."""

@@ -287,6 +287,16 @@ def test_a_person_decides(typed: str, runs_now: bool, stored: str | None, shell:
         assert runs(body).report.ok is runs_now
 
 
+def test_the_plan_stands_above_the_question(shell: Shell) -> None:
+    """What was done, what is asked about, and what is to come; never more than fits."""
+    shell.start("pwd", VERSION, *(f"echo {number}" for number in range(20)), arguments=OFF, terminal=True)
+    screen = shell.read_until("never: ").replace("\r\n", "\n")
+    assert "\n  the plan, 2 of 22:\n    run pwd\n  > run python3 -V\n    run echo 0\n" in screen
+    assert "\n    … 13 more\nclada: may this command run?\n" in screen
+    shell.type("n\n")
+    assert shell.end().returncode == 1
+
+
 def test_yes_once_is_asked_again(shell: Shell) -> None:
     """Once is once: the same body later in the document is put to the person again."""
     shell.start(VERSION, VERSION, arguments=OFF, terminal=True)
@@ -300,15 +310,13 @@ def test_yes_once_is_asked_again(shell: Shell) -> None:
 
 
 @pytest.mark.skipif(confinement.available() == "none", reason="no sandbox would cut the network here")
-@pytest.mark.parametrize(("typed", "network"), [("y", [VERSION]), ("n", [])])
-def test_the_network_is_a_question_of_its_own(
+@pytest.mark.parametrize(("typed", "network"), [("a+", [VERSION]), ("a", [])])
+def test_the_network_is_part_of_the_one_question(
     typed: str, network: list[str], shell: Shell, runs: Runner
 ) -> None:
     """Where the sandbox would cut it, the person says whether the command gets it."""
     shell.start(VERSION, terminal=True)
     shell.read_until("never: ")
-    shell.type("a\n")
-    shell.read_until("network?")
     shell.type(f"{typed}\n")
     assert shell.end().returncode == 0
     assert runs.stored()["network"] == network
@@ -407,3 +415,56 @@ def test_a_person_is_told_why_and_not_what_they_are_asked_anyway(runs: Runner) -
         ("npm test", str(runs.workspace), "`npm` is not among the commands that run without asking")
     ]
     assert "; approving the exact command would allow it: clada approvals add" in runs("npm test").said
+
+
+UNITTEST = "python3 -m unittest"
+
+
+@pytest.mark.parametrize(
+    ("body", "runs_now"),
+    [
+        (f"{UNITTEST} --help", True),
+        ("'python3' -m unittest --help 2>&1", True),
+        (f"echo a && {UNITTEST} -h", True),
+        (f"{UNITTEST} -t / -h", False),
+        ("python3 -m unittests", False),
+        ("python3 -V", False),
+        (f"{UNITTEST} -h && python3 -V", False),
+        (f"{UNITTEST} -h | cat", False),
+        (f"{UNITTEST} -h; python3 -V", False),
+        (f"env {UNITTEST} -h", False),
+    ],
+)
+def test_a_prefix_approves_what_it_covers(body: str, runs_now: bool, runs: Runner) -> None:
+    """Alone, and beside others that need no approval; with a shell, nothing."""
+    runs.approve(prefixes=[UNITTEST])
+    assert runs(body, sandbox="off").report.ok is runs_now
+    if not runs_now:
+        assert runs(body, sandbox="off", shell="approved").error.type == "command_not_allowed"
+
+
+def test_a_prefix_has_no_effect_where_it_may_not_be_one(runs: Runner) -> None:
+    """Though a file says so, which somebody wrote by hand."""
+    runs.approve(prefixes=["python3", "sh", "find", "sudo", "bash -c", "", "a && b", "'"])
+    for body in ("python3 -V", "sh -c true", "find . -delete", "bash -c true", "a && b"):
+        assert runs(body, sandbox="off", shell="approved").error.type == "command_not_allowed"
+
+
+def test_what_is_blocked_is_blocked_though_a_prefix_covers_it(runs: Runner) -> None:
+    """The exact command, however its words are quoted."""
+    runs.approve(prefixes=[UNITTEST], blocked=[f"{UNITTEST} -h"])
+    assert "is blocked" in runs(f"{UNITTEST} '-h'", sandbox="off").said
+    assert runs(f"{UNITTEST} --help", sandbox="off").report.ok
+
+
+@pytest.mark.skipif(confinement.available() == "none", reason="no sandbox would cut the network here")
+@pytest.mark.parametrize(("others", "network"), [({}, False), ({"network_prefixes": [UNITTEST]}, True)])
+def test_a_prefix_grants_the_network_only_where_it_says_so(
+    others: dict[str, Any], network: bool, runs: Runner
+) -> None:
+    """Its own list counts, not that of exact commands."""
+    script = "import os\nprint(os.readlink('/proc/self/ns/net'))\nos._exit(0)\n"
+    (runs.workspace / "which_net.py").write_text(script)
+    runs.approve(prefixes=[UNITTEST], network=[UNITTEST], **others)
+    done = runs(f"{UNITTEST} which_net")
+    assert (done.output == [os.readlink("/proc/self/ns/net")]) is network

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.commands.judgements import BuiltIn
+from clada.errors import Trouble
 from clada.model import Change, Done, Failed
 from clada.operations.builtins import run
+from clada.operations.remove import Remove
+from clada.settings import Settings
 from clada.world.files.workspace import Workspace
+from clada.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,3 +133,52 @@ def test_what_is_taken_away_in_the_middle_of_a_removal_is_said(
     assert "was moved or removed by another program meanwhile" in outcome.error.message
     assert len(outcome.changes) == 3
     assert len(list((place.outside / "rescued").iterdir())) == 1
+
+
+def removing(files: Files, **fields: Any) -> Done | Failed:
+    """Remove a file as a patch does that says what is in it."""
+    world = World(files, Settings(), lambda _event: None)
+    try:
+        outcome = Remove(1, (0, 0), {}, "file", **fields).apply(world)
+    except Trouble as trouble:
+        return Failed(trouble.error)
+    assert isinstance(outcome, Done | Failed)
+    return outcome
+
+
+@pytest.mark.parametrize("content", ["a\nb\n", "a\nb", "a  \nb\n"])
+def test_a_file_is_removed_if_it_is_what_was_given(files: Files, place: Place, content: str) -> None:
+    """But for blanks at the ends of lines, and the last line break."""
+    place.write("file", "a\nb\n")
+    assert isinstance(removing(files, content=content, file_only=True), Done)
+    assert files.entry(("file",)) is None
+
+
+@pytest.mark.parametrize(("content", "line"), [("a\nc\n", 2), ("a\n", 2), ("a\nb\nc\n", 3), ("", 1)])
+def test_another_file_is_not_removed(files: Files, place: Place, content: str, line: int) -> None:
+    """The first line that differs is named."""
+    place.write("file", "a\nb\n")
+    outcome = removing(files, content=content)
+    assert isinstance(outcome, Failed)
+    message = f"file is not what the answer removes: line {line} differs"
+    assert (outcome.error.type, outcome.error.message) == ("invalid_operation", message)
+    assert files.load(("file",)) == b"a\nb\n"
+
+
+def test_what_removes_a_file_removes_no_directory(files: Files, place: Place) -> None:
+    """A missing file is missing, as ever."""
+    place.write("file/in it")
+    outcome = removing(files, file_only=True)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.message == "file is a directory, the answer removes a file"
+    assert files.entry(("file", "in it"))
+
+
+def test_a_plan_shows_what_a_removal_asks_for() -> None:
+    """Where it does."""
+    assert Remove(1, (0, 0), {}, "a").values() == {"path": "a"}
+    assert Remove(1, (0, 0), {}, "a", "x\n", file_only=True).values() == {
+        "path": "a",
+        "content": "x\n",
+        "file_only": True,
+    }

@@ -46,7 +46,7 @@ def test_a_command_that_is_not_run(body: str, reason: str, runs: Runner) -> None
 @pytest.mark.parametrize(
     ("body", "type_"),
     [
-        ("cat a | wc", "command_not_allowed"),
+        ("cat a | sort", "command_not_allowed"),
         ("cat ../x", "path_escape"),
         ("cat ../x && npm test", "path_escape"),
         ("npm test && cat ../x", "path_escape"),

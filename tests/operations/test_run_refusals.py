@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 # A body, and what the refusal must say: the word, and a way to do it.
 NEEDS_A_SHELL = [
-    ("cat x | wc", "`|`", "one by one"),
+    ("make x | sort", "`|`", "one by one"),
+    ("make x | tail -5", "`|` behind `make`", "leave out `| tail -5`"),
+    ("make x 2>&1 | tail -5", "`|` behind `make`", "leave out `| tail -5`"),
+    ("ls 2>/dev/null", "`>/dev/null`", "leave it out"),
+    ("ls 2>&1 -a", "`>&`", "leave it out"),
     ("cat x |& wc", "`|&`", "one by one"),
     ("ls; pwd", "`;`", "`&&`"),
     ("ls || pwd", "`||`", "`&&`"),
@@ -116,7 +120,11 @@ def test_what_is_no_command(body: str, word: str, options: dict[str, Any], runs:
 @pytest.mark.parametrize(
     ("joint", "refused"),
     [
-        *[(joint, refused) for joint in (" && ", "\n", " &&\n\n") for refused in ("npm test", "cat x | wc")],
+        *[
+            (joint, refused)
+            for joint in (" && ", "\n", " &&\n\n")
+            for refused in ("npm test", "cat x | sort")
+        ],
         *[(" && ", refused) for refused in ("cat", "chmod u+s x", "echo 'a", "cd", "git push")],
     ],
 )

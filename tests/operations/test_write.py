@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.model import Change, Done
+from clada.errors import Trouble
+from clada.model import Change, Done, Failed, Outcome
 from clada.operations.edit import Edit, Hunk
 from clada.operations.write import Write
 from clada.settings import Settings
@@ -65,3 +66,89 @@ def test_a_write_over_an_edit_that_waits_comes_after_it(files: Files, place: Pla
     Edit(1, (0, 0), {}, "file", (Hunk("one", "1"),)).apply(world)
     attempt(files, "write", path="file", content="two", append=True)
     assert files.load(("file",)) == b"1\ntwo"
+
+
+LINES = [f"line {number}" for number in range(10)]
+OLD = "\n".join(LINES) + "\n"
+PARTIAL = "only {} % of file's lines are in this block; if_exists=overwrite writes it"
+
+
+def writing(files: Files, if_exists: str, content: str) -> Outcome:
+    """Write the file, if what is to be done where it exists allows that."""
+    world = World(files, Settings(), lambda _event: None)
+    try:
+        return Write(1, (0, 0), {}, "file", content, if_exists=if_exists).apply(world)
+    except Trouble as trouble:
+        return Failed(trouble.error)
+
+
+@pytest.mark.parametrize(
+    ("old", "fields", "message"),
+    [
+        ("old", ("refuse", "new"), "file exists, the answer creates it"),
+        ("", ("refuse", "new"), "file exists, the answer creates it"),
+        (
+            "old",
+            ("empty", "new"),
+            "SEARCH is empty but file has content: give the whole file, or a line of it",
+        ),
+        (OLD, ("guard", "\n".join(LINES[:4])), PARTIAL.format(40)),
+        (OLD, ("guard", ""), PARTIAL.format(0)),
+    ],
+)
+def test_a_file_that_is_there_may_be_refused(
+    files: Files, place: Place, old: str, fields: tuple[str, str], message: str
+) -> None:
+    """It stays as it is, and the message says what to do."""
+    place.write("file", old)
+    outcome = writing(files, *fields)
+    assert isinstance(outcome, Failed)
+    assert (outcome.error.type, outcome.error.message) == ("invalid_operation", message)
+    assert files.load(("file",)) == old.encode()
+
+
+@pytest.mark.parametrize(
+    ("old", "fields", "how"),
+    [
+        (None, ("refuse", "new"), "created"),
+        ("same", ("refuse", "same"), "unchanged"),
+        (None, ("empty", "new"), "created"),
+        ("", ("empty", "new"), "overwritten"),
+        (None, ("guard", "new"), "created"),
+        (OLD, ("guard", "\n".join(LINES[:5])), "overwritten"),  # half of it is enough
+        (OLD, ("guard", OLD.replace("line", "    line").replace("9", "ten")), "overwritten"),
+        ("\n".join(LINES[:9] * 3), ("guard", "new"), "overwritten"),  # too short to tell a part from it
+        (OLD, ("overwrite", "new"), "overwritten"),
+    ],
+)
+def test_what_speaks_for_writing(
+    files: Files, place: Place, old: str | None, fields: tuple[str, str], how: str
+) -> None:
+    """A file that is not there, or has nothing to lose."""
+    if old is not None:
+        place.write("file", old)
+    outcome = writing(files, *fields)
+    assert isinstance(outcome, Done)
+    assert outcome.how == how
+    assert files.load(("file",)) == fields[1].encode()
+
+
+def test_an_example_path_is_written_only_if_it_is_there(files: Files, place: Place) -> None:
+    """Nobody means a file of that name."""
+    world = World(files, Settings(), lambda _event: None)
+    write = Write(1, (0, 0), {}, "path/to/file", "x", placeholder=True)
+    with pytest.raises(Trouble, match=r"^path/to/file is an example, not a file$"):
+        write.apply(world)
+    place.write("path/to/file")
+    assert isinstance(done := write.apply(world), Done)
+    assert done.how == "overwritten"
+    assert Write(1, (0, 0), {}, "path/to/file", "x", placeholder=True).values()["placeholder"] is True
+
+
+def test_what_is_no_file_is_told_as_ever(files: Files, place: Place, attempt: Attempt) -> None:
+    """Whatever is to be done where something is there."""
+    (place.inside / "directory").mkdir()
+    for if_exists in ("refuse", "guard", "empty"):
+        assert attempt.refusal(files, "write", path="directory", content="x", if_exists=if_exists) == (
+            "permission_denied"
+        )

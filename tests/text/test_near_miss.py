@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -325,9 +327,34 @@ def test_the_whole_explanation_shows_blanks_and_the_lines_of_the_file() -> None:
         "  wanted: ····return len(text)",
         "  found:  →return len(text)",
         "  (· is a space, → a tab)",
+        '     14 |         raise ValueError("nothing to save")',
+        "     15 | ",
+        '     16 |     with open(path, "w") as file:',
         "     17 |         file.write(text)",
         "     18 | \treturn len(text)",
+        "     19 | ",
+        "     20 | ",
+        "     21 | class Store:",
     ]
+
+
+@pytest.mark.parametrize(
+    ("search", "listed"),
+    [
+        ("2: five", [1, 2, 3, 4, 5]),
+        ("2: five\n", [1, 2, 3, 4, 5]),
+        ("7: ten_\n8: eleven", [4, 5, 6, 7, 8]),
+        ("7: ten_\n8: eleven\n", [4, 5, 6, 7, 8]),
+        ("1: four\n", [1, 2, 3, 4]),
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_lines_beyond_the_edges_have_their_numbers(search: str, listed: list[int], ending: str) -> None:
+    """Three on each side, and none that the file does not have."""
+    names = ["four", "five", "six_", "seven", "eight", "nine", "ten_", "eleven"]
+    told = explained(search, file="".join(f"{name}{ending}" for name in names))
+    assert told.details.split("\n")[-len(listed) :] == [f"  {n:5} | {names[n - 1]}" for n in listed]
+    assert sum(" | " in line for line in told.details.split("\n")) == len(listed)
 
 
 def test_only_the_lines_around_the_difference_are_listed() -> None:
@@ -363,8 +390,9 @@ def test_a_very_long_line_is_quoted_around_the_difference() -> None:
     [
         ("import json\nimport re", "import os\nimport sys", "the replacement is already there at line 1"),
         ("return self.stuff[key]", "return self.items[key]", "the replacement is already there at line 23"),
-        ("def put(self, name):", "(self, key):", "the replacement is already there at lines 22, 25"),
+        ("def load(path, mode):", "def load(path):", "the replacement is already there at line 5"),
         # said by chance, or by the file before the edit: too short, or a part of the search text
+        ("def put(self, name):", "(self, key):", "nothing like it is in the file"),
         ("return self.items[name]", "self", "closest is line 23, which reads `return self.items[key]`"),
         ("def load(path, mode):", "load(path", "closest is line 5, which reads `def load(path):`"),
         # a place that differs in form only is surely the one that was meant
@@ -378,17 +406,16 @@ def test_a_replacement_that_is_already_there_is_named(search: str, replacement: 
 
 def test_a_line_that_has_the_replacement_twice_is_named_once() -> None:
     """It is one place to look at."""
-    assert explained("one", "both", file="both both\n").hint == "the replacement is already there at line 1"
-
-
-def test_the_whole_explanation_has_the_replacement_and_the_closest_place() -> None:
-    """Both are told where they are two places."""
-    told = explained("return self.items[name]", "import os\nimport sys")
+    told = explained("one", "both of these here", file="both of these here, both of these here\n")
     assert told.hint == "the replacement is already there at line 1"
-    assert told.details.split("\n")[:2] == [
-        "the replacement is already there at line 1",
-        "closest is line 23, which reads `return self.items[key]`",
-    ]
+
+
+def test_a_replacement_elsewhere_is_told_after_the_closest_place() -> None:
+    """It may be a duplicate: that it is there does not mean that the edit was made."""
+    told = explained("return self.items[name]", "import os\nimport sys")
+    assert told.hint == "closest is line 23, which reads `return self.items[key]`"
+    assert told.details.startswith(f"{told.hint}\n")
+    assert told.details.endswith("\nthe replacement is in the file too, elsewhere: at line 1")
 
 
 def test_an_empty_file_is_called_empty() -> None:
@@ -449,14 +476,17 @@ def test_an_artifact_is_named_where_the_text_is_in_three_places_at_most(times: i
 @pytest.mark.parametrize(("times", "told"), [(3, True), (4, False)])
 def test_a_replacement_is_named_where_it_is_in_three_places_at_most(times: int, told: bool) -> None:
     """More often than that, it is there by chance."""
-    clause = explained("quite another text", "done", file="done\n" * times).hint
+    done = "all of it was done here"
+    clause = explained("quite another text", done, file=f"{done}\n" * times).hint
     assert clause.startswith("the replacement is already there at lines 1, 2, 3") is told
 
 
-def test_a_replacement_of_three_characters_is_there_by_chance() -> None:
-    """Four say something."""
-    assert "already" not in explained("quite another text", "all ", file="all\n").hint
-    assert "already" in explained("quite another text", "alls", file="alls\n").hint
+def test_a_short_replacement_is_there_by_chance() -> None:
+    """Unless it is at the closest place, and says anything at all."""
+    assert "already" not in explained("quite another text", "fourteen signs.", file="fourteen signs.\n").hint
+    assert "already" in explained("quite another text", "fifteen letters.", file="fifteen letters.\n").hint
+    assert "already" in explained("alls = 2", "alls = 1", file="first\nalls = 1\n").hint
+    assert "already" not in explained("al = 2", "a=1", file="first\na=1\n").hint
 
 
 def test_a_start_text_left_over_after_matches_is_named() -> None:
@@ -485,13 +515,14 @@ spoilers = st.sampled_from(
 
 @given(files, st.data())
 def test_a_place_with_one_line_changed_is_found(lines: list[str], data: st.DataObject) -> None:
-    """Whatever was done to one line of a search text, the place it is from is pointed at."""
+    """Whatever was done to one line of a search text between lines that tell, its place is pointed at."""
     first = data.draw(st.integers(0, len(lines) - 5), label="first")
     last = data.draw(st.integers(first + 4, len(lines) - 1), label="last")
     changed = data.draw(st.integers(first + 1, last - 1), label="changed")
     place = lines[first : last + 1]
     assume(place[0] and place[-1])
-    assume(sum(line.startswith("    total") for line in place if line != lines[changed]) >= 2)
+    for side in (lines[first:changed], lines[changed + 1 : last + 1]):
+        assume(any(line.startswith("    total") for line in side))
     place[changed - first] = data.draw(spoilers)(lines[changed])
     file, search = "\n".join(lines), "\n".join(place)
     assume(search not in file)
@@ -519,7 +550,9 @@ def test_every_failed_search_is_explained(file: str, search: str, replacement: s
     assert told.hint in told.details
     if told.nearest is not None:
         lines = len(file.encode().splitlines())
-        assert 1 <= told.nearest.first_line <= told.nearest.last_line <= lines
+        places = sorted([(told.nearest.first_line, told.nearest.last_line), *told.nearest.others])
+        assert all(1 <= first <= last <= lines for first, last in places)
+        assert all(one[1] < other[0] for one, other in pairwise(places))
         assert 1 <= told.nearest.differing_line <= lines + 1
 
 

@@ -3,42 +3,181 @@
 from __future__ import annotations
 
 from clada.errors import Problem, invalid_utf8, too_large
-from clada.grammar import END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
+from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations.registry import NOTATIONS
+from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from clada.notations.registry import Delimiters, Module
+
+    Prose = tuple[bytes, list[tuple[int, int]]]  # a text, and where its pieces stand in the document
 
 BOM = b"\xef\xbb\xbf"
 NOTHING_FOUND = "no operations found"
+FEW_WORDS = 5  # of a line that names a file
+HEAD = 1 << 16  # bytes in which most documents show what they are
+# Texts without one of these are in no dialect: of rank 1, and of rank 2.
+HINTS, HINTS_IN_PROSE = (
+    tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
+)
 
 
-def parse(
+def parse(  # noqa: PLR0913 (all but two are named)
     document: str | bytes,
     notation: str = "auto",
     *,
     start_delimiter: str = START_DELIMITER,
     end_delimiter: str = END_DELIMITER,
+    roots: Sequence[str] = (),
+    run_fences: bool = False,
+    strip_fences: bool = False,
 ) -> Plan:
     """Read a document into a plan: plan.fatal and plan.problems say what is wrong in it.
 
-    `notation` is auto or the name of one; the delimiters are those of CSL's markers. Raises TypeError or
-    ValueError on bad arguments, and nothing else, whatever the text.
+    `notation` is auto or the name of one; the delimiters are those of CSL's markers. Absolute paths below one
+    of `roots` are made relative where another tool's dialect has them; `run_fences` makes a run of each fence
+    that is tagged as a shell's, `strip_fences` leaves out one around the whole content of a write. Raises
+    TypeError or ValueError on bad arguments, and nothing else, whatever the text.
     """
     if not isinstance(document, str | bytes):
         raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
     if notation != "auto" and notation not in NOTATIONS:
         raise ValueError(f"unknown notation {notation!r}: use auto, {', '.join(NOTATIONS)}")
-    check_delimiters(start_delimiter, end_delimiter)
     delimiters = (start_delimiter, end_delimiter)
+    if delimiters != DELIMITERS:
+        check_delimiters(start_delimiter, end_delimiter)
     data = _checked(document)
+    how: dict[str, Any] = {"roots": roots, "run_fences": run_fences}
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
-    name = detect(data, delimiters) if notation == "auto" else notation
-    plan = load(name).read(data, delimiters) if name else Plan(None, source=data)
-    return with_remarks(plan, notation, delimiters)
+    prose = None
+    if notation == "auto":
+        plan, prose = _read_detected(data, delimiters, **how)
+    elif NOTATIONS[notation].rank:
+        from clada.notations import dialects
+
+        plan = dialects.read(data, notation, **how)
+    else:
+        plan = load(notation).read(data, delimiters)
+    if not NOTATIONS.get(plan.notation or "", UNKNOWN).rank and any(
+        block.attributes for block in plan.blocks
+    ):
+        plan = _with_atomic(plan)
+    if strip_fences:
+        from clada.notations.wrapped import without_fences
+
+        plan = without_fences(plan)
+    return with_remarks(plan, notation, delimiters, prose)
+
+
+def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Plan, Prose | None]:
+    """Read a document in the notation that it shows; in a dialect, if it shows none outside of its blocks.
+
+    A long document that begins in a dialect is not searched for notations before its blocks are known. What
+    is beside its operations is returned, too, where it is known by then.
+    """
+    head = data[:HEAD]
+    name, sign = native_sign(head, delimiters)
+    known = name is not None or len(head) == len(data)  # all signs of notations are known
+    if not known and not any(hint in head for hint in HINTS):
+        plan, prose = _read_in_prose(head, data, delimiters, **how)
+        if plan:
+            return plan, prose
+        name, sign = native_sign(data, delimiters)
+        known = True
+    seen = _without_files(data, sign, **how) if sign else data
+    if seen is not data:  # what stands in a file that is to be written is no sign, and no operation
+        name, sign = native_sign(seen, delimiters)
+    before = data if sign is None else data[:sign]
+    # Most have it in the head, and of a long document the rest takes a while.
+    if any(hint in text for text in (before[:HEAD], before) for hint in HINTS):
+        from clada.notations import dialects
+
+        plan, prose = dialects.detected(data, len(before), **how) or (None, (b"", []))
+        if plan and (plan.fatal or native_sign(prose[0], delimiters)[0] is None):
+            return dialects.judged(plan, **how), prose
+        if plan:  # what stands in its blocks is no sign, and no operation
+            masked = dialects.masked_operations(plan)
+            found = native_sign(masked, delimiters)[0]
+            native = load(found).read(masked, delimiters) if found else Plan(None)
+            return native.replace(source=data), None
+    name = name if known else native_sign(data, delimiters)[0]
+    if name is None and any(hint in data for hint in HINTS_IN_PROSE):
+        from clada.notations import dialects
+
+        in_prose = dialects.detected_in_prose(data, **how)
+        if in_prose:
+            return in_prose
+    plan = load(name).read(seen, delimiters) if name else Plan(None, source=data)
+    return plan if seen is data else plan.replace(source=data), None
+
+
+def _without_files(data: bytes, sign: int, **how: Any) -> bytes:
+    """Return the document without the files that it writes, if this sign of a notation is in one of them."""
+    if not _may_be_in_a_file(data[:sign]):
+        return data
+    from clada.notations import dialects
+
+    masked = dialects.without_files(data, sign, **how)
+    return data if masked is None else masked
+
+
+def _may_be_in_a_file(before: bytes) -> bool:
+    """Whether a text may end in a file that is to be written, after one look at each fence.
+
+    A path is in the fence's own line, or in one above or below it that has few words.
+    """
+    if not any(hint in before for hint in HINTS_IN_PROSE):
+        return False
+    if b"<<" in before or any(hint in before for hint in HINTS_IN_PROSE if hint[:1] == b"<"):
+        return True
+    lines = before.split(b"\n")
+    for number, line in enumerate(lines):
+        if b"```" in line or b"~~~" in line:
+            near = (line, *lines[max(number - 2, 0) : number], *lines[number + 1 : number + 3])
+            if any((b"." in each or b"/" in each) and len(each.split()) <= FEW_WORDS for each in near):
+                return True
+    return False
+
+
+def _read_in_prose(
+    head: bytes, data: bytes, delimiters: Delimiters, **how: Any
+) -> tuple[Plan | None, Prose | None]:
+    """Read a long document that begins in a dialect of rank 2, if there is nothing else beside its blocks."""
+    if not any(hint in head for hint in HINTS_IN_PROSE):
+        return None, None
+    from clada.notations import dialects
+
+    plan, prose = dialects.detected_in_prose(data, **how) or (None, (b"", []))
+    if not plan or plan.fatal or any(hint in prose[0] for hint in HINTS):
+        return None, None
+    # A file that begins in a notation may be a document for us, below some name.
+    begins = (delimiters[0], "<", "{", "[")
+    contents = (getattr(item, "content", "") for block in plan.blocks for item in block.operations)
+    if any(content[:100].lstrip().startswith(begins) for content in contents):
+        return None, None
+    return (plan, prose) if native_sign(prose[0], delimiters)[0] is None else (None, None)
+
+
+def _with_atomic(plan: Plan) -> Plan:
+    """Return a plan whose blocks say by themselves whether they are atomic; all notations write it alike."""
+    blocks = []
+    for block in plan.blocks:
+        said = block.attributes.get("atomic")
+        if said is None:
+            blocks.append(block)
+            continue
+        if said not in ("true", "false"):
+            message = f"Line {block.line}: Invalid value for 'atomic': must be 'true' or 'false'"
+            fatal = Problem(NOTATIONS[plan.notation or ""].error_type, message, block.line)
+            return plan.replace(blocks=tuple(blocks), fatal=plan.fatal or fatal)
+        others = {name: value for name, value in block.attributes.items() if name != "atomic"}
+        blocks.append(block.replace(attributes=others, atomic=said == "true"))
+    return plan.replace(blocks=tuple(blocks), atomic=any(block.atomic for block in blocks))
 
 
 def _checked(document: str | bytes) -> bytes | Problem:
@@ -63,14 +202,15 @@ def _checked(document: str | bytes) -> bytes | Problem:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
-def detect(data: bytes, delimiters: Delimiters) -> str | None:
-    """Return the notation whose first sign comes first."""
-    best, before = None, data  # of the next, only an earlier sign counts
+def native_sign(data: bytes, delimiters: Delimiters) -> tuple[str | None, int | None]:
+    """Return the notation whose first sign comes first, and where; dialects aside."""
+    best, at, before = None, None, data  # of the next, only an earlier sign counts
     for name, row in NOTATIONS.items():
-        sign = load(name).sign(before, delimiters) if row.hint in before else None
-        if sign is not None:
-            best, before = name, data[:sign]
-    return best
+        if not row.rank and row.hint in before:
+            sign = load(name).sign(before, delimiters)
+            if sign is not None:
+                best, at, before = name, sign, data[:sign]
+    return best, at
 
 
 def load(name: str) -> Module:
@@ -80,7 +220,14 @@ def load(name: str) -> Module:
     return import_module(NOTATIONS[name].module)
 
 
-def with_remarks(plan: Plan, asked: str, delimiters: Delimiters) -> Plan:
+def load_writer(name: str) -> Any:
+    """Import the module that writes a notation (see `write`)."""
+    from importlib import import_module
+
+    return import_module(NOTATIONS[name].writer)
+
+
+def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Prose | None = None) -> Plan:
     """Return a plan with what is to be said of the text beside its operations.
 
     That is a note on what was probably meant as one, too. Where there are no operations at all, it is fatal.
@@ -91,21 +238,45 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters) -> Plan:
     if not any(block.operations for block in plan.blocks):
         from clada.notations.lookalikes import without_operations
 
-        detected = None if asked == "auto" else detect(plan.source, delimiters)
+        detected = None if asked == "auto" else _read_detected(plan.source, delimiters)[0].notation
         fatal = without_operations(plan, asked, detected, delimiters)
-        return plan.replace(fatal=fatal) if fatal else plan.replace(notes=(NOTHING_FOUND, *plan.notes))
-    at, beside = 0, []  # where the last operation ended; the pieces of the document between them
+        if fatal:
+            return plan.replace(fatal=fatal)
+        return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)))
+    # To look at where each content begins is quicker than to search a long document.
+    if len(plan.source) > HEAD or b"```" in plan.source or b"~~~" in plan.source:
+        from clada.notations.wrapped import note_on_fences
+
+        note = note_on_fences(plan)
+        plan = plan.replace(notes=(*plan.notes, note)) if note else plan
+    prose, gaps = beside_it or beside(plan)
+    if not gaps:
+        return plan
+    from clada.notations.lookalikes import overlooked
+
+    note = overlooked(plan, prose, gaps, delimiters)
+    return plan.replace(notes=(note, *plan.notes)) if note else plan
+
+
+def _shown(plan: Plan) -> list[str]:
+    """Return notes on what a document without operations shows."""
+    if not any(hint in plan.source for hint in HINTS_IN_PROSE):
+        return []
+    from clada.notations import dialects
+
+    return dialects.shown(plan.source)
+
+
+def beside(plan: Plan) -> Prose:
+    """Return the text that is in no operation of a plan, and where its pieces stand in the document."""
+    at, gaps = 0, []  # where the last operation ended
     for block in plan.blocks:
         for item in block.operations:
             start, end = item.span
             if start - at > 1:  # more than a line break
-                beside.append((at, start))
-            at = max(at, end)
+                gaps.append((at, start))
+            if end > at:  # noqa: PLR1730 (there are many, and max takes several times as long)
+                at = end
     if len(plan.source) - at > 1:
-        beside.append((at, len(plan.source)))
-    if not beside:
-        return plan
-    from clada.notations.lookalikes import overlooked
-
-    note = overlooked(plan, beside, delimiters)
-    return plan.replace(notes=(note, *plan.notes)) if note else plan
+        gaps.append((at, len(plan.source)))
+    return b"".join([plan.source[start:end] for start, end in gaps]), gaps

@@ -17,10 +17,12 @@ import re
 from xml.parsers import expat
 
 from clada.errors import Problem, cut_off, shortened
-from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
+from clada.grammar import BLOCK_VERSIONS, DELIMITERS, SHORT, take_fields
 from clada.model import Block, Invalid, Plan
 from clada.notations.line_counter import LineCounter
+from clada.notations.reasoning import never_closed, reasoning_over
 from clada.operations import find
+from clada.operations.write import Write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +43,15 @@ SLASH = ord("/")
 ELEMENTS = ("tasks", "edit", "write", "move", "remove", "run")
 _NAMES = "|".join(ELEMENTS).encode()
 # A line that opens an element, or a comment. Possessive, so that no input makes it go back.
-_OPENING = re.compile(rb"\n[ \t]*+<(?:(!--)|(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z))")
+# <edit><file> is the edit of another tool: it has no attributes, and says the file in an element.
+_OPENING = re.compile(rb"\n[ \t]*+<(?:(!--)|(?!edit>\s*+<file>)(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z))")
 _FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
 _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
 # after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
 _TAG = re.compile(rb"""<(?!!)[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
+# A write as most are: a path that is what it says, and one section of CDATA.
+_PLAIN_START, _PLAIN_END = re.compile(rb'<write path="([^"&<\t\n]++)"><!\[CDATA\['), b"]]></write>"
 _ATTRIBUTE = re.compile(rb"""([^\s=]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _REFERENCE = re.compile(r"&(?:#([0-9]++)|#x([0-9a-fA-F]++)|([a-z]++));")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -81,14 +86,21 @@ class _Openings:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.unclosed = len(data)  # from here on no comment is closed: not to be looked for again
+        self.reasoning: int | None = None  # a reasoning block that the element is in, and that has no end
 
     def next(self, at: int) -> int | None:
-        """Return where the next element opens."""
-        data = self.data
+        """Return where the next element opens, outside of reasoning blocks."""
+        data, since = self.data, at
         while match := (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at):
             at = match.end()
             if not match.group(1):
-                return data.find(b"<", match.start())
+                start = data.find(b"<", match.start())
+                reasoning = reasoning_over(data, since, start)
+                if reasoning is None or reasoning[1] is None:
+                    self.reasoning = reasoning and reasoning[0]
+                    return start
+                at = since = reasoning[1]
+                continue
             if at < self.unclosed:
                 end = data.find(b"-->", at)
                 if end < 0:
@@ -127,16 +139,39 @@ class _Reading:
         openings = _Openings(self.data)
         at = 0
         while (start := openings.next(at)) is not None:
+            if openings.reasoning is not None:
+                raise self._fatal(openings.reasoning, never_closed(self.data, openings.reasoning))
             at = self._read_element(start)
 
     def _read_element(self, start: int) -> int:
-        node = self._parse(start, *_extent(self.data, start))
-        self._add(node)
-        beside = self.data[node.end : node.end + 1] != b"\n" and _SAME_LINE.match(self.data, node.end)
+        end = self._plain_write(start)
+        if not end:
+            node = self._parse(start, *_extent(self.data, start))
+            self._add(node)
+            end = node.end
+        beside = self.data[end : end + 1] != b"\n" and _SAME_LINE.match(self.data, end)
         if beside:
-            line, name = self.lines.line(node.end), beside.group(1).decode()
+            line, name = self.lines.line(end), beside.group(1).decode()
             self.notes.append(f"Line {line}: <{name}> is not at the start of a line: ignored")
-        return node.end
+        return end
+
+    def _plain_write(self, start: int) -> int:
+        """Read a write that is written as most are, without expat; return where it ends, 0 if it is another.
+
+        Whatever this does not take, expat reads: it would read the same.
+        """
+        opened = _PLAIN_START.match(self.data, start) if self.builder.clean else None
+        stop = self.data.find(CDATA_END, opened.end()) if opened else -1
+        if not opened or stop < 0 or not self.data.startswith(_PLAIN_END, stop):
+            return 0
+        path = opened.group(1).decode()
+        if len(path) > SHORT or not path.isprintable():
+            return 0
+        line, end = self.lines.line(start), stop + len(_PLAIN_END)
+        text = str(self.builder.view[opened.end() : stop], "utf-8").replace("]]&gt;", "]]>")
+        operation = Write(line, (start, end), NO_ATTRIBUTES, path, text)
+        self.blocks.append(Block(line, None, True, (operation,)))
+        return end
 
     def _parse(self, start: int, end: int | None, sections: list[tuple[int, int]]) -> _Node:
         builder = self.builder
@@ -201,7 +236,8 @@ class _Reading:
         complaints: Complaints = []
         _restore_blanks(self.data, node)
         operation = find(node.name)
-        fields = take_fields(operation.fields if operation else (), node.attributes, complaints, {})
+        rows, rare = (operation.attribute_rows, operation.rare_rows) if operation else ((), ())
+        fields = take_fields(rows, rare, node.attributes, complaints, {})
         _READERS.get(node.name, _unknown)(node, fields, complaints)
         rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
         if operation and not complaints:

@@ -8,19 +8,23 @@
     attributes = { blanks key [blanks] "=" [blanks] quoted }
     quoted     = " … " | ' … '          in it, backslash escapes itself and the quote
 
-A marker starts at column 0. Which markers count depends on the state (COUNTING): in
-content, all else is content. Whether paths lead anywhere and commands may run is not checked here.
+A marker starts at column 0. Which markers count depends on the state (COUNTING): in content, all else is
+content, and in a reasoning block none does. Whether paths lead anywhere and commands may run is not checked
+here.
 """
 
 from __future__ import annotations
 
 from clada.errors import Problem, cut_off, shortened
-from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, take_fields
+from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, SHORT, take_fields
 from clada.model import Block, Invalid, Plan
 from clada.operations import find
+from clada.operations.write import Write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clada.grammar import Complaints
     from clada.model import Operation
     from clada.notations.registry import Delimiters
@@ -35,13 +39,10 @@ CLOSING = ("END", "TO", "REPLACE")
 COUNTING = {
     "WRITE": ("END",),
     "RUN": ("END",),
-    "SEARCH": ("TO", "REPLACE", "END"),
+    "SEARCH": ("REPLACE", "TO", "END"),
     "TO": ("REPLACE",),
     "REPLACE": ("END",),
 }
-NO_END = ("SEARCH", "TO")  # where END does not end an operation
-# Markers as they are usually written, up to the value: settled without a closer look.
-USUAL = {"WRITE file=": ("WRITE", "file"), "SEARCH file=": ("SEARCH", "file"), "RUN dir=": ("RUN", "dir")}
 OPERATIONS = {"WRITE": "write", "SEARCH": "edit", "RUN": "run"}
 ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
 # The field that the text after each marker is; what is said of one that must not be empty.
@@ -52,6 +53,7 @@ EMPTY = {
     "TO": ("to", "Empty TO pattern not allowed"),
 }
 NO_ATTRIBUTES: dict[str, str] = {}  # one for all operations that have none left
+LONGEST_TAG = len("</lov-thinking>")  # of reasoning blocks
 MALFORMED = "Malformed marker"
 CONTENT_AFTER = "Content not allowed on marker line"
 
@@ -59,10 +61,17 @@ CONTENT_AFTER = "Content not allowed on marker line"
 def sign(data: bytes, delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that starts with the start delimiter and a letter."""
     mark = delimiters[0].encode()
-    at = 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
+    since, at = 0, 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
     while at >= 0:
         if data[at + len(mark) : at + len(mark) + 1].isalpha():
-            return at
+            if data.find(b"<", since, at) < 0:
+                return at  # there is no reasoning block that it could be in
+            from clada.notations.reasoning import reasoning_over
+
+            reasoning = reasoning_over(data, since, at)
+            if reasoning is None or reasoning[1] is None:
+                return at
+            since = at = reasoning[1]
         at = data.find(b"\n" + mark, at) + 1 or -1
     return None
 
@@ -83,11 +92,15 @@ class Parser:
         start, end = delimiters
         self._data = data
         self._mark, self._line_mark = start.encode(), f"\n{start}".encode()
-        self._end, self._end_text, self._value_end = end.encode(), end, f'"{end}'
+        self._end, self._end_text = end.encode(), end
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
-        self._plain_end = f"{start}END{end}".encode()
+        # Lines as they are usually written: closing markers, and what stands around the path of a WRITE.
+        self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
+        self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}'.encode()
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
+        self._outside = 0  # since here, what is not content was not looked through for reasoning blocks
+        self._waited = 0  # so far, there is no end of the one that is open; 0 if none is
         self._line, self._line_at = 1, 0  # of the marker that opened last
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
         self._opened: tuple[str, int, dict[str, str]] = ("", 0, {})  # name, offset, attributes
@@ -128,37 +141,64 @@ class Parser:
         try:
             while at is not None:
                 end = data.find(b"\n", since)
-                if end < 0:
-                    if not final:
-                        self._candidate, self._seen = at, len(data)
-                        return
-                    end = len(data)
-                if self._state in COUNTING:
-                    self._read_in_content(at, end)
+                if end < 0 and not final:
+                    self._candidate, self._seen = at, len(data)
+                    return
+                end = len(data) if end < 0 else end
+                state = self._state
+                if state in COUNTING:
+                    self._read_in_content(state, at, end)
+                    seen = end
+                elif (
+                    data.find(b"<", self._outside, at) < 0
+                ):  # there is no reasoning block that it could be in
+                    seen = self._plain_write(at, end) or self._read_outside(at, end)
                 else:
-                    self._read_outside(at, end)
-                seen = end
+                    seen = self._read_after_text(at, end, final=final)
+                if not seen:  # it is in a reasoning block that has no end yet
+                    self._candidate = self._seen = at
+                    return
                 at = since = data.find(mark, seen) + 1 or None
         except _FatalError as fatal:
             self._fatal = self._problem(fatal, final=final)
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
             self._seen = max(seen, len(data) - len(self._mark), 1)
 
-    def _read_in_content(self, at: int, end: int) -> None:
+    def _read_after_text(self, at: int, end: int, *, final: bool) -> int:
+        """Read a line with text before it; return where to go on.
+
+        0 where it is in a reasoning block that has no end yet.
+        """
+        from clada.notations.reasoning import never_closed, reasoning_over
+
+        if self._waited and not final and self._data.find(b"</", self._waited) < 0:
+            return 0
+        reasoning = reasoning_over(self._data, self._outside, at)
+        self._waited = 0
+        if reasoning is None:
+            self._outside = at
+            return self._plain_write(at, end) or self._read_outside(at, end)
+        place, closed = reasoning
+        if closed is None and final:
+            raise _FatalError(place, never_closed(self._data, place))
+        if closed is None:
+            self._waited = max(len(self._data) - LONGEST_TAG, 1)
+            return 0
+        self._outside = closed
+        return closed
+
+    def _read_in_content(self, state: str, at: int, end: int) -> None:
         """Read a line of content that may be the marker that ends it."""
-        state = self._state or ""
-        if (
-            state not in NO_END
-            and end - at == len(self._plain_end)
-            and self._data.startswith(self._plain_end, at)
-        ):
-            self._end_text_of(state, "END", at, end)  # the usual case, settled without parsing it
-            return
         for name in COUNTING[state]:
-            if self._counts(name, at, end):
-                if self._marker(at, end) != (name, ""):
+            plain = self._data.startswith(self._plain_lines[name], at - 1)
+            if plain or self._counts(name, at, end):
+                if not plain and self._marker(at, end) != (name, ""):
                     raise _FatalError(at, f"{name} marker cannot have attributes")
-                self._end_text_of(state, name, at, end)
+                if name == "END":
+                    self._end_operation(state, at, end)
+                else:
+                    self._texts[state] = self._text(self._text_start, at - 1)
+                    self._state, self._text_start = name, end + 1
                 return
         if not self._notes and any(self._counts(name, at, end) for name in OPENING):
             line, opened = self._line_of(at), self._opened[0]
@@ -172,23 +212,37 @@ class Parser:
             data.startswith(self._end, after) or after >= end or data[after] in b" \t"
         )
 
-    def _read_outside(self, at: int, end: int) -> None:
+    def _plain_write(self, at: int, end: int) -> int:
+        """Read a whole WRITE as most are, a path and nothing else; return where it ends, 0 if it is another.
+
+        Whatever this does not take, the other ways read: they would read the same.
+        """
+        data, first, last = self._data, at + len(self._plain_start), end - len(self._plain_stop)
+        if not data.startswith(self._plain_start, at) or not data.startswith(self._plain_stop, last):
+            return 0
+        path, stop = data[first:last].decode(), data.find(self._line_mark, end)
+        if not path or len(path) > SHORT or not path.isprintable() or '"' in path or "\\" in path:
+            return 0
+        last_line = self._plain_lines["END"]
+        if not data.startswith(last_line, stop):  # nor does it, if there is no stop
+            return 0
+        finish, line = stop + len(last_line) - 1, self._line + data.count(b"\n", self._line_at, at)
+        self._line, self._line_at, self._outside = line, at, finish + 1
+        text = data[end + 1 : stop].decode() if stop - end < LARGE else self._text(end + 1, stop)
+        self._add(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
+        return finish
+
+    def _read_outside(self, at: int, end: int) -> int:
         """Read a line outside of content, which must be a marker: one that opens an operation or a block."""
-        head, _, tail = self._data[at + len(self._mark) : end].decode().partition('"')
-        usual, value = USUAL.get(head), tail.removesuffix(self._value_end)
-        if usual and value != tail and '"' not in value and "\\" not in value:
-            name, attributes = usual[0], {usual[1]: value}
-        else:
-            name, rest = self._marker(at, end)
-            if name not in OPENING:
-                self._close_block(name, rest, at)
-                return
-            if name == "TASKS" and self._block:
-                raise _FatalError(at, "TASKS cannot be nested")
-            read = read_attributes(rest, self._end_text)
-            if isinstance(read, str):
-                raise _FatalError(at, read)
-            attributes = read
+        name, rest = self._marker(at, end)
+        if name not in OPENING:
+            self._close_block(name, rest, at)
+            return end
+        if name == "TASKS" and self._block:
+            raise _FatalError(at, "TASKS cannot be nested")
+        attributes = read_attributes(rest, self._end_text)
+        if isinstance(attributes, str):
+            raise _FatalError(at, attributes)
         self._line += self._data.count(b"\n", self._line_at, at)
         self._line_at = at
         if name == "TASKS":
@@ -198,6 +252,7 @@ class Parser:
             self._block = Block(self._line, version, False, (), attributes or NO_ATTRIBUTES)
         self._opened, self._texts = (name, at, attributes), {}
         self._state, self._text_start = name, end + 1
+        return end
 
     def _marker(self, at: int, end: int) -> tuple[str, str]:
         """Return the name of a marker and the text of its attributes."""
@@ -229,21 +284,41 @@ class Parser:
         self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
         self._block, self._in_block, self._state = None, [], None
 
-    def _end_text_of(self, state: str, name: str, at: int, end: int) -> None:
-        """End the text that this marker ends, and with END the operation."""
-        start, stop = self._text_start, at - 1
+    def _text(self, start: int, stop: int) -> str:
+        """Return the text between two markers."""
         if stop - start < LARGE:
-            self._texts[state] = self._data[start:stop].decode()
-        else:
-            with memoryview(self._data) as view:
-                self._texts[state] = str(view[start:stop], "utf-8")
-        self._text_start = end + 1
-        if name != "END":
-            self._state = name
-            return
+            return self._data[start:stop].decode()
+        with memoryview(self._data) as view:
+            return str(view[start:stop], "utf-8")
+
+    def _end_operation(self, state: str, at: int, end: int) -> None:
+        """End the last text of an operation, and make it of its attributes and texts."""
+        marker, start, attributes = self._opened
+        texts, line = self._texts, self._line
+        self._outside = end + 1
         if state == "SEARCH":
             raise _FatalError(at, "SEARCH requires a REPLACE marker before END")
-        operation = self._operation(end)
+        texts[state] = self._text(self._text_start, at - 1)
+        complaints: Complaints = []
+        kind = find(OPERATIONS[marker])
+        rows, rare = (kind.attribute_rows, kind.rare_rows) if kind else ((), ())
+        fields = take_fields(rows, rare, attributes, complaints, ATTRIBUTES)
+        for before, text in texts.items():
+            if text or before not in EMPTY:
+                fields[TEXTS[before]] = text
+            else:
+                complaints.append(EMPTY[before])
+        if "TO" in texts and "search" in fields:
+            fields["search_start"] = fields.pop("search")
+        operation: Operation | Invalid
+        if kind and not complaints:
+            operation = kind.from_fields(line, (start, end), attributes or NO_ATTRIBUTES, fields)
+        else:
+            operation = self._invalid(complaints, fields, end)
+        self._add(operation)
+
+    def _add(self, operation: Operation | Invalid) -> None:
+        """Add an operation that is complete."""
         self.complete.append(operation)
         if self._block:
             self._in_block.append(operation)
@@ -252,29 +327,15 @@ class Parser:
             self._blocks.append(Block(operation.line, None, True, (operation,)))
             self._state = None
 
-    def _operation(self, end: int) -> Operation | Invalid:
-        """Make an operation of its attributes and texts; an invalid one, where something is wrong."""
-        marker, start, attributes = self._opened
-        name, line = OPERATIONS[marker], self._line
-        complaints: Complaints = []
-        operation = find(name)
-        fields = take_fields(operation.fields if operation else (), attributes, complaints, ATTRIBUTES)
-        for before, text in self._texts.items():
-            if text or before not in EMPTY:
-                fields[TEXTS[before]] = text
-            else:
-                complaints.append(EMPTY[before])
-        if "TO" in self._texts and "search" in fields:
-            fields["search_start"] = fields.pop("search")
-        span, rest = (start, end), attributes or NO_ATTRIBUTES
-        if operation and not complaints:
-            return operation.from_fields(line, span, rest, fields)
-        block_line = self._block.line if self._block else None
+    def _invalid(self, complaints: Complaints, fields: dict[str, Any], end: int) -> Invalid:
+        """Return the operation that is open, with all that is wrong with it."""
+        (marker, start, attributes), line = self._opened, self._line
+        name, block_line = OPERATIONS[marker], self._block.line if self._block else None
         problems = tuple(
             Problem("invalid_operation", message, line, None, name, field, block_line)
             for field, message in complaints
         )
-        return Invalid(line, span, rest, name, fields, problems)
+        return Invalid(line, (start, end), attributes or NO_ATTRIBUTES, name, fields, problems)
 
     def _problem(self, fatal: _FatalError, *, final: bool) -> Problem:
         line = self._line_of(fatal.at)
@@ -297,6 +358,11 @@ class _FatalError(Exception):
 
 def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
+    key, _, value = text.partition('="')
+    if key[:1] == " " and key[1:].isalnum() and value[-1:] == '"':
+        value = value[:-1]
+        if '"' not in value and "\\" not in value:
+            return {key[1:]: value}  # the usual case: one, written plainly
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:

@@ -20,9 +20,12 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # which types
 from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
+from clada.notations.reasoning import after_reasoning, never_closed, reasoning_over
 from clada.notations.structured import (
     CUT,
+    LISTS,
     MAX_VALUES,
+    NESTED,
     OTHER,
     Draft,
     Malformed,
@@ -97,7 +100,7 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 
 def _bare_start(data: bytes) -> int | None:
     """Return where the text itself starts with a value, unless its `tasks` key is first seen in a fence."""
-    start = _value_start(data, 0, len(data))
+    start = _value_start(data, after_reasoning(data), len(data))
     if start is None:
         return None
     key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
@@ -160,6 +163,9 @@ def _read_document(data: bytes, reader: ValueReader, draft: Draft) -> None:
     if start is not None:
         _read_value(reader, draft, start, len(data))
     for start, end in _fenced(data, reader.at):
+        reasoning = reasoning_over(data, reader.at, start)
+        if reasoning:
+            raise Malformed(never_closed(data, reasoning[0]), reasoning[0])
         _read_value(reader, draft, start, end)
 
 
@@ -202,10 +208,33 @@ def _read_tasks(reader: ValueReader, draft: Draft, depth: int) -> None:
         draft.expect_task(start)
         members = reader.plain_object()
         if members is None and reader.next() == "{":
-            members = {key: (reader.scalar(depth + 2), place) for key, place in reader.members(depth + 1)}
+            members = _read_members(reader, depth + 1)
         elif members is None:
             reader.skip(depth + 1)
         draft.add(RawTask(start, reader.ended, members))
+
+
+def _read_members(reader: ValueReader, depth: int) -> dict[str, tuple[Any, int]]:
+    """Read an object: each of its values with the place of its key."""
+    members: dict[str, tuple[Any, int]] = {}
+    for key, place in reader.members(depth):
+        value: Any
+        if reader.next() == "[" and key in NESTED:
+            value = [_read_hunk(reader, start, depth + 2) for start in reader.elements(depth + 1)]
+        elif reader.next() == "[" and key in LISTS:
+            value = [reader.scalar(depth + 2) for _ in reader.elements(depth + 1)]
+        else:
+            value = reader.scalar(depth + 1)
+        members[key] = value, place
+    return members
+
+
+def _read_hunk(reader: ValueReader, start: int, depth: int) -> RawTask:
+    reader.count()
+    if reader.next() == "{":
+        return RawTask(start, reader.ended, _read_members(reader, depth))
+    reader.skip(depth)
+    return RawTask(start, reader.ended, None)
 
 
 class ValueReader:
@@ -340,7 +369,7 @@ class ValueReader:
         if first in ("{", "["):
             self.skip(depth)
             return OTHER
-        self._count()
+        self.count()
         if first == '"':
             return self._string()
         return self._number() if first in _DIGITS else self._literal(first)
@@ -351,11 +380,12 @@ class ValueReader:
         if first not in ("{", "["):
             self.scalar(depth)
             return
-        self._count()
+        self.count()
         for _ in self.members(depth) if first == "{" else self.elements(depth):
             self.skip(depth + 1)
 
-    def _count(self) -> None:
+    def count(self) -> None:
+        """Count a value, of which there may be so many."""
         self._values += 1
         too_many(self._values, MAX_VALUES, "values", self.at)
 

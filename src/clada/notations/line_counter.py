@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class LineCounter:
-    """Tells the line of one offset after the other; quick as long as they go forward."""
+    """Tells the line of one offset after the other; quick as long as each is near the one before."""
 
     def __init__(self, data: bytes | bytearray) -> None:
         self._data = data
@@ -13,8 +13,8 @@ class LineCounter:
     def line(self, offset: int) -> int:
         """Return the 1-based line of a byte offset."""
         if offset < self._at:
-            self._line, self._at = 1, 0
-        if self._data.find(b"\n", self._at, offset) >= 0:  # to look for the first is quicker than to count
+            self._line -= self._data.count(b"\n", offset, self._at)
+        elif self._data.find(b"\n", self._at, offset) >= 0:  # to look for the first is quicker than to count
             self._line += self._data.count(b"\n", self._at, offset)
         self._at = offset
         return self._line

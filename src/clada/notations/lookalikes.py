@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Problem
 from clada.grammar import DELIMITERS
+from clada.notations.reasoning import without_reasoning
 from clada.notations.registry import NOTATIONS, ONE
 
 TYPE_CHECKING = False
@@ -26,7 +27,7 @@ def without_operations(
     if detected and detected != asked:
         message = f"This looks like {detected.upper()}, but it was to be read as {asked.upper()}"
         return Problem(NOTATIONS[asked].error_type, message)
-    found = _first(plan.source[:MOST], delimiters, plan.notation if plan.blocks else None)
+    found = _first(without_reasoning(plan.source[:MOST]), delimiters, plan.notation if plan.blocks else None)
     if found is None:
         return None
     at, row, meant = found
@@ -35,22 +36,50 @@ def without_operations(
     return Problem(meant.error_type, message, line)
 
 
-def overlooked(plan: Plan, beside: Sequence[tuple[int, int]], delimiters: Delimiters) -> str | None:
+def overlooked(
+    plan: Plan, prose: bytes, gaps: Sequence[tuple[int, int]], delimiters: Delimiters
+) -> str | None:
     """Return a note on the first line beside the operations of a plan that was probably meant as one, too."""
-    prose = b"".join(plan.source[start : min(end, start + MOST)] for start, end in beside)[:MOST]
+    prose = without_reasoning(prose[:MOST])
+    notes = []
     found = _first(prose, delimiters, plan.notation)
-    if found is None:
+    if found:
+        at, lookalike, meant = found
+        advice = lookalike.advice if meant.rank or meant.name == plan.notation else ONE
+        notes.append((at, f"looks like an operation and was ignored: {advice}"))
+    row = NOTATIONS[plan.notation or ""]
+    # Dialects that mix were read together; of those that do not, any other of rank 1 was fatal.
+    block = None if row.mixes else _first_block(prose, 2 if row.rank else 1)
+    if block:
+        at, name = block
+        notes.append((at, f"is {name} and was ignored: {ONE}; --format={name} reads it"))
+    if not notes:
         return None
-    at, row, meant = found
-    for start, end in beside:
+    at, note = min(notes)
+    line = plan.source.count(b"\n", 0, place_in(gaps, at)) + 1
+    told = any(text.startswith(f"Line {line}:") for text in plan.notes)
+    return None if told else f"Line {line} {note}"
+
+
+def place_in(gaps: Sequence[tuple[int, int]], at: int) -> int:
+    """Return where a place in the text beside operations is in the document."""
+    for start, end in gaps:
         if at < end - start:
-            line = plan.source.count(b"\n", 0, start + at) + 1
-            if any(note.startswith(f"Line {line}:") for note in plan.notes):
-                return None  # it has been told
-            advice = row.advice if meant.name == plan.notation else ONE
-            return f"Line {line} looks like an operation and was ignored: {advice}"
+            return start + at
         at -= end - start
-    return None
+    return gaps[-1][1]
+
+
+def _first_block(prose: bytes, rank: int) -> tuple[int, str] | None:
+    """Return where the first block of a dialect is in a text, and of which: of this rank, or a weaker one."""
+    rows = [row for row in NOTATIONS.values() if row.rank >= rank]
+    names = [row.name for row in rows if any(hint in prose for hint in row.hints)]
+    if not names:
+        return None
+    from clada.notations.dialects import first_sign
+
+    found = [(at, name) for name in names if (at := first_sign(prose, name)) is not None]
+    return min(found, default=None)
 
 
 def _first(

@@ -2,6 +2,10 @@
 
 A notation is a module with two functions, `sign` and `read` (see Module), and its row here. A document is in
 the notation whose first sign comes first; of signs at the same place, the earlier row counts.
+
+A dialect is what other tools have models write: a module with a class `Blocks` (see `dialects`), and a row
+with a rank. A document with operations of a notation is in that; else dialects of rank 1 come before those
+of rank 2.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from clada.model import Plan
 
@@ -38,6 +42,7 @@ LINE_START = "an element must start its line"
 _MARKERS = rb"(?:WRITE|RUN|SEARCH|TASKS)\b"
 _DASH = rb"(?:-|\xe2\x80[\x90-\x95]|\xe2\x88\x92)"  # and those that word processors make of hyphens
 _ELEMENT = rb"(?:tasks|edit|write|move|remove|run)\b"
+_TOOLS = rb"write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|execute_command"
 _LIST_ITEM = rb"^[ \t]*+(?:[-*+>]|[0-9]{1,9}[.)])[ \t]"
 
 
@@ -60,7 +65,7 @@ class Notation(Value):
     module: str
     hint: bytes  # a document without these bytes shows no sign of it: looked for before the module is loaded
     error_type: str  # of fatal errors in it
-    prompt: str  # the file with the instructions for an LLM, in prompts/ if it is not a whole path
+    prompt: str  # the file with the instructions for an LLM, in prompts/ if it is not a whole path; or none
     words: Mapping[str, str] = {}  # for operations, in status lines, where they are not their names
     family: str = TAGGED  # of its reports
     summary: str = "none"  # that is printed by default
@@ -70,6 +75,19 @@ class Notation(Value):
     search_not_found_versions: tuple[str, ...] = ()
     lookalikes: tuple[Lookalike, ...] = ()
     lookalike_signs: tuple[bytes, ...] = ()  # without one of these, no lookalike can match
+    rank: int = 0  # of a dialect: how sure its signs are
+    hints: tuple[bytes, ...] = ()  # of a dialect: a document without any of these shows no sign of it
+    mixes: bool = False  # it may stand beside other dialects that mix, in one document
+    writer: str = ""  # the module that writes it, where something can be converted into it
+
+
+def dialect(name: str, rank: int, hints: tuple[bytes, ...], *columns: Lookalike, **others: Any) -> Notation:
+    """Return the row of a dialect; `others` are further fields of it."""
+    return Notation(
+        name, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
+        problems_name_lines=True, lookalikes=columns, lookalike_signs=hints if columns else (), rank=rank,
+        hints=hints, **others,
+    )  # fmt: skip
 
 
 UNKNOWN = Notation("", "", b"", "invalid_operation", "")  # where no notation has been found
@@ -83,6 +101,7 @@ NOTATIONS = {
             b"",
             "malformed_csl",
             "csl.md",
+            writer="clada.notations.write.csl",
             words={"edit": "SEARCH"},
             lookalikes=(
                 Lookalike(rb"^[ \t>*`\-+0-9.)]+%s" + _MARKERS, COLUMN),
@@ -103,6 +122,7 @@ NOTATIONS = {
             b"<",
             "malformed_xml",
             "cml.md",
+            writer="clada.notations.write.cml",
             family=SENTENCES,
             summary="xml",
             numbers_through=True,
@@ -126,6 +146,7 @@ NOTATIONS = {
             b'"tasks"',
             "malformed_json",
             "json.md",
+            writer="clada.notations.write.json",
             summary="json",
             problems_name_lines=True,
             search_not_found_versions=("1.0", "1.0.0"),
@@ -150,6 +171,7 @@ NOTATIONS = {
             b"[[",
             "malformed_toml",
             "toml.md",
+            writer="clada.notations.write.toml",
             summary="json",
             problems_name_lines=True,
             search_not_found_versions=("1.0", "1.0.0"),
@@ -159,5 +181,109 @@ NOTATIONS = {
             ),
             lookalike_signs=(b"[task",),
         ),
+        dialect(
+            "sr",
+            1,
+            (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED", b"<<<<<", b"<<<FILE>>>", b"<edit>"),
+            Lookalike(
+                rb"^[ \t]*+(?:<{3,4}|<{10,}+)[ \t]++(?:SEARCH|ORIGINAL)>?[ \t]*+$",
+                "a marker has 5 to 9 signs",
+            ),
+            mixes=True,
+            prompt="sr.md",
+            writer="clada.notations.write.sr",
+        ),
+        dialect("v4a", 1, (b"*** ",), prompt="v4a.md", writer="clada.notations.write.v4a"),
+        dialect(
+            "udiff",
+            1,
+            (b"diff --git ", b"+++ ", b"```diff", b"```patch", b"~~~diff", b"Mon Sep 17 00:00:00 2001"),
+            Lookalike(
+                rb"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+(?:diff|patch)[ \t]*+\n"
+                rb"(?:[ @][^\n]*+\n){0,9}?[-+](?!-- |\+\+ )",
+                "no file is named above this diff",
+            ),
+            Lookalike(
+                rb"(?i)^[^\n]*\b(?:returns|prints|outputs?|displays):[*_ \t]*+\n\s{0,9}+"
+                rb"(?:`{3,}+|~{3,}+)[^\n]*+\n(?:diff --git |--- )",
+                "this diff is shown as what a program prints; --format=udiff carries it out",
+                own=False,
+            ),
+            mixes=True,
+            writer="clada.notations.write.udiff",
+        ),
+        dialect(
+            "calls",
+            1,
+            (
+                b'_call"',
+                b'_calls"',
+                b'"tool_use"',
+                b'"name"',
+                b'"tool"',
+                b'"command"',
+                b'"edits"',
+                b'"old_string"',
+                b'"functionCall"',
+            ),
+            Lookalike(
+                rb'"(?:type"\s*+:\s*+"tool_use"|tool_calls"\s*+:\s*+\[|functionCall"\s*+:\s*+\{)',
+                "a tool call is read where the whole text, or its only fence, is JSON",
+                own=False,
+            ),
+        ),
+        dialect(
+            "tags",
+            1,
+            (
+                b"<write_to",
+                b"<replace_in",
+                b"<apply_di",
+                b"<insert_con",
+                b"<search_and",
+                b"<execute_c",
+                b"function_calls>",
+                b"<tool_call>",
+                b"<tool-use>",
+                b"<function=",
+                b"): {",
+            ),
+            Lookalike(rb"^[ \t]++<(?:" + _TOOLS + rb")>[ \t]*+$", LINE_START),
+            Lookalike(
+                rb"^[ \t]*+<(?:[\w-]+:)?invoke name=[^>\n]*+>",
+                "an <invoke> stands in <function_calls>",
+                own=False,
+            ),
+        ),
+        dialect("artifact", 1, (b"<bolt", b"<dyad-", b"<lov-", b"<Plandex", b"<CodePr")),
+        dialect(
+            "nesl",
+            1,
+            (b"#!nesl [@", b"#!NESL [@", b"#!SHAM [@"),
+            Lookalike(rb"^[ \t]++#!(?:nesl|NESL|SHAM) \[@", COLUMN),
+        ),
+        dialect(
+            "whole",
+            2,
+            (
+                b"```",
+                b"~~~",
+                b"<file ",
+                b"<codeblock",
+                b"<antArtifact ",
+                b"<source>",
+                b"<code>",
+                b"<pre>",
+                b"<sourcecode>",
+            ),
+            mixes=True,
+            prompt="whole.md",
+        ),
+        dialect("heredoc", 2, (b"```", b"~~~"), mixes=True),
     )
 }
+
+
+def with_prompt() -> tuple[str, ...]:
+    """Return the names of the notations that an LLM can be told how to write."""
+    return tuple(row.name for row in NOTATIONS.values() if row.prompt)

@@ -8,7 +8,10 @@ from clada.grammar import (
     LARGE_COUNT,
     MAX_COUNT_DIGITS,
     WRONG_COUNT,
+    WRONG_LINE,
+    WRONG_NUMBER,
     Field,
+    choice_complaint,
     path_complaint,
 )
 from clada.model import Block, Invalid, Plan
@@ -18,10 +21,12 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from clada.model import Operation
+
+    Complaint = tuple[str, str | None, int | None]  # the message; the field as written, and its place, if any
 
 MAX_DEPTH = 32
 MAX_TASKS = 100_000
@@ -30,6 +35,9 @@ MAX_VALUES = 1_000_000  # in one document: ten for each task
 UNKNOWN = "unknown"  # the name of an operation whose action is missing
 ALIASES = {"find": "search", "cmd": "command"}
 RANGE = {"search_start", "search_end"}
+# Where an insertion goes: one of these says it.
+WHERE = ("anchors", "at_end", "insert_line")
+INSERTION = "an insertion needs 'anchors', 'at_end' or 'insert_line'; else give 'search'"
 EMPTY = {
     "search": "Empty search text not allowed",
     "search_start": "Empty search_start text not allowed",
@@ -48,7 +56,8 @@ OTHER = Other()
 class RawTask(Value):
     """One task of a document as it is written: where it stands, and its members, each a value and its place.
 
-    Where something else stands in the task's place, it has no members.
+    Where something else stands in the task's place, it has no members. A hunk of an edit is written alike:
+    the value of a field in NESTED is a list of such.
     """
 
     start: int
@@ -56,7 +65,10 @@ class RawTask(Value):
     members: Mapping[str, tuple[Any, int]] | None
 
 
+NESTED, LISTS = ("hunks",), ("anchors",)  # fields that are lists of objects, and of texts
+
 # Why a document cannot be read, where that makes a difference to what is said of it.
+ATOMIC = "atomic"  # the member of a block that is true or false
 CUT, LIMIT, VERSION = "cut", "limit", "version"
 
 
@@ -99,6 +111,8 @@ class Draft:
     def close_block(self, version: str | None, others: Mapping[str, Any]) -> None:
         """End the open block; of its other members, the texts are kept."""
         texts = {name: value for name, value in others.items() if isinstance(value, str)}
+        if ATOMIC in others:
+            texts[ATOMIC] = "true" if others[ATOMIC] is True else "false" if others[ATOMIC] is False else ""
         operations = tuple(self._operations)
         self._blocks.append(Block(self._block_line or 1, version, False, operations, texts))
         self._block_line, self._operations = None, []
@@ -159,6 +173,7 @@ class _Known(Value):
     fields: Mapping[str, Field]
     needed: frozenset[str]
     defaults: Mapping[str, Any]
+    special: frozenset[str]  # fields that do not stand for themselves
 
 
 _known: dict[type[Operation], _Known] = {}
@@ -169,7 +184,8 @@ def _known_of(kind: type[Operation]) -> _Known:
     aliases = {alias: fields[name] for alias, name in ALIASES.items() if name in fields}
     needed = frozenset(field.name for field in kind.fields if field.required)
     defaults = {field.name: field.default for field in kind.fields if field.default is not None}
-    return _Known({**fields, **aliases}, needed, defaults)
+    special = RANGE.union(field.name for field in kind.fields if field.excludes or field.beside)
+    return _Known({**fields, **aliases}, needed, defaults, frozenset(special))
 
 
 def plain(task: RawTask, line: int) -> Operation | None:
@@ -193,7 +209,7 @@ def plain(task: RawTask, line: int) -> Operation | None:
             return None
         else:
             values[field.name] = value
-    if not known.needed <= values.keys() or not RANGE.isdisjoint(values):
+    if not known.needed <= values.keys() or not known.special.isdisjoint(values):
         return None
     return kind.from_fields(line, (task.start, task.end), others, {**known.defaults, **values})
 
@@ -207,14 +223,23 @@ def checked(task: RawTask, data: bytes, line: int, block_line: int | None) -> Op
     fields = given.fields()
     if kind:
         complaints += given.complaints
+        _number_lines(fields, data, task.start, line)
         if not complaints:
             return kind.from_fields(line, (task.start, task.end), given.others, fields)
     problems = []
-    for message, field in complaints:
+    for message, field, nested in complaints:
         place = members[field][1] if field and field in members else task.start
-        at = line + data.count(b"\n", task.start, place)
+        at = line + data.count(b"\n", task.start, place if nested is None else nested)
         problems.append(Problem("invalid_operation", message, at, None, name, field, block_line))
     return Invalid(line, (task.start, task.end), given.others, name, fields, tuple(problems))
+
+
+def _number_lines(fields: Mapping[str, Any], data: bytes, start: int, line: int) -> None:
+    """Put the line of each nested object, instead of its place, into it."""
+    at = start
+    for value in (value for name in NESTED for value in fields.get(name, ())):
+        line += data.count(b"\n", at, value["line"])
+        at, value["line"] = value["line"], line
 
 
 _any: dict[tuple[str, ...], tuple[Field, ...]] = {}  # by the names of all operations: a row may be added
@@ -224,30 +249,34 @@ def _any_fields() -> tuple[Field, ...]:
     """Return what an operation of an unknown action is listed with: any field, none needed."""
     names = tuple(OPERATIONS)
     if names not in _any:
-        fields = {field.name: field for kind in filter(None, map(find, names)) for field in kind.fields}
-        _any[names] = tuple(field.replace(required=False, default=None) for field in fields.values())
+        fields: dict[str, Field] = {}
+        for field in (field for kind in filter(None, map(find, names)) for field in kind.fields):
+            if not field.fields:
+                fields.setdefault(field.name, field.replace(required=False, default=None, excludes=()))
+        _any[names] = tuple(fields.values())
     return _any[names]
 
 
-def _action(task: RawTask) -> tuple[str, list[tuple[str, str | None]]]:
+def _action(task: RawTask) -> tuple[str, list[Complaint]]:
     """Return the operation's name, whether there is such an operation or not, and what is wrong with it."""
     if task.members is None:
-        return UNKNOWN, [("Invalid task: must be an object with an 'action'", None)]
+        return UNKNOWN, [("Invalid task: must be an object with an 'action'", None, None)]
     action = task.members.get("action", ("", 0))[0]
     if not isinstance(action, str):
-        return UNKNOWN, [("Invalid value for 'action': must be a string", "action")]
+        return UNKNOWN, [("Invalid value for 'action': must be a string", "action", None)]
     if not action:
-        return UNKNOWN, [("Missing required field 'action'", "action")]
-    return action, [] if action in OPERATIONS else [(f"Unknown action: {shortened(action)}", "action")]
+        return UNKNOWN, [("Missing required field 'action'", "action", None)]
+    return action, [] if action in OPERATIONS else [(f"Unknown action: {shortened(action)}", "action", None)]
 
 
 class _Given:
     """What a task gives: the fields that an operation has, under their names as written, and other texts."""
 
     def __init__(self, members: Mapping[str, tuple[Any, int]], fields: tuple[Field, ...]) -> None:
-        self.complaints: list[tuple[str, str | None]] = []  # each with the field as written
+        self.complaints: list[Complaint] = []
         self._members, self._fields = members, fields
-        self._names: dict[str, list[str]] = {field.name: [] for field in fields}
+        known = (field.name for field in fields if not field.beside or field.beside in members)
+        self._names: dict[str, list[str]] = {name: [] for name in known}
         self.others: dict[str, str] = {}
         for written, (value, _place) in members.items():
             name = ALIASES.get(written, written)
@@ -256,16 +285,18 @@ class _Given:
             elif isinstance(value, str) and name != "action":
                 self.others[written] = value
         self._given = {name for name, names in self._names.items() if names}
+        self._excluded = {name for field in fields if field.name in self._given for name in field.excludes}
 
     def fields(self) -> dict[str, Any]:
         """Return the fields that are fine, with the defaults of those not given; complain of the others."""
         fine: dict[str, Any] = {}
-        for field in self._fields:
+        for field in (field for field in self._fields if field.name in self._names):
             complaint = self._complaint(field)
             if complaint:
-                self.complaints.append((complaint, (self._names[field.name] or [field.name])[-1]))
+                self.complaints.append((complaint, (self._names[field.name] or [field.name])[-1], None))
             elif field.name in self._given:
-                fine[field.name] = self._members[self._names[field.name][0]][0]
+                value = self._members[self._names[field.name][0]][0]
+                fine[field.name] = self._objects(field, value) if field.fields else value
             elif field.default is not None:
                 fine[field.name] = field.default
         return fine
@@ -273,7 +304,7 @@ class _Given:
     def _complaint(self, field: Field) -> str | None:
         names = self._names[field.name]
         if not names:
-            return f"Missing required field '{field.name}'" if _required(field, self._given) else None
+            return f"Missing required field '{field.name}'" if self._required(field) else None
         if len(names) > 1:
             return f"'{names[0]}' and '{names[1]}' are the same field: give one of them"
         value = self._members[names[0]][0]
@@ -284,29 +315,80 @@ class _Given:
             return (
                 f"'{names[0]}' and 'search_start' with 'search_end' exclude each other: give one of the two"
             )
+        if not wrong and field.name in self._excluded:
+            others = (other.name for other in self._fields if field.name in other.excludes)
+            other = next(name for name in others if name in self._given)
+            return f"'{names[0]}' and '{other}' exclude each other: give one of the two"
         return wrong
 
+    def _required(self, field: Field) -> bool:
+        """Whether a field must be there: `search`, or the two ends of a range, or what excludes them."""
+        if field.name in self._excluded:
+            return False
+        if field.name == "search":
+            return field.required and not self._given & RANGE
+        if field.name in RANGE:
+            return bool(self._given & RANGE) and "search" not in self._given
+        return field.required or bool(field.beside)
 
-def _required(field: Field, given: set[str]) -> bool:
-    """Whether a field must be there: either `search`, or the two ends of a range."""
-    if field.name == "search":
-        return field.required and not given & RANGE
-    if field.name in RANGE:
-        return bool(given & RANGE) and "search" not in given
-    return field.required
+    def _objects(self, field: Field, objects: Sequence[RawTask]) -> list[dict[str, Any]]:
+        """Return the fields of each nested object, with its place; complain of what is wrong."""
+        found = []
+        for number, item in enumerate(objects, 1):
+            if item.members is None:
+                self.complaints.append((f"Hunk {number}: must be an object", field.name, item.start))
+                continue
+            given = _Given(item.members, field.fields)
+            values = given.fields()
+            if not given.complaints and not values.get("search") and values.keys().isdisjoint(WHERE):
+                given.complaints.append((INSERTION, "search", None))
+            for message, name, _ in given.complaints:
+                place = item.members[name][1] if name and name in item.members else item.start
+                self.complaints.append((f"Hunk {number}: {message}", field.name, place))
+            found.append({**values, "line": item.start})
+        return found
 
 
 def _wrong(field: Field, value: Any, written: str) -> str | None:
     """Return what is wrong with a field's value, or None."""
     if field.kind == "count":
         return _count_complaint(value)
-    expected, word = (bool, "boolean") if field.kind == "flag" else (str, "string")
-    complaint = None if isinstance(value, expected) else f"must be a {word}"
-    if field.kind == "path" and not complaint:
-        complaint = path_complaint(value)
+    if field.kind == "text" and value and isinstance(value, str):
+        return None  # the usual case
+    if field.kind == "choice":
+        complaint = choice_complaint(value, field.choices)
+    else:
+        complaint = _COMPLAINTS[field.kind](value)
     if complaint:
         return f"Invalid value for '{written}': {complaint}"
-    return EMPTY.get(field.name) if value == "" else None
+    return EMPTY.get(field.name) if value == "" and field.kind == "text" else None
+
+
+def _text_complaint(value: Any) -> str | None:
+    return None if isinstance(value, str) else "must be a string"
+
+
+def _number_complaint(value: Any, least: int, otherwise: str) -> str | None:
+    return None if type(value) is int and least <= value < 10**MAX_COUNT_DIGITS else otherwise
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\n" not in value
+
+
+# What is wrong with a value of each kind, or None.
+_COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
+    "text": _text_complaint,
+    "lines": _text_complaint,
+    "path": lambda value: _text_complaint(value) or path_complaint(value),
+    "flag": lambda value: None if isinstance(value, bool) else "must be a boolean",
+    "number": lambda value: _number_complaint(value, 1, WRONG_NUMBER),
+    "line": lambda value: _number_complaint(value, 0, WRONG_LINE),
+    "anchors": lambda value: (
+        None if isinstance(value, list) and all(map(_is_line, value)) else "must be a list of lines"
+    ),
+    "objects": lambda value: None if isinstance(value, list) and value else "must be a list of objects",
+}
 
 
 def _count_complaint(value: Any) -> str | None:

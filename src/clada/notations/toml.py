@@ -15,7 +15,17 @@ import re
 
 from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
-from clada.notations.structured import LIMIT, OTHER, Draft, Malformed, RawTask, checked_version
+from clada.notations.reasoning import never_closed, reasoning_over
+from clada.notations.structured import (
+    LIMIT,
+    LISTS,
+    NESTED,
+    OTHER,
+    Draft,
+    Malformed,
+    RawTask,
+    checked_version,
+)
 from clada.notations.toml_scan import Scan, Scope
 
 TYPE_CHECKING = False
@@ -27,6 +37,7 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters
 
 NAME = "toml"
+TAKEN = (str, int, float)  # the types of values that some field takes, bool among them
 
 _TASK, _TASKS = (rb"""(?:%b|"%b"|'%b')""" % (name, name, name) for name in (b"task", b"tasks"))
 _DOT = rb"[ \t]*+\.[ \t]*+"
@@ -45,7 +56,13 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 
 
 def _next_task_line(data: bytes, since: int) -> int | None:
-    return next((line for line, _ in _TASK_LINE.lines(data, since, len(data))), None)
+    """Return where the next line is that begins a task or a block, outside of reasoning blocks."""
+    for line, _ in _TASK_LINE.lines(data, since, len(data)):
+        reasoning = reasoning_over(data, since, line) if line >= since else (0, since)
+        if reasoning is None or reasoning[1] is None:
+            return line
+        since = reasoning[1]
+    return None
 
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -61,6 +78,9 @@ def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
 def _read_document(data: bytes, draft: Draft) -> None:
     at, kinds = 0, set()
     while (line := _next_task_line(data, at)) is not None:
+        reasoning = reasoning_over(data, at, line)
+        if reasoning and reasoning[1] is None:
+            raise Malformed(never_closed(data, reasoning[0]), reasoning[0])
         fence = next((fence for fence in fences(data, NAME, at, line) if fence.close is None), None)
         scan = Scan(data, fence.start if fence else line, fence)
         trouble = scan.run()
@@ -133,10 +153,28 @@ def _elements(
 def _task(table: Any, scope: Scope) -> RawTask:
     members = None
     if isinstance(table, dict):
-        members = {name: (_value(value), scope.place(name)) for name, value in table.items()}
+        members = {name: (_nested(name, value, scope), scope.place(name)) for name, value in table.items()}
     return RawTask(scope.start, scope.end, members)
 
 
+def _nested(name: str, value: Any, scope: Scope) -> Any:
+    """Return a value of a task: of some fields a list of tables, which stand where their name does."""
+    if name not in NESTED or not isinstance(value, list):
+        return _value(value)
+    place = scope.place(name)
+    return [
+        RawTask(place, place, _hunk(table, place) if isinstance(table, dict) else None) for table in value
+    ]
+
+
+def _hunk(table: dict[str, Any], place: int) -> dict[str, tuple[Any, int]]:
+    members = {}
+    for name, value in table.items():
+        is_list = name in LISTS and isinstance(value, list)
+        members[name] = ([_value(item) for item in value] if is_list else _value(value)), place
+    return members
+
+
 def _value(value: Any) -> Any:
-    """Return a value, if it is a text, a number or a boolean: no field takes any other."""
-    return value if isinstance(value, str | int | float) else OTHER
+    """Return a value, if some field takes its like."""
+    return value if isinstance(value, TAKEN) else OTHER

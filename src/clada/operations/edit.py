@@ -1,4 +1,4 @@
-"""edit: a text in a file is replaced, if it is there exactly as often as expected."""
+"""edit: texts in a file are replaced, if each is there exactly as often as expected."""
 
 from __future__ import annotations
 
@@ -13,49 +13,118 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, ClassVar, Self
 
+    from clada.text.indexed import IndexedText
     from clada.text.match import Matches, Text
     from clada.world.world import World
 
+    AnyText = Text | IndexedText
+
+FEW = 8  # edits in a row that need no index
 MOST_LINES = 1000  # line numbers that a report names, of however many matches
+# How a search text is compared with the file's. Each way allows what the one before it does, and more:
+# `blanks` other blanks at the ends of lines, an indentation that differs evenly, blank lines around it;
+# `typographic` other dashes, quotes and spaces, too. See text/tiers.py.
+EXACT, BLANKS, TYPOGRAPHIC = WAYS = ("exact", "blanks", "typographic")
+
+_USUAL = {"path", "count", "search", "replace"}  # the fields of most edits
+_TEXTS = ("search", "search_start", "search_end", "replace", "near")  # of an edit of one text
 
 
 class Hunk(Value):
-    """One replacement: of a text, or of all from a text to the nearest `search_end` after it."""
+    """One replacement: of a text by another; or an insertion, whose search text is empty.
+
+    In an edit of whole lines a text is lines, each with its line break, which the last may lack: `""` is no
+    line at all, and a line break alone is a blank line.
+
+    An insertion says where it goes: right after its last anchor, `at_end`, or `after_line`. One that does
+    not is only made in an empty file, or at the end of one that has no line after `near`.
+    """
 
     search: str
     replacement: str
-    search_end: str | None = None
+    search_end: str | None = None  # all to the nearest such text is replaced; only where a hunk is alone
+    anchors: tuple[str, ...] = ()  # lines that stand before it, one after the other
+    near: int | None = None  # the line that decides between several exact places, if it is that of one
+    at_end: bool = False  # it ends where the file does, but for one blank line
+    after_line: int | None = None  # where an insertion goes; 0 is the top
+    line: int | None = None  # where it stands in the document
+    through_line: int | None = None  # with `after_line`: the last line that goes
 
 
 class Edit(Operation):
-    """Replace a text in a file. `count` says how often it must be found: a number, or all."""
+    """Replace texts in a file: all hunks, which are located in order in the same text, or none.
+
+    `count` says how often a hunk that is alone must be found: a number, or all. Several are found once each.
+    """
 
     path: str
     hunks: tuple[Hunk, ...]
     count: int | str = 1
-    match: str = "exact"  # how search texts are compared with the file's
+    match: str = EXACT  # one of WAYS, unless a setting says otherwise
+    whole_lines: bool = False  # search texts match whole lines only
+    final_newline: bool | None = None  # whether the file ends in a line break afterwards; None: as it did
+    placeholder: bool = False  # the path looks like an example: if there is no such file, that is said
+    dialect: str = ""
 
     name: ClassVar = "edit"
     fields: ClassVar = (
         Field("path", "path"),
         Field("count", "count", required=False, default=1),
-        Field("search", "text"),  # or search_start and search_end
+        Field("search", "text"),  # or search_start and search_end, insert_line and content, or hunks
         Field("search_start", "text", required=False),
         Field("search_end", "text", required=False),
         Field("replace", "text"),
+        Field("insert_line", "line", required=False, excludes=("count", *_TEXTS)),
+        Field("content", "text", required=False, beside="insert_line"),
+        Field(
+            "hunks",
+            "objects",
+            required=False,
+            excludes=("count", *_TEXTS, "insert_line"),
+            fields=(
+                Field("search", "lines", required=False),  # none, or an empty one, is that of an insertion
+                Field("replace", "lines"),
+                Field("anchors", "anchors", required=False),
+                Field("near", "number", required=False),
+                Field("at_end", "flag", required=False),
+                Field(
+                    "insert_line", "line", required=False, excludes=("search", "anchors", "near", "at_end")
+                ),
+            ),
+        ),
+        Field("near", "number", required=False),
+        Field("match", "choice", required=False, choices=WAYS),
+        Field("whole_lines", "flag", required=False),
+        Field("final_newline", "flag", required=False),
     )
+    only_its_paths: ClassVar = True
+    in_part: ClassVar = "edited"
     phrases: ClassVar = {
-        "edited": ("{target} ({replacements} at {lines})", "edited {target} ({replacements})"),
+        "edited": (
+            "{target} ({replacements} at {lines}{remarks})",
+            "edited {target} ({replacements}{remarks})",
+        ),
+        "unchanged": ("{target} (unchanged)", "{target} unchanged"),
     }
 
     @classmethod
     def from_fields(
         cls, line: int, span: tuple[int, int], attributes: Mapping[str, str], values: Mapping[str, Any]
     ) -> Self:
-        """Make it from its fields: a search text, or both ends of a range, are one hunk."""
-        search = values["search"] if "search" in values else values["search_start"]
-        hunk = Hunk(search, values["replace"], values.get("search_end"))
-        return cls(line, span, attributes, values["path"], (hunk,), values["count"])
+        """Make it from its fields: what is not a list of hunks is one."""
+        if len(values) == len(_USUAL) and values.keys() == _USUAL:
+            hunk = Hunk(values["search"], values["replace"])
+            return cls(line, span, attributes, values["path"], (hunk,), values["count"])
+        if "hunks" in values:
+            hunks = tuple(map(_hunk, values["hunks"]))
+        elif "insert_line" in values:
+            hunks = (Hunk("", values["content"], after_line=values["insert_line"]),)
+        else:
+            search = values["search"] if "search" in values else values["search_start"]
+            end, near = values.get("search_end"), values.get("near")
+            hunks = (Hunk(search, values["replace"], end, near=near),)
+        others = {name: values[name] for name in ("match", "whole_lines", "final_newline") if name in values}
+        return cls(line, span, attributes, values["path"], hunks, values.get("count", 1), **others)
 
     @property
     def target(self) -> str:
@@ -63,36 +132,93 @@ class Edit(Operation):
         return self.path
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The path."""
+        return (self.path,)
+
+    @property
     def holds(self) -> str | None:
         """The path: edits of one file in a row are written once."""
         return self.path
 
     def values(self) -> dict[str, Any]:
-        """Return its fields by their names in plans."""
-        (hunk,) = self.hunks
+        """Return its fields by their names in plans, with those that are not always there only if set."""
+        unset, names = Edit.field_defaults, ("match", "whole_lines", "final_newline", "placeholder")
+        others = {name: getattr(self, name) for name in names if getattr(self, name) != unset[name]}
+        return {"path": self.path, **self._texts(), **others}
+
+    def _texts(self) -> dict[str, Any]:
+        hunk, *more = self.hunks
+        nowhere = not hunk.search and hunk.after_line is None
+        if more or hunk.anchors or hunk.at_end or hunk.line or hunk.through_line or nowhere:
+            return {"hunks": [_hunk_to_dict(hunk) for hunk in self.hunks]}
+        if hunk.after_line is not None:
+            return {"insert_line": hunk.after_line, "content": hunk.replacement}
         if hunk.search_end is None:
             texts = {"search": hunk.search}
         else:
             texts = {"search_start": hunk.search, "search_end": hunk.search_end}
-        return {"path": self.path, "count": self.count, **texts, "replace": hunk.replacement}
+        near = {} if hunk.near is None else {"near": hunk.near}
+        return {"count": self.count, **texts, "replace": hunk.replacement, **near}
 
     def apply(self, world: World) -> Done:
         """Replace all matches, or none where their number is not the expected one."""
         parts = world.files.locate(self.path)
-        text = world.files.text(parts)
-        (hunk,) = self.hunks
+        if self.placeholder and not world.files.entry(parts):
+            raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
+        text = self._indexed(world, world.files.text(parts))
+        way = self.match if world.settings.match == "auto" else world.settings.match
+        edited, done = self._exactly(text, way) or self._by_lines(text, way)
+        if edited is text:
+            return done if way == EXACT and not self.whole_lines else done.replace(how="unchanged")
+        world.files.hold(parts, edited)
+        return done.replace(changes=(Change(display_path(parts), "edited"),))
+
+    def _indexed(self, world: World, text: AnyText) -> AnyText:
+        """Return the text so that many edits of it in a row find their places faster."""
+        if world.position < world.looked_ahead:
+            return text  # the first of them has seen to it
+        searches: list[str] = []
+        for number in range(world.position, len(world.items)):
+            item = world.items[number]
+            if not isinstance(item, Edit) or item.path != self.path:
+                break
+            searches += [each for hunk in item.hunks for each in (hunk.search, hunk.search_end) if each]
+            world.looked_ahead = number + 1
+        if len(searches) < FEW:
+            return text
+        from clada.text.indexed import indexed
+
+        return indexed(text.plain(), searches)
+
+    def _exactly(self, text: AnyText, way: str) -> tuple[AnyText, Done] | None:
+        """Replace one text, or range, wherever it is exactly; None where it takes more than that."""
+        hunk, *more = self.hunks
+        alone = not (
+            more or hunk.anchors or hunk.at_end or self.whole_lines or self.final_newline is not None
+        )
+        if not alone or not hunk.search:
+            return None
         found = self._find(text, hunk)
+        if not found.count and way != EXACT and hunk.search_end is None and self.count in (1, "all"):
+            return None
+        if found.count > 1 and self.count == 1 and hunk.near is not None:
+            found = _nearest(text, found, hunk.near)
         if not found.count if self.count == "all" else found.count != self.count:
-            raise Trouble.of(self._mismatch(text, hunk, found))
+            text = text.plain()
+            raise Trouble.of(self._mismatch(text, hunk, self._find(text, hunk)))
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
         edited = text.replaced(found, hunk.replacement.encode())
-        changes: tuple[Change, ...] = ()
-        if edited.data != text.data:
-            world.files.hold(parts, edited)
-            changes = (Change(display_path(parts), "edited"),)
-        return Done("edited", self.path, count=found.count, lines=lines, changes=changes, held=True)
+        return edited, Done("edited", self.path, count=found.count, lines=lines, held=True)
 
-    def _find(self, text: Text, hunk: Hunk) -> Matches:
+    def _by_lines(self, text: AnyText, way: str) -> tuple[AnyText, Done]:
+        """Replace all hunks, which are located in order."""
+        from clada.operations.hunks import replace_hunks
+
+        edited, done = replace_hunks(self, text.plain(), way)
+        return text if edited.data == text.data else edited, done
+
+    def _find(self, text: AnyText, hunk: Hunk) -> Matches:
         # Past the limit, matches are only counted.
         limit = max(self.count, MOST_LINES) if isinstance(self.count, int) else None
         if hunk.search_end is None:
@@ -123,5 +249,36 @@ class Edit(Operation):
         return error.replace(hint=why.hint or None, details=why.details or None, nearest=why.nearest)
 
 
-def _lines(text: Text, found: Matches) -> tuple[int, ...]:
+def _lines(text: AnyText, found: Matches) -> tuple[int, ...]:
     return tuple(text.lines(found.starts[:MOST_LINES]))
+
+
+def _nearest(text: AnyText, found: Matches, near: int) -> Matches:
+    """Return the one match that starts at this line, if there is one; else all."""
+    lines = _lines(text, found)
+    if lines.count(near) != 1:
+        return found
+    number = lines.index(near)
+    return found.replace(starts=[found.starts[number]], ends=[found.ends[number]], count=1)
+
+
+_HUNK_NAMES = {"replacement": "replace", "after_line": "insert_line"}  # in plans
+
+
+def _hunk(values: Mapping[str, Any]) -> Hunk:
+    """Make a hunk from its fields by their names in plans."""
+    renamed = {plan: name for name, plan in _HUNK_NAMES.items()}
+    fields = {renamed.get(name, name): value for name, value in values.items()}
+    return Hunk(**{"search": "", **fields, "anchors": tuple(values.get("anchors", ()))})
+
+
+def _hunk_to_dict(hunk: Hunk) -> dict[str, Any]:
+    """Return a hunk as plans have it: its texts, and what else is set."""
+    unset = Hunk.field_defaults
+    values = hunk.by_name()
+    shown = {name: value for name, value in values.items() if name not in unset or value != unset[name]}
+    if not hunk.search:
+        del shown["search"]
+    if hunk.anchors:
+        shown["anchors"] = list(hunk.anchors)
+    return {_HUNK_NAMES.get(name, name): value for name, value in shown.items()}

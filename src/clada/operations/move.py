@@ -20,6 +20,7 @@ class Move(Operation):
 
     source: str
     destination: str
+    dialect: str = ""
 
     name: ClassVar = "move"
     fields: ClassVar = (Field("from", "path"), Field("to", "path"))
@@ -36,6 +37,11 @@ class Move(Operation):
     def target(self) -> str:
         """Both paths."""
         return f"{self.source} -> {self.destination}"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Both paths."""
+        return (self.source, self.destination)
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.grammar import Field
 from clada.model import Change, Done, Failed, Operation
 from clada.world.files import tree
@@ -10,10 +11,11 @@ from clada.world.files.paths import display_path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import ClassVar
+    from typing import Any, ClassVar
 
     from clada.model import Outcome
     from clada.world.files.paths import Parts
+    from clada.world.files.tree import Files
     from clada.world.world import World
 
 
@@ -21,24 +23,60 @@ class Remove(Operation):
     """Remove a file, a link, or a directory with all that is in it."""
 
     path: str
+    content: str | None = None  # that the file must have, but for blanks at the ends of lines
+    file_only: bool = False  # a directory is refused
+    dialect: str = ""
 
     name: ClassVar = "remove"
     fields: ClassVar = (Field("path", "path"),)
     phrases: ClassVar = {"removed": ("{target}", "removed {target}")}
+
+    def values(self) -> dict[str, Any]:
+        """Return its fields by their names in plans."""
+        content = {} if self.content is None else {"content": self.content}
+        return {"path": self.path, **content, **({"file_only": True} if self.file_only else {})}
 
     @property
     def target(self) -> str:
         """The path."""
         return self.path
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path."""
+        return (self.path,)
+
+    def _check(self, files: Files, parts: Parts) -> None:
+        """Raise Trouble where what is there is not what was to be removed."""
+        entry = files.entry(parts) if self.file_only or self.content is not None else None
+        if not entry:
+            return
+        if entry.kind == "directory":
+            raise Trouble("invalid_operation", f"{self.path} is a directory, the answer removes a file")
+        if self.content is None or entry.kind != "file":
+            return
+        there, given = _trimmed_lines(files.load(parts)), _trimmed_lines(self.content.encode())
+        if there != given:
+            pairs = enumerate(zip(there, given, strict=False), 1)
+            line = next(
+                (number for number, (one, other) in pairs if one != other), min(len(there), len(given)) + 1
+            )
+            message = f"{self.path} is not what the answer removes: line {line} differs"
+            raise Trouble("invalid_operation", message)
+
     def apply(self, world: World) -> Outcome:
         """Remove, never following a link."""
         parts = world.files.locate(self.path)
+        self._check(world.files, parts)
         try:
             removed = tree.remove(world.files, parts)
         except tree.HalfRemoved as trouble:
             return Failed(trouble.error, changes=_changes(trouble.removed))
         return Done("removed", self.path, changes=_changes(removed))
+
+
+def _trimmed_lines(data: bytes) -> list[bytes]:
+    return [line.rstrip() for line in data.splitlines()]
 
 
 def _changes(removed: Iterable[Parts]) -> tuple[Change, ...]:

@@ -12,8 +12,12 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeVar
+
+    Line = TypeVar("Line", bytes, str)
 
 CONTEXT = 3  # lines around a change that are shown
+WHOLE = 1 << 15  # bytes of both versions below which nothing is left out
 SHORT = 40_000  # old lines times new lines that difflib compares between two pairs
 
 
@@ -35,10 +39,15 @@ class DifferingPart(Value):
 
 
 def differing_part(old: bytes, new: bytes) -> DifferingPart:
-    """Return the part in which two versions differ, with the context lines around it."""
+    """Return the part in which two versions differ, with the context lines around it; of short ones, all.
+
+    Among equal lines, a change may be told further down than it begins: then less context is left below it.
+    """
+    if len(old) + len(new) < WHOLE:
+        return DifferingPart(0, old, new)
     start = old.rfind(b"\n", 0, _equal_start(old, new)) + 1
     old_rest, new_rest = old[start:], new[start:]
-    end = old_rest.find(b"\n", len(old_rest) - _equal_start(old_rest[::-1], new_rest[::-1]))
+    end = old_rest.find(b"\n", len(old_rest) - _equal_end(old_rest, new_rest))
     for _ in range(CONTEXT):
         start = old.rfind(b"\n", 0, max(start - 1, 0)) + 1
         end = old_rest.find(b"\n", end + 1) if end >= 0 else end
@@ -59,13 +68,26 @@ def _equal_start(old: bytes, new: bytes) -> int:
     return at
 
 
+def _equal_end(old: bytes, new: bytes) -> int:
+    """Return how many bytes are equal at the end."""
+    step = most = min(len(old), len(new))
+    at, shift = 0, len(old) - len(new)
+    while step:
+        start, end = len(new) - at - step, len(new) - at
+        if at + step <= most and old[start + shift : end + shift] == new[start:end]:
+            at += step
+        else:
+            step //= 2
+    return at
+
+
 def split_lines(data: bytes) -> list[bytes]:
     """Return the lines of a text, each with its LF."""
     *whole, last = data.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
-def line_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
+def line_changes(old: Sequence[Line], new: Sequence[Line]) -> Iterator[LineChange]:
     """Yield what changes between two versions, in order."""
     start = new_start = 0
     for end, new_end in [*_unique_pairs(old, new), (len(old), len(new))]:
@@ -73,7 +95,7 @@ def line_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineCha
         start, new_start = end + 1, new_end + 1
 
 
-def _unique_pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
+def _unique_pairs(old: Sequence[Line], new: Sequence[Line]) -> list[tuple[int, int]]:
     """Return the longest series of lines that are unique in both versions and in the same order.
 
     It is the longest increasing subsequence of their places in the new version.
@@ -96,17 +118,15 @@ def _unique_pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int,
     return series[::-1]
 
 
-def _unique_lines(texts: Sequence[bytes]) -> dict[bytes, int]:
+def _unique_lines(texts: Sequence[Line]) -> dict[Line, int]:
     """Return the index of each line that occurs once, in order."""
-    places: dict[bytes, int] = {}
+    places: dict[Line, int] = {}
     for line, text in enumerate(texts):
         places[text] = -1 if text in places else line
     return {text: line for text, line in places.items() if line >= 0}
 
 
-def _changes_between_pairs(
-    old: Sequence[bytes], new: Sequence[bytes], gap: LineChange
-) -> Iterator[LineChange]:
+def _changes_between_pairs(old: Sequence[Line], new: Sequence[Line], gap: LineChange) -> Iterator[LineChange]:
     """Yield what changes in the lines between two pairs."""
     start, end, new_start, new_end = gap.start, gap.end, gap.new_start, gap.new_end
     while start < end and new_start < new_end and old[start] == new[new_start]:

@@ -12,6 +12,10 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Form = Callable[[str], str]
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
 TEXT = "text"  # the name of the difference between lines that say different things
 MAX_COMPARED = 20_000  # characters of a line
+WORD, LONGEST_WORD = 12, 40  # characters that another word counts, however long it is; and how long it may be
 WIDTH = 100  # characters of a line that is shown on its own
 BRIEF_WIDTH = 60  # characters of a line that is quoted in a sentence
 
@@ -131,13 +136,19 @@ def within(wanted: str, found: str) -> bool:
 def line_similarity(wanted: str, found: str, *, partly: bool) -> float:
     """Return from 0 to 1 how similar two different lines are: by their common ends, or by common trigrams.
 
-    With `partly`, what the found line has more does not count.
+    Where they differ in one word, it hardly matters how long that is. With `partly`, what the found line has
+    more does not count.
     """
     wanted, found = " ".join(wanted[:MAX_COMPARED].split()), " ".join(found[:MAX_COMPARED].split())
-    longer = max(len(wanted), len(found), 1)
+    start, end = _common_ends(wanted, found)
+    differing = max(len(wanted), len(found)) - start - end
+    if differing <= LONGEST_WORD and not any(
+        " " in line[start : len(line) - end] for line in (wanted, found)
+    ):
+        differing = min(differing, WORD)
     ours, theirs = _trigrams(wanted), _trigrams(found)
     most = max(len(ours) if partly else max(len(ours), len(theirs)), 1)
-    return max(sum(_common_ends(wanted, found)) / longer, len(ours & theirs) / most)
+    return max((start + end) / max(start + end + differing, 1), len(ours & theirs) / most)
 
 
 def _trigrams(text: str) -> set[str]:
@@ -146,12 +157,12 @@ def _trigrams(text: str) -> set[str]:
 
 def _common_ends(one: str, other: str) -> tuple[int, int]:
     """Return how many characters the two share at the start, and how many more at the end."""
-    start = _common_start(one, other)
-    return start, _common_start(one[start:][::-1], other[start:][::-1])
+    start = common_start(one, other)
+    return start, common_start(one[start:][::-1], other[start:][::-1])
 
 
-def _common_start(one: str, other: str) -> int:
-    """Return how many characters the two share at the start, by bisection: lines can be very long."""
+def common_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many characters, or items, the two share at the start, by bisection: there can be many."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -188,7 +199,7 @@ def visible(line: str, other: str) -> str:
 def brief(line: str, other: str = "") -> str:
     """Return a line to be quoted in a sentence, cut around where it differs from the other."""
     line, other = line.strip(), other.strip()
-    begin = max(0, min(_common_start(line, other) - BRIEF_WIDTH // 2, len(line) - BRIEF_WIDTH))
+    begin = max(0, min(common_start(line, other) - BRIEF_WIDTH // 2, len(line) - BRIEF_WIDTH))
     return _cut(line[begin : begin + BRIEF_WIDTH], begin, len(line))
 
 

@@ -16,15 +16,16 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
 MARK_EVERY = 65_536  # bytes between two line numbers that a text remembers
 
 
 class Matches(Value):
-    """Where a search text was found, as byte offsets in order, and how often."""
+    """Where a search text was found, in order, and how often: byte offsets, or places of an indexed text."""
 
-    starts: Sequence[int]
-    ends: Sequence[int]
+    starts: Sequence[Any]
+    ends: Sequence[Any]
     count: int  # more than there are starts, where only the first few were asked for
     unfinished: int | None = None  # of a range: a start text that no end text follows
 
@@ -84,14 +85,41 @@ class Text:
             marks.append((after, line + count_breaks(self.data, position, after, self.ending)))
         return next(mark for mark in reversed(marks) if mark[0] <= offset)
 
+    def plain(self) -> Text:
+        """Return it without an index, which it does not have (see indexed.py)."""
+        return self
+
     def replaced(self, found: Matches, replacement: bytes) -> Text:
-        """Return the text with each match replaced; the replacement gets the line endings in use there."""
+        """Return the text with each match replaced; the replacement gets the line endings in use there.
+
+        If that changes nothing, it is this very text.
+        """
+        edited = self._joined(found, self._replacements(found, to_lf(replacement)))
+        return self if edited.data == self.data else edited
+
+    def spliced(self, spans: Sequence[tuple[int, int]], texts: Sequence[bytes]) -> Text:
+        """Return the text with each span replaced by its text, which gets the line endings in use there.
+
+        The spans are in order, and the offsets of a copy of this text with LF only.
+        """
+        starts, ends = [start for start, _ in spans], [end for _, end in spans]
+        found = Matches(starts, ends, len(spans))
+        if self.ending in (None, CRLF):
+            found = _converted_back(self.data, found)
+        if self.ending is None:
+            endings = endings_at(self.data, found.starts)
+            texts = [text.replace(LF, ending) for text, ending in zip(texts, endings, strict=True)]
+        elif self.ending != LF:
+            texts = [text.replace(LF, self.ending) for text in texts]
+        return self._joined(found, texts)
+
+    def _joined(self, found: Matches, replacements: Sequence[bytes]) -> Text:
+        """Return the text with each match replaced by its own text."""
         if not found.starts:
             return self
         view = memoryview(self.data)  # a slice of it copies nothing
         parts: list[bytes | memoryview] = []
         position = 0
-        replacements = self._replacements(found, to_lf(replacement))
         for start, end, new in zip(found.starts, found.ends, replacements, strict=True):
             parts += (view[position:start], new)
             position = end

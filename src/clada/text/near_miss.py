@@ -20,23 +20,27 @@ from clada.text.differences import (
     listed,
     visible,
 )
-from clada.text.line_endings import LF, to_lf
-from clada.text.similarity import most_similar, wanted_lines
+from clada.text.line_endings import CR, LF, to_lf
+from clada.text.similarity import compared_in_full, most_similar, wanted_lines
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from clada.text.alignment import WantedLines
     from clada.text.match import Matches, Text
-    from clada.text.similarity import Place, WantedLines
+    from clada.text.similarity import Place
 
 MAX_WHOLE_FILE = 1_000  # bytes of a file that is listed in full where nothing in it is similar
 MIN_MEANINGFUL = 4  # characters of a text that is hardly there by chance
+MIN_TELLING = 15  # characters of a replacement that is hardly there for another reason than this edit
 MAX_PLACES = 3  # where such a text may be
 MAX_ELLIPSES = 3  # that are tried
 LONG_LINE = 200  # characters that a found line has more than the wanted one, if it is cut
 MAX_LISTED = 12  # lines of the file that are shown
+BEYOND_BYTES = 1_000  # of the file in which those are looked for
+BEYOND = 3  # lines before and after a place that are shown with it
 
 # Kinds of gaps, besides the names of differences between two lines.
 MISSING, EXTRA, LEFT_OUT = "missing line", "additional line", "lines left out"
@@ -67,11 +71,25 @@ class Region(Value):
     first: int  # line number
     lines: Sequence[str]
     gaps: Sequence[Gap]
+    above: Sequence[str] = ()  # lines of the file before it
+    below: Sequence[str] = ()  # and after it
 
     @property
     def last(self) -> int:
         """The number of its last line."""
         return self.first + len(self.lines) - 1
+
+    @property
+    def gap(self) -> Gap:
+        """The gap to tell about: the first; of lines that one side has more, the first that is not blank."""
+        first = self.gaps[0]
+        extra = first.wanted is None  # then each has a line number of its own
+        for number, gap in enumerate(self.gaps):
+            if gap.line != first.line + number * extra or gap.kind not in (EXTRA, MISSING, BLANK_LINES):
+                break
+            if gap.kind == (EXTRA if extra else MISSING):
+                return gap
+        return first
 
     @property
     def kinds(self) -> list[str]:
@@ -88,19 +106,32 @@ class Region(Value):
         """`line 3` or `lines 3-5`."""
         return f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
 
-    def explained(self, hint: str) -> Explanation:
+    @property
+    def listing(self) -> list[str]:
+        """Its lines with their numbers, around the first gap, and a few lines beyond its edges."""
+        above, below = self.above[-BEYOND:], self.below[:BEYOND]
+        return _listing([*above, *self.lines, *below], self.first - len(above), self.gap.line)
+
+    def explained(self, hint: str, others: Sequence[Region] = ()) -> Explanation:
         """Return the explanation: the hint, the first gap with its blanks visible, the lines of the file."""
-        gap = self.gaps[0]
+        gap = self.gap
         wanted, found = gap.wanted or "", gap.found or ""
-        if not (wanted[:1].isspace() or "indentation" in gap.kind):
+        if gap.wanted is None or gap.found is None:
+            wanted = found = wanted or found  # there is nothing to compare it with
+        elif not (wanted[:1].isspace() or "indentation" in gap.kind):
             found = found.lstrip()  # the search text starts inside the line
         shown = [
             *([f"  wanted: {visible(wanted, found)}"] if gap.wanted is not None else []),
             *([f"  found:  {visible(found, wanted)}"] if gap.found is not None else []),
         ]
         legend = [f"  ({LEGEND})"] if any(mark in line for mark in "·→" for line in shown) else []
-        lines = [hint, *shown, *legend, *_listing(self.lines, self.first, gap.line)]
-        nearest = Nearest(self.first, self.last, gap.line, gap.wanted, gap.found, gap.kind, self.form_only)
+        lines = [hint, *shown, *legend, *self.listing]
+        for other in others:
+            lines += [f"  {other.name}:", *other.listing]
+        spans = tuple((other.first, other.last) for other in others)
+        nearest = Nearest(
+            self.first, self.last, gap.line, gap.wanted, gap.found, gap.kind, self.form_only, spans
+        )
         return Explanation(hint, "\n".join(lines), nearest)
 
 
@@ -108,18 +139,18 @@ def explain(text: Text, search: bytes, replacement: bytes) -> Explanation:
     """Explain why the search text is nowhere in the file."""
     search, replacement = to_lf(search), to_lf(replacement)
     closest = _explain_closest(text, search)
-    replaced = _replacement_lines(text, search, replacement)
-    if not replaced:
+    places = _replacement_lines(text, search, replacement)
+    if not places:
         return closest
-    already = f"the replacement is already there at {_line_numbers(replaced)}"
-    nearest, size = closest.nearest, replacement.count(LF)
-    if nearest is None or any(
-        line <= nearest.last_line and nearest.first_line <= line + size for line in replaced
-    ):
-        return Explanation(already, already)  # the closest place, if any, is the replacement itself
-    if nearest.form_only:
-        return closest.replace(details=f"{closest.details}\n{already}")
-    return closest.replace(hint=already, details=f"{already}\n{closest.details}")
+    already = f"the replacement is already there at {_line_numbers(places)}"
+    nearest, size = closest.nearest, replacement.removesuffix(LF).count(LF)
+    if nearest is None:
+        by_chance = len(b"".join(replacement.split())) < MIN_TELLING
+        return closest if by_chance else Explanation(already, already)
+    if any(line <= nearest.first_line and nearest.last_line <= line + size for line in places):
+        return Explanation(already, already)  # the closest place is the replacement itself
+    elsewhere = f"the replacement is in the file too, elsewhere: at {_line_numbers(places)}"
+    return closest.replace(details=f"{closest.details}\n{elsewhere}")
 
 
 def explain_range(text: Text, start: bytes, end: bytes, replacement: bytes, found: Matches) -> Explanation:
@@ -207,16 +238,43 @@ def _exact_region(text: Text, found: Matches, wanted: str, kind: str) -> Region 
     number, (line, other) = next(
         (pair for pair in pairs if pair[1][0] != pair[1][1]), (0, (wanted, lines[0]))
     )
-    return Region(first, lines, [Gap(kind, first + number, line, other)])
+    return Region(first, lines, [Gap(kind, first + number, line, other)], *_around(text.data, start, end))
+
+
+def _around(data: bytes, start: int, end: int) -> tuple[list[str], list[str]]:
+    """Return a few whole lines before and after those of a match."""
+    above = to_lf(data[max(start - BEYOND_BYTES, 0) : start]).decode(errors="replace").split("\n")[:-1]
+    below = to_lf(data[end : end + BEYOND_BYTES]).decode(errors="replace").split("\n")
+    if start > BEYOND_BYTES:
+        del above[:1]  # its start is cut off
+    if end + BEYOND_BYTES < len(data) or not below[-1]:
+        del below[-1]  # its end is cut off, or the file ends before it
+    if not data[start:end].endswith((LF, CR)):
+        del below[:1]  # the rest of the last line
+    return above[-BEYOND:], below[:BEYOND]
 
 
 def _explain_similar(text: Text, search: bytes) -> Explanation | None:
-    """Look for the place that is most similar to the search text."""
+    """Look for the places that are most similar to the search text."""
     wanted = wanted_lines(search)
-    place = most_similar(text.data, wanted)
-    if place is None:
+    regions: list[Region] = []
+    for place in most_similar(text.data, wanted):
+        (line,) = text.lines([place.offset])
+        if any(region.first <= line <= region.last for region in regions):
+            continue  # the same place, found by something else
+        region = _region(compared_in_full(text.data, wanted, place), wanted, line)
+        if not any(other.first <= region.last and region.first <= other.last for other in regions):
+            regions.append(region)
+        if len(regions) > MAX_PLACES:
+            break
+    if not regions:
         return None
-    (line,) = text.lines([place.offset])
+    closest, *others = regions
+    return closest.explained(_closest_clause(closest, others), others[: MAX_PLACES - 1])
+
+
+def _region(place: Place, wanted: WantedLines, line: int) -> Region:
+    """Return the lines of a place, whose anchor is in this line, and how they differ."""
     top = line - place.anchor  # the line number of place.found[0]
     paired = [f for w, f in place.pairs if w is not None and f is not None]
     first, last = min(paired), max(paired)
@@ -224,8 +282,8 @@ def _explain_similar(text: Text, search: bytes) -> Explanation | None:
     if not gaps:  # all lines fit: a line break is missing at the very start or end of the file
         at_start = wanted.starts_line and top + first == 1
         gaps = [Gap(BREAK_BEFORE, top + first) if at_start else Gap(BREAK_AFTER, top + last)]
-    region = Region(top + first, place.found[first : last + 1], gaps)
-    return region.explained(_closest_clause(region))
+    found = place.found
+    return Region(top + first, found[first : last + 1], gaps, found[:first], found[last + 1 :])
 
 
 def _gaps(place: Place, wanted: WantedLines, top: int) -> Iterator[Gap]:
@@ -248,10 +306,13 @@ def _gaps(place: Place, wanted: WantedLines, top: int) -> Iterator[Gap]:
         line += f is not None
 
 
-def _closest_clause(region: Region) -> str:
+def _closest_clause(region: Region, others: Sequence[Region]) -> str:
     """Say in one clause where the closest place is, and what differs."""
-    gap, number = region.gaps[0], len(region.gaps)
+    gap, number = region.gap, len(region.gaps)
     closest = f"closest is {region.name}"
+    if others:
+        more = " and more" if others[MAX_PLACES - 1 :] else ""
+        closest += f" (just as close: {', '.join(other.name for other in others[: MAX_PLACES - 1])}{more})"
     if gap.kind in (BREAK_BEFORE, BREAK_AFTER):
         return f"{closest}: there is no {gap.kind}"
     if region.kinds == [BLANK_LINES]:

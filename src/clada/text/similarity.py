@@ -2,15 +2,19 @@
 
 1. The file is scanned for a few exact pieces of the search text: its longest lines, halves of them, words.
    The scans have a budget. Rare pieces come first, since the many hits of a common one say little.
-2. Around each hit, lines of the file are paired with lines of the search text, and the pairs are scored.
-3. The best place, if it is similar enough to be worth pointing at, is then compared in full.
+2. Where that finds nothing good in a small file, lines that share rare words with the search text are next.
+3. Around each hit, lines of the file are paired with lines of the search text, and the pairs are scored.
+4. The best place, if it is similar enough to be worth naming, is then compared in full; so are others that
+   are as good.
 
 Here `w` is the index of a wanted line (of the search text), `f` that of a found line (of the file).
 """
 
 from __future__ import annotations
 
-from clada.text import differences
+from itertools import accumulate
+
+from clada.text.alignment import Alignment, WantedLines
 from clada.text.line_endings import CR, CRLF, LF
 from clada.values import Value
 
@@ -18,12 +22,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    Pair = tuple[int | None, int | None]  # w and f; None where the line is missing on that side
+    from clada.text.alignment import Pair
+
+    Hit = tuple[int, int]  # the index of a wanted line, and where something of it is in the file
     Piece = tuple[int, bytes]  # the index of the wanted line that it is from, and its bytes
 
 # Choosing between places; similarities are from 0 to 1.
 GOOD_SIMILARITY = 0.75  # a place with this needs no competitor
-MIN_SIMILARITY = 0.5  # a place with less is not worth pointing at
+MIN_SIMILARITY = 0.5  # a place with less is not worth naming
+MIN_SIMILARITY_OF_RUN = 0.15  # unless it has lines in a row that are as wanted, and this
 COMPARED_LINES = 12  # lines up and down from a hit that are compared to choose between places
 
 # Scanning for pieces.
@@ -38,39 +45,15 @@ MAX_SEARCH_LINES = 2_000  # of a search text from which pieces are taken
 _NOT_IN_WORDS = bytes(byte for byte in range(128) if not (chr(byte).isalnum() or chr(byte) == "_"))
 _WORDS_ONLY = bytes.maketrans(_NOT_IN_WORDS, b" " * len(_NOT_IN_WORDS))
 
-# Pairing lines.
+# Looking at lines with rare words.
+SMALL = 200_000  # bytes of a file whose words are looked at
+MOST_VOTING = 200  # lines of a search text
+MOST_OCCURRENCES = 50  # lines of the file with a word that is not too common to say something
+MOST_SHIFTS = 6  # places that are compared
+
 NEARBY = 200  # bytes on each side of a hit that are looked at, and more for long lines
-LOOK_AHEAD = 8  # lines that may be missing or added before the next pair
-NEXT = 2  # skipped lines at most before a pair of short lines, such as brackets
-MIN_DISTINCTIVE = 4  # characters of a line that may be paired after more skipped lines than that
-
-# Scoring pairs.
-FORM_SIMILARITY = 0.95  # of two lines that differ in form only
-TEXT_SIMILARITY = 0.7  # at most, of two lines with different texts
-EXTRA_LINE_WEIGHT = 0.3  # of a found line that is not wanted, against that of a wanted one
-MIN_EDGE_SIMILARITY = 0.3  # below this, lines at the edge of a place are not a pair
-
-
-class WantedLines(Value):
-    """The lines of a search text. The first and last may be parts of lines, unless a line break is there."""
-
-    lines: Sequence[str]
-    starts_line: bool
-    ends_line: bool
-
-    def fit(self, w: int) -> differences.Fit:
-        """Return the test that a line of the file must pass to match this one."""
-        from_start = w > 0 or self.starts_line
-        to_end = w < len(self.lines) - 1 or self.ends_line
-        return _FITS[from_start, to_end]
-
-
-_FITS = {
-    (True, True): differences.whole,
-    (True, False): differences.at_start,
-    (False, True): differences.at_end,
-    (False, False): differences.within,
-}
+MORE_LINES = 40  # of the file that may be between those of the search text
+AS_GOOD = 0.01  # less similar than the best place, at most
 
 
 def wanted_lines(search: bytes) -> WantedLines:
@@ -84,52 +67,90 @@ def wanted_lines(search: bytes) -> WantedLines:
 class Place(Value):
     """A place in a file, compared with a search text."""
 
+    hit: Hit
     similarity: float
+    worth_naming: bool
     pairs: Sequence[Pair]  # in the order of the lines
     found: Sequence[str]  # the lines of the file that were looked at
     anchor: int  # the f of the line with the hit
     offset: int  # the byte at which that line starts
 
 
-def most_similar(data: bytes, wanted: WantedLines) -> Place | None:
-    """Return the place that is most similar to the search text, or None where nothing is similar enough."""
+def most_similar(data: bytes, wanted: WantedLines) -> list[Place]:
+    """Return the places that are worth naming and as similar as the best, each perhaps several times."""
     pieces = list(_pieces(wanted))
     if not pieces:
-        return None
-    place = _best(data, wanted, _hits(data, pieces, SCANS))
-    if place:
+        return []
+    places = list(_compared(data, wanted, _hits(data, pieces, SCANS)))
+    if not any(place.similarity >= GOOD_SIMILARITY for place in places) and len(data) <= SMALL:
+        places += _compared(data, wanted, [_hits_by_words(data, wanted)])
+    if not any(place.worth_naming for place in places):
+        lowered = [(w, piece.lower()) for w, piece in pieces]
+        places += _compared(data, wanted, _hits(data.lower(), lowered, SCANS_IGNORING_CASE))
+    named = [place for place in places if place.worth_naming]
+    named.sort(key=lambda place: (-place.similarity, place.offset))
+    return [place for place in named if place.similarity >= named[0].similarity - AS_GOOD]
+
+
+def compared_in_full(data: bytes, wanted: WantedLines, place: Place) -> Place:
+    """Return the place with all lines of the search text compared, not only those around its hit."""
+    if len(wanted.lines) <= COMPARED_LINES:
         return place
-    lowered = [(w, piece.lower()) for w, piece in pieces]
-    return _best(data, wanted, _hits(data.lower(), lowered, SCANS_IGNORING_CASE))
+    return _compare(data, wanted, place.hit, reach=len(wanted.lines))
 
 
-def _best(data: bytes, wanted: WantedLines, groups: Iterable[tuple[int, list[int]]]) -> Place | None:
-    """Return the best place around the hits, compared in full."""
-    similarity, at = 0.0, (0, 0)
-    for w, hits in groups:
-        for hit in hits:
-            here = _compare(data, wanted, w, hit, COMPARED_LINES).similarity
-            if here > similarity:
-                similarity, at = here, (w, hit)
-        if similarity >= GOOD_SIMILARITY:
-            break
-    return _compare(data, wanted, *at, reach=len(wanted.lines)) if similarity >= MIN_SIMILARITY else None
+def _compared(data: bytes, wanted: WantedLines, groups: Iterable[Iterable[Hit]]) -> Iterator[Place]:
+    """Yield the places around the hits, up to a group of hits with one that needs no competitor."""
+    for hits in groups:
+        places = [_compare(data, wanted, hit, COMPARED_LINES) for hit in hits]
+        yield from places
+        if any(place.similarity >= GOOD_SIMILARITY for place in places):
+            return
 
 
-def _hits(scanned: bytes, pieces: Iterable[Piece], scans: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield each piece's wanted line and its hits, rare pieces first, as far as the budget goes."""
+def _hits_by_words(data: bytes, wanted: WantedLines) -> Iterator[Hit]:
+    """Yield the lines that share the most words with the search text, rare ones above all.
+
+    Each word that a wanted and a found line share is a vote for the shift from the one to the other.
+    """
+    lines = data.splitlines(keepends=True)
+    having: dict[bytes, list[int]] = {}  # the lines with a word
+    for f, line in enumerate(lines):
+        for word in _words(line.lower()):
+            having.setdefault(word, []).append(f)
+    votes: dict[int, dict[int, float]] = {}  # by shift, then by wanted line
+    for w, wanted_line in enumerate(wanted.lines[:MOST_VOTING]):
+        for word in _words(wanted_line.lower().encode()):
+            fs = having.get(word, ())
+            for f in fs if len(fs) <= MOST_OCCURRENCES else ():
+                of_shift = votes.setdefault(f - w, {})
+                of_shift[w] = of_shift.get(w, 0.0) + 1 / len(fs)
+    offsets = [0, *accumulate(map(len, lines))]
+    best = sorted(votes, key=lambda shift: -sum(votes[shift].values()))[:MOST_SHIFTS]
+    for shift in best:
+        w = max(votes[shift], key=votes[shift].__getitem__)
+        yield w, offsets[w + shift]
+
+
+def _words(line: bytes) -> set[bytes]:
+    return set(line.translate(_WORDS_ONLY).split())
+
+
+def _hits(scanned: bytes, pieces: Iterable[Piece], scans: int) -> Iterator[list[Hit]]:
+    """Yield the hits of each piece, rare pieces first, as far as the budget goes."""
     budget = scans * len(scanned) + FREE_BYTES
     common = []
     for w, piece in pieces:
         cost = next(cost for size, cost in SCAN_COSTS if len(piece) >= size)
         if cost * len(scanned) > budget:
             continue
-        hits, passed = _first_hits(scanned, piece)
+        offsets, passed = _first_hits(scanned, piece)
         budget -= cost * passed
+        hits = [(w, offset) for offset in offsets]
         if len(hits) > MAX_RARE_HITS:
-            common.append((w, hits))
+            common.append(hits)
         else:
-            yield w, hits
+            yield hits
     yield from common
 
 
@@ -169,15 +190,17 @@ def _longest(pieces: list[Piece], number: int, shortest: int) -> list[Piece]:
     return [(first[piece], piece) for piece in longest]
 
 
-def _compare(data: bytes, wanted: WantedLines, w: int, hit: int, reach: int) -> Place:
-    """Compare the lines around a hit of wanted line `w` with those around `w`, `reach` lines up and down."""
+def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> Place:
+    """Compare the lines around a hit with those around its wanted line, `reach` lines up and down."""
+    w, offset = hit
     first, last = max(w - reach, 0), min(w + reach + 1, len(wanted.lines))
-    start, end = _line_around(data, hit, NEARBY + 2 * len(wanted.lines[w]))
+    start, end = _line_around(data, offset, NEARBY + 2 * len(wanted.lines[w]))
     above = _lines_above(data, start, wanted.lines[first:w])
     found = [*above, _decode(data[start:end]), *_lines_below(data, end, wanted.lines[w + 1 : last])]
-    pairing = _Pairing(wanted, found)
-    pairs = pairing.pairs(range(first, last), w, len(above))
-    return Place(pairing.similarity(pairs), pairs, found, len(above), start)
+    aligned = Alignment(wanted, found, range(first, last), (w, len(above)))
+    similarity = aligned.similarity
+    worth_naming = similarity >= MIN_SIMILARITY or (similarity >= MIN_SIMILARITY_OF_RUN and aligned.has_a_run)
+    return Place(hit, similarity, worth_naming, aligned.pairs, found, len(above), start)
 
 
 def _line_around(data: bytes, hit: int, reach: int) -> tuple[int, int]:
@@ -193,7 +216,7 @@ def _lines_above(data: bytes, start: int, wanted: Sequence[str]) -> list[str]:
     lines = data[max(start - size, 0) : start].splitlines()
     if size < start:
         del lines[:1]  # its start is cut off
-    return [_decode(line) for line in lines[-len(wanted) - LOOK_AHEAD :]]
+    return [_decode(line) for line in lines[-len(wanted) - MORE_LINES :]]
 
 
 def _lines_below(data: bytes, end: int, wanted: Sequence[str]) -> list[str]:
@@ -202,107 +225,13 @@ def _lines_below(data: bytes, end: int, wanted: Sequence[str]) -> list[str]:
     lines = data[start : start + size].splitlines()
     if start + size < len(data):
         del lines[-1:]  # its end is cut off
-    return [_decode(line) for line in lines[: len(wanted) + LOOK_AHEAD]]
+    return [_decode(line) for line in lines[: len(wanted) + MORE_LINES]]
 
 
 def _bytes_for(wanted: Sequence[str]) -> int:
     """Return how many bytes of the file to look at for these lines: those in the file may be longer."""
-    return 10 * NEARBY + 2 * sum(map(len, wanted))
+    return 20 * NEARBY + 2 * sum(map(len, wanted))
 
 
 def _decode(line: bytes) -> str:
     return line.decode("utf-8", "replace").removeprefix("\ufeff")
-
-
-class _Pairing:
-    """Pairs the lines of a search text with lines of a file, and scores the pairs."""
-
-    def __init__(self, wanted: WantedLines, found: Sequence[str]) -> None:
-        self.wanted = wanted
-        self.found = found
-
-    def pairs(self, lines: range, w: int, anchor: int) -> list[Pair]:
-        """Pair these wanted lines with found ones, from the known pair of `w` and `anchor` up and down."""
-        down = self._pair_runs(range(w + 1, lines.stop), range(anchor + 1, len(self.found)))
-        up = self._pair_runs(range(w - 1, lines.start - 1, -1), range(anchor - 1, -1, -1))
-        return [*reversed(up), (w, anchor), *down]
-
-    def _pair_runs(self, ws: range, fs: range) -> list[Pair]:
-        """Pair two runs of lines one by one; where they do not agree, go on at the nearest lines that do."""
-        pairs: list[Pair] = []
-        w = f = 0
-        while w < len(ws) and f < len(fs):
-            if self._agree(ws[w], fs[f]):
-                pairs.append((ws[w], fs[f]))
-                w, f = w + 1, f + 1
-            else:
-                skip_w, skip_f = self._lines_to_skip(ws[w:], fs[f:])
-                pairs += _pair_skipped(ws[w : w + skip_w], fs[f : f + skip_f])
-                w, f = w + skip_w, f + skip_f
-        pairs += _pair_skipped(ws[w:], range(0))
-        # Found lines at the far end that are like nothing wanted are no part of the place.
-        unpaired: list[Pair] = []
-        while pairs and self._pair_similarity(*pairs[-1]) < MIN_EDGE_SIMILARITY:
-            last_w, _ = pairs.pop()
-            unpaired += [(last_w, None)] if last_w is not None else []
-        return [*pairs, *reversed(unpaired)]
-
-    def _lines_to_skip(self, ws: range, fs: range) -> tuple[int, int]:
-        """Return how many lines of each to skip until they agree again; one of each, if they never do."""
-        if len(ws) > 1 and len(fs) > 1 and self._agree_after(ws[1], fs[1], NEXT):
-            return 1, 1
-        if not self.found[fs[0]].strip():
-            return 0, 1
-        if not self.wanted.lines[ws[0]].strip():
-            return 1, 0
-        for skipped in range(1, LOOK_AHEAD + 1):
-            for skip_w in range(max(skipped - len(fs) + 1, 0), min(skipped, len(ws) - 1) + 1):
-                if self._agree_after(ws[skip_w], fs[skipped - skip_w], skipped):
-                    return skip_w, skipped - skip_w
-        return 1, 1
-
-    def _agree_after(self, w: int, f: int, skipped: int) -> bool:
-        """Tell whether two lines agree and are long enough for that to mean something: a bracket is not."""
-        shortest = MIN_DISTINCTIVE if skipped > NEXT else 1
-        return len(self.wanted.lines[w].strip()) >= shortest and self._agree(w, f)
-
-    def _agree(self, w: int, f: int) -> bool:
-        """Tell whether the found line fits the wanted one, exactly or but for its form."""
-        wanted, found = self.wanted.lines[w], self.found[f]
-        if wanted.strip() == found.strip():
-            return True
-        if not wanted.strip():
-            return False
-        fit = self.wanted.fit(w)
-        return fit(wanted, found) or fit(differences.folded(wanted), differences.folded(found))
-
-    def _pair_similarity(self, w: int | None, f: int | None) -> float:
-        """Return from 0 to 1 how similar the two lines of a pair are."""
-        if w is None or f is None:
-            return 0.0
-        wanted, found, fit = self.wanted.lines[w], self.found[f], self.wanted.fit(w)
-        if fit(wanted, found):
-            return 1.0
-        if self._agree(w, f):
-            return FORM_SIMILARITY
-        return TEXT_SIMILARITY * differences.line_similarity(
-            wanted, found, partly=fit is not differences.whole
-        )
-
-    def similarity(self, pairs: Sequence[Pair]) -> float:
-        """Return from 0 to 1 how similar all pairs are, weighted by the length of their lines."""
-        got = total = 0.0
-        for w, f in pairs:
-            line = self.found[f or 0] if w is None else self.wanted.lines[w]
-            weight = min(len(line.strip()), 80) + 1
-            got += weight * self._pair_similarity(w, f)
-            total += weight * (EXTRA_LINE_WEIGHT if w is None else 1)
-        return got / total if total else 0.0
-
-
-def _pair_skipped(ws: range, fs: range) -> Iterator[Pair]:
-    """Yield lines that do not agree: as pairs as long as both runs last, then alone."""
-    both = min(len(ws), len(fs))
-    yield from zip(ws[:both], fs[:both], strict=True)
-    yield from ((w, None) for w in ws[both:])
-    yield from ((None, f) for f in fs[both:])

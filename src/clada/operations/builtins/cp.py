@@ -89,7 +89,7 @@ class Copier:
         what = f"cannot create {target}"
         if self.job.entry(target, what) is None:  # all of it is new: if that is too much, it is not begun
             size = sum(entry.size for _rest, entry in items if entry.kind == "file")
-            self.job.attempt(what, target, self.job.files.created.check, len(items), size)
+            self.job.attempt(what, target, self.job.files.limits.check, len(items), size)
         made = self._copy_all(source, target, items)
         for rest, entry in reversed(items):
             if entry.kind == "directory" and rest in made:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.operations.builtins.job import CommandError, MissingError
+from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, MissingError
 from clada.world.files.tree import note_removed
 
 TYPE_CHECKING = False
@@ -35,6 +35,8 @@ def _check(job: Job, operand: Operand) -> Items:
         if job.has("f"):
             return []
         raise
+    if entry.kind == "link" and operand.slash:  # what it leads to is meant, and that is not removed by it
+        raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
     job.refuse_taking(operand)
     if entry.kind != "directory":
         return [((), entry)]

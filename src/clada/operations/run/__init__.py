@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from clada.errors import shortened
 from clada.grammar import Field
-from clada.model import Operation
+from clada.model import Operation, Skipped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import ClassVar
+    from typing import Any, ClassVar
 
     from clada.model import Outcome
     from clada.world.world import World
@@ -18,6 +19,8 @@ class Run(Operation):
 
     command: str
     dir: str | None = None
+    suggested: bool = False  # it was only shown, and is left out
+    dialect: str = ""
 
     name: ClassVar = "run"
     fields: ClassVar = (Field("command", "text"), Field("dir", "path", required=False))
@@ -30,8 +33,14 @@ class Run(Operation):
         """The command."""
         return self.command
 
+    def values(self) -> dict[str, Any]:
+        """Return its fields by their names in plans."""
+        return {**super().values(), **({"suggested": True} if self.suggested else {})}
+
     def apply(self, world: World) -> Outcome:
         """Check all of the commands, then carry them out."""
+        if self.suggested:
+            return Skipped(f"{shortened(self.command)}: not run; --run-fences runs it", left_out=True)
         from clada.operations.run.body import run_commands
 
         return run_commands(world, self.command, self.dir)

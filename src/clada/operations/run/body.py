@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.commands.judgements import Allowed, BuiltIn
+from clada.commands.judgements import Allowed, BuiltIn, Piped
 from clada.errors import Error, Trouble
 from clada.model import Change, Done, Failed, Outcome, Skipped
 from clada.operations.builtins import run as run_builtin
@@ -91,16 +91,18 @@ class _Body:
         """Carry out one command; return how the run ends, if it ends with it."""
         if isinstance(how, BuiltIn):
             return self._run_built_in(how)
-        if isinstance(how, Allowed):
-            operands.check(self.world.files, how, self.here)
+        for reader in how.parts if isinstance(how, Piped) else (how,) if isinstance(how, Allowed) else ():
+            operands.check(self.world.files, reader, self.here)
         if self.world.settings.dry_run:
             return self._left_out()
+        if isinstance(how, Piped):
+            return self._run_piped(how)
         return self._run_allowed(how) if isinstance(how, Allowed) else self._run_approved(how)
 
     def _left_out(self) -> Skipped:
         lacking = self.permit.lacking
         approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
-        return Skipped(f"not run in a dry run: {approval}", left_out=True)
+        return Skipped(f"not run in a dry run: {approval}", left_out=True, needs_approval=lacking)
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
         ran = run_builtin(how, self.world.files, self.here, self._print)
@@ -115,17 +117,45 @@ class _Body:
 
     def _run_allowed(self, how: Allowed) -> Failed | None:
         program = launch.reader(self.world, how, self.here)
-        self.world.ran |= how.whole_repository
         self.world.confinement = self.world.confinement or program.layer
-        return self._start(program, Allowance(self.printed, launch.READER_OUTPUT))
+        allowance = Allowance(self.printed, launch.READER_OUTPUT)
+        if not how.whole_repository:
+            return self._start(program, allowance)
+        launch.look_before(self.world)
+        try:
+            return self._start(program, allowance)
+        finally:
+            launch.look_after(self.world, stash=True)
+
+    def _run_piped(self, how: Piped) -> Failed | None:
+        """Run readers at once; their time and output are limited together, as those of one are."""
+        from clada.world.processes.running import run_pipeline
+
+        programs = [launch.reader(self.world, part, self.here) for part in how.parts]
+        self.world.confinement = self.world.confinement or programs[0].layer
+        bounded = programs[-1].within(self.world.remaining())
+        directory = self._handle()
+        try:
+            ended = run_pipeline(
+                [(program.argv, program.launcher()) for program in programs],
+                directory=directory,
+                timeout=bounded.seconds,
+                emit=Allowance(self.printed, launch.READER_OUTPUT).emit,
+                stop=self.world.stop.handle if self.world.stop else None,
+                path=bounded.path,
+            )
+        finally:
+            os.close(directory)
+        return self._judged(bounded, ended)
 
     def _run_approved(self, how: Approved) -> Failed | None:
         program = launch.approved(self.world, how)
-        self.world.ran = True
         self.world.confinement = program.layer
+        launch.look_before(self.world)
         try:
             return self._start(program, self.shared)
         finally:
+            launch.look_after(self.world)
             launch.look_again(self.world)
 
     def _start(self, program: Program, allowance: Allowance) -> Failed | None:

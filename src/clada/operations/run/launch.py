@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
 LANDLOCK_ALONE = "commands run under Landlock alone: what they change in .git is put back, not prevented"
+STASHED = "undo brings back the files, not the stash: git stash list shows what is there"
 NO_MEANINGS: Mapping[int, str] = {}
 
 
@@ -116,6 +117,22 @@ def approved(world: World, how: Approved) -> Program:
 
     confinement = _confinement(world, how.network)
     return Program(how.argv, os.environ, confinement, world.settings.timeout, search_path(os.environ))
+
+
+def look_before(world: World) -> None:
+    """Keep what a command may change, if the run is recorded."""
+    if world.recording:
+        world.files.flush()
+        world.recording.commands = True
+        world.recording.looks.before()
+
+
+def look_after(world: World, *, stash: bool = False) -> None:
+    """See what a command has changed; `stash`: it was git's own."""
+    if world.recording:
+        world.recording.looks.after(own_git=stash)
+        if stash:
+            _note_once(world, STASHED)
 
 
 def look_again(world: World) -> None:

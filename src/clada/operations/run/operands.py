@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.commands.judgements import Allowed, BuiltIn
+from clada.commands.judgements import Allowed, BuiltIn, Piped
 from clada.errors import Trouble
 from clada.operations.builtins.job import with_operand
 
@@ -20,8 +20,9 @@ def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
     `cd` counts by its text too: where it leads to a link, or to nothing, is seen when it is its turn.
     """
     for command in commands:
-        if isinstance(command, Allowed):
-            _check_program(files, command, here)
+        if isinstance(command, Allowed | Piped):
+            for program in command.parts if isinstance(command, Piped) else (command,):
+                _check_program(files, program, here)
         elif isinstance(command, BuiltIn) and command.name == "cd":
             here = _entered(files, command.operands[0], here)
         elif isinstance(command, BuiltIn):

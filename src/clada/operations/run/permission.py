@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 
 from clada.commands import policy, words
-from clada.commands.judgements import APPROVABLE, Allowed, BuiltIn, NeedsApproval, Refused, needs_approval
+from clada.commands.judgements import (
+    APPROVABLE,
+    Allowed,
+    BuiltIn,
+    NeedsApproval,
+    Piped,
+    Refused,
+    needs_approval,
+)
+from clada.commands.remedy import remedy
+from clada.commands.transcript import plain
 from clada.errors import Trouble
 from clada.model import Skipped
 from clada.operations.run.operands import check_texts
+from clada.text.blanks import odd_blank
 from clada.values import Value
-from clada.world.approvals import BLANKS, PATH, Approvals, remedy
+from clada.world.approvals import BLANKS, PATH, UNTRUSTED, Approvals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +30,7 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.world import World
 
-    Verdict = Allowed | BuiltIn | NeedsApproval
+    Verdict = Allowed | BuiltIn | NeedsApproval | Piped
     Judged = list[tuple[words.SimpleCommand, Verdict]]
 
 
@@ -30,7 +41,7 @@ class Approved(Value):
     network: bool = False
 
 
-How = Allowed | BuiltIn | Approved
+How = Allowed | BuiltIn | Approved | Piped
 
 
 class Permit(Value):
@@ -61,13 +72,17 @@ class _Review:
     """One look at the body of a run."""
 
     def __init__(self, world: World, body: str, here: Parts) -> None:
-        self.world, self.body, self.here = world, body.strip(BLANKS), here
+        self.world, self.body, self.here = world, plain(body), here
+        self.asked = self.body  # what a person is asked about: without a comment, or `2>&1`
         self.approvals = Approvals.load(world.files.root)
         self.given = {command.strip(BLANKS) for command in world.settings.approve}
+        self.untrusted = False  # whether something is approved by a file that does not count
 
     def result(self) -> Permit | Skipped:
         judged = _judged(self.body, shell=self.world.settings.shell == "approved")
-        self._refuse_blocked([command for command, _verdict in judged])
+        self._refuse_blocked()
+        if len(judged) == 1:
+            self.asked = judged[0][0].text
         _refuse_wider_stash(self.world, judged)
         _refuse_without_sandbox(self.world, judged)
         check_texts(self.world.files, (verdict for _command, verdict in judged), self.here)
@@ -83,11 +98,14 @@ class _Review:
         hows = ((command.text, self._how(command, verdict, network)) for command, verdict in judged)
         return Permit(tuple(hows), lacking)
 
-    def _refuse_blocked(self, commands: Sequence[words.SimpleCommand]) -> None:
-        """Refuse what is blocked, however its words are quoted and spaced."""
-        texts = (self.body, *(command.text for command in commands))
+    def _refuse_blocked(self) -> None:
+        """Refuse what is blocked, however its words are quoted and spaced, alone or in a pipeline."""
+        read = words.read_pipelines(self.body)
+        pipelines = read if not isinstance(read, words.Refusal) else ()
+        given = [command for pipeline in pipelines for command in pipeline.commands]
+        texts = (self.body, *(each.text for each in pipelines), *(each.text for each in given))
         for text in self.approvals.blocked:
-            if text in texts or _has_words_of(text, commands):
+            if text in texts or _has_words_of(text, given):
                 hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
                 raise Trouble("command_not_allowed", f"`{text}` is blocked", hint)
 
@@ -95,8 +113,13 @@ class _Review:
         """Return why a command does not run without asking, if it is not approved."""
         if not isinstance(verdict, NeedsApproval):
             return None
-        approved = self._is_approved(command.text) or self._is_approved(self.body)
-        return None if approved else verdict.reason
+        exact = self._is_approved(command.text) or self._is_approved(self.body)
+        if exact or self.approvals.is_covered(command.words):
+            return None
+        known = self.approvals
+        untrusted = known.is_untrusted(command.text, command.words) or known.is_untrusted(self.body)
+        self.untrusted = self.untrusted or untrusted
+        return verdict.reason
 
     def _is_approved(self, text: str) -> bool:
         return self.world.settings.approve_all or text in self.given or self.approvals.is_approved(text)
@@ -108,17 +131,20 @@ class _Review:
             return None
         directory = os.path.join(world.files.root, *self.here)
         why = reason.removesuffix(APPROVABLE)  # which is what the question is about
-        return world.untimed(world.ask, self.body, directory, why, network=sandbox(world) != "none")
+        return world.untimed(world.ask, self.asked, directory, why, network=sandbox(world) != "none")
 
     def _take(self, answer: str | None, reason: str) -> bool:
         """Store what was answered, if that is asked for; return whether the network was granted."""
         if answer is None:
-            raise Trouble("command_not_allowed", f"{reason}: {remedy(self.body)}")
+            odd = odd_blank(self.asked)
+            hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
+            hints += ["then clada resume goes on from here"] if self.world.recording else []
+            raise Trouble("command_not_allowed", f"{reason}: {remedy(self.asked)}", "; ".join(hints) or None)
         decision, _plus, network = answer.partition("+")
         if decision == "always":
-            self.approvals.add(self.body, network=bool(network))
+            self.approvals.add(self.asked, network=bool(network))
         elif decision == "never":
-            self.approvals.block(self.body)
+            self.approvals.block(self.asked)
         if decision not in ("once", "always"):
             hint = "do without it, or ask the person first"
             raise Trouble("command_not_allowed", "the person at the terminal said no", hint)
@@ -127,7 +153,9 @@ class _Review:
     def _how(self, command: words.SimpleCommand, verdict: Verdict, network: bool) -> How:
         if not isinstance(verdict, NeedsApproval):
             return verdict
-        stored = self.approvals.has_network(self.body) or self.approvals.has_network(command.text)
+        known = self.approvals
+        stored = known.has_network(self.body) or known.has_network(command.text)
+        stored = stored or known.is_covered(command.words, network=True)
         return Approved(command.words, network or stored or self.world.settings.approve_all)
 
 
@@ -142,12 +170,21 @@ def _has_words_of(text: str, commands: Sequence[words.SimpleCommand]) -> bool:
 
 def _judged(body: str, *, shell: bool) -> Judged:
     """Return the commands of a body, each with its verdict; one for bash where a shell may run it."""
-    read = words.read(body)
+    read = words.read_pipelines(body)
     if isinstance(read, words.Refusal):
         return [_for_bash(body, read, shell=shell)]
     if not read:
         raise Trouble("command_not_allowed", "the command is blank: name a program")
-    return [(command, _verdict(command)) for command in read]
+    judged: Judged = []
+    for pipeline in read:
+        if len(pipeline.commands) == 1:
+            judged.append((pipeline.commands[0], _verdict(pipeline.commands[0])))
+            continue
+        piped = policy.judge_pipeline(pipeline)
+        if isinstance(piped, words.Refusal):
+            return [_for_bash(body, piped, shell=shell)]
+        judged.append((words.SimpleCommand((), pipeline.text), piped))
+    return judged
 
 
 def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.SimpleCommand, NeedsApproval]:

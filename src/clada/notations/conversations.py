@@ -1,0 +1,333 @@
+"""Conversations with tools, as messages and logs have them: the calls that were made, and which count."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from clada.notations.arguments import ARGUMENTS, Refused, decoded
+from clada.notations.json_records import Placed
+from clada.notations.path_text import relative
+from clada.notations.tools import EDITOR_COMMANDS, KNOWN, Call, Ignored, Tools, plain_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from clada.model import Invalid, Operation
+    from clada.notations.reading import Reading
+
+    Made = tuple[int, int, int, str]  # a message, its operations from where to where, or -1; and the tool
+
+CUT_OFF = "the message was cut off here"
+_WRAPPERS = frozenset(
+    """
+    tool_calls function_call content parts output message messages choices candidates payload
+    """.split()
+)
+_WITH_RESULTS = frozenset(("message", "content", "parts", "payload"))
+_TEXTS = frozenset(("text", "thinking", "input_text", "output_text", "reasoning"))
+_ASSISTANT = ("assistant", "model")
+
+
+class Log:
+    """The messages so far, and what is known of the conversation that they are from."""
+
+    def __init__(self, reading: Reading, start: int, stop: int) -> None:
+        self.reading, self._last, self._stop = reading, start, stop
+        self._tools = Tools(reading)
+        self.messages: list[list[Operation | Invalid | None]] = []  # those with calls: what these ask for
+        self._lines: list[int] = []  # on which the messages start
+        self._identity: Any = None  # of the message that a record is of
+        self._last_identity: Any = None  # of the last message with calls
+        self._open = False  # whether the next call is of the last message
+        self._call: Call | None = None  # the last one
+        self._by_id: dict[str, Made] = {}  # the last call of each id
+        self._waiting: dict[str, deque[Made]] = {}  # those without, by tool: results come in their order
+        self._failed: list[Made] = []
+        self._atomic: list[Made] = []  # those of which all is done, or nothing
+        self._ignored: dict[str, int] = {}  # how many calls, by tool
+        self._root = self._cwd = self._base = ""  # the first working directory, the last one, where that is
+        self._roots: tuple[str, ...] = ()
+        self._at = self._end = 0  # of the record
+
+    def take(self, at: int, end: int, record: Any) -> None:
+        """Take a value of the log."""
+        self._at, self._end = at, end
+        self._open, self._identity = False, None
+        if isinstance(record, dict):
+            self._take_object(record, bare=True)
+        elif isinstance(record, list):
+            self._take_list(record, bare=True)
+
+    def _take_object(self, value: dict[str, Any], *, bare: bool = False) -> None:
+        """Take what may be a call, a result, a message, or something around messages."""
+        kind, role = _kind_and_role(value)
+        if "cwd" in value:
+            self._take_cwd(value["cwd"])
+        if kind == "user" or (role is not None and role not in _ASSISTANT):
+            if not self._take_result(value, kind, role):
+                self._take_results(value)
+            return
+        if kind in _TEXTS:
+            return
+        if role is not None:
+            self._open, self._identity = False, value.get("id")
+        elif kind != "assistant" and (
+            self._take_call(value, kind, bare=bare) or self._take_result(value, kind, role)
+        ):
+            return
+        for key, inner in value.items():
+            if key in _WRAPPERS:
+                self._take_inner(value, key, inner)
+        if self._open and self._call and _is_cut(value):
+            self._refuse_last(self._call.replace(wrong=CUT_OFF))
+
+    def _take_inner(self, value: dict[str, Any], key: str, inner: Any) -> None:
+        if isinstance(inner, list):
+            self._take_list(inner, bare=key == "tool_calls")
+        elif isinstance(inner, dict) and key == "function_call":
+            self._take_function(inner, value)
+        elif isinstance(inner, dict):
+            self._take_object(inner)
+
+    def _take_list(self, values: list[Any], *, bare: bool = False) -> None:
+        for value in values:
+            if isinstance(value, dict):
+                self._take_object(value, bare=bare)
+
+    def _take_cwd(self, cwd: Any) -> None:
+        if cwd == self._cwd or not isinstance(cwd, str) or not cwd.isprintable():
+            return
+        self._root, self._cwd = self._root or cwd, cwd
+        below = relative(cwd, (*self.reading.roots, self._root))
+        self._base = "" if below == cwd else below.rstrip("/")
+        self._roots = tuple(dict.fromkeys((self._root, cwd)))
+
+    def _take_results(self, value: dict[str, Any]) -> None:
+        """Look for results in a message that is not the assistant's."""
+        for key, inner in value.items():
+            if key in _WITH_RESULTS:
+                for each in inner if isinstance(inner, list) else (inner,):
+                    if not isinstance(each, dict):
+                        continue
+                    kind, role = _kind_and_role(each)
+                    if kind not in _TEXTS and not self._take_result(each, kind, role):
+                        self._take_results(each)
+
+    def _take_result(self, value: dict[str, Any], kind: str | None, role: str | None) -> bool:
+        """Take the result of a call; return whether it is one. An error unmakes the call."""
+        if kind == "tool_result" or role == "tool":
+            made = self._made_as(value.get("tool_use_id", value.get("tool_call_id")))
+            failed = _is_error(value)
+        elif kind and kind.endswith("call_output"):
+            made = self._made_as(value.get("call_id"))
+            failed = _is_error(value) or (
+                made is not None and made[3] == "apply_patch" and _exit_code(value) != 0
+            )
+        elif isinstance(value.get("functionResponse"), dict):
+            response = value["functionResponse"]
+            identity, name = response.get("id"), response.get("name")
+            waiting = self._waiting.get(name) if isinstance(name, str) else None
+            made = self._made_as(identity) or (waiting.popleft() if waiting else None)
+            content = response.get("response")
+            failed = isinstance(content, dict) and bool(content.get("error"))
+        else:
+            return False
+        if made and failed:
+            self._failed.append(made)
+        self._open = False
+        return True
+
+    def _made_as(self, identity: Any) -> Made | None:
+        return self._by_id.get(identity) if isinstance(identity, str) else None
+
+    def _take_call(self, value: dict[str, Any], kind: str | None, *, bare: bool) -> bool:
+        """Take a call; return whether it is one."""
+        if kind in ("tool_use", "custom_tool_call", "function_call"):
+            key = "arguments" if kind == "function_call" else "input"
+            self._add(value, value.get("name"), value.get(key), value)
+        elif kind == "local_shell_call":
+            self._add(value, "shell", value.get("action"), value)
+        elif kind == "apply_patch_call":
+            self._add(value, "apply_patch_call", value.get("operation"), value)
+        elif bare and isinstance(value.get("function"), dict):
+            self._take_function(value["function"], value)
+        elif isinstance(value.get("functionCall"), dict):
+            call = value["functionCall"]
+            self._add(value, call.get("name"), call.get("args"), call)
+        elif bare and (named := _bare(value)):
+            self._add(value, *named, value)
+        else:
+            return False
+        return True
+
+    def _take_function(self, function: dict[str, Any], value: dict[str, Any]) -> None:
+        self._add(value, function.get("name"), function.get("arguments"), value)
+
+    def _add(
+        self,
+        place: dict[str, Any],
+        name: Any,
+        arguments: Any,
+        value: Mapping[str, Any],
+    ) -> None:
+        """Add a call to the open message; the same call of the same message, told again, only once."""
+        at = place.at if isinstance(place, Placed) else self._at
+        name = name if isinstance(name, str) else ""
+        identity = value.get("call_id", value.get("id"))
+        number = self._message(at)
+        known = self._made_as(identity)
+        if known and known[0] == number and self._identity is not None:
+            return
+        items = self.messages[number]
+        asked = self._operations(at, name, arguments)
+        made = number, len(items), -1 if asked is None else len(items) + len(asked), name
+        if asked is None:
+            self._ignored[name] = self._ignored.get(name, 0) + 1
+        else:
+            items += asked
+            if len(asked) > 1 and self._call and self._tools.is_atomic(self._call):
+                self._atomic.append(made)
+        if isinstance(identity, str):
+            self._by_id[identity] = made
+        else:
+            self._waiting.setdefault(name, deque()).append(made)
+        if value.get("status") in ("failed", "incomplete"):
+            self._failed.append(made)
+
+    def _message(self, at: int) -> int:
+        """Return the number of the message that a call is of: a record may go on with the last one."""
+        goes_on = self._identity is not None and self._identity == self._last_identity
+        if not self._open and not (goes_on and self.messages):
+            self.messages.append([])
+            self._lines.append(self.reading.lines.line(at))
+            self._last_identity = self._identity
+        self._open = True
+        return len(self.messages) - 1
+
+    def _operations(self, at: int, name: str, arguments: Any) -> list[Operation | Invalid] | None:
+        """Return what a call asks for. Its span begins where the one before it ended."""
+        wrong = ""
+        if isinstance(arguments, str):
+            arguments, wrong = _decoded(name, arguments)
+        span = self._last, self._end
+        self._call = Call(name, arguments, at, span, self._base, self._roots, wrong)
+        asked = self._tools.operations(self._call)
+        if asked:
+            self._last = self._end
+        return asked
+
+    def _refuse_last(self, call: Call) -> None:
+        """Refuse the last call, of which not all is there."""
+        items, asked = self.messages[-1], self._tools.operations(call)
+        if asked and items:
+            items[-1] = asked[0]
+
+    def finish(self, *, complete: bool = True) -> None:
+        """Add the operations of all messages but those of calls that failed."""
+        for number, start, end, name in self._failed:
+            if end < 0:
+                self._ignored[name] -= 1
+            else:
+                self.messages[number][start:end] = [None] * (end - start)
+        atomic = {made[0] for made in self._atomic if made not in self._failed}
+        for number, items in enumerate(self.messages):
+            left = [item for item in items if item is not None]
+            if left:
+                self.reading.complete += len(left)
+                self.reading.add_block(self._lines[number], left, atomic=number in atomic)
+        if complete:
+            self._cover()
+        self._note()
+
+    def _cover(self) -> None:
+        """Let the last operation go to the end."""
+        blocks = self.reading.blocks
+        if not blocks:
+            return
+        *others, last = blocks[-1].operations
+        covering = last.replace(span=(last.span[0], self._stop))
+        blocks[-1] = blocks[-1].replace(operations=(*others, covering))
+
+    def _note(self) -> None:
+        """Say which calls are no operations, and how many failed."""
+        ignored = Ignored(self.reading)
+        for name, count in self._ignored.items():
+            if count:
+                ignored.add(name, count, known=plain_name(name) in KNOWN)
+        failed = len(set(self._failed))
+        if failed:
+            self.reading.ignored = True
+            calls = "1 call that failed was" if failed == 1 else f"{failed} calls that failed were"
+            self.reading.notes.append(f"{calls} left out")
+
+
+def _kind_and_role(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return what an object is, and whose message, where it says so."""
+    kind, role = value.get("type"), value.get("role")
+    return kind if isinstance(kind, str) else None, role if isinstance(role, str) else None
+
+
+def _word(value: Mapping[str, Any], key: str) -> str | None:
+    """Return what is there, if it is a text."""
+    word = value.get(key)
+    return word if isinstance(word, str) else None
+
+
+def _is_cut(value: Mapping[str, Any]) -> bool:
+    """Whether a message says of itself that it was cut off: its last call may be, too."""
+    return (
+        value.get("stop_reason") == "max_tokens"
+        or value.get("finish_reason") == "length"
+        or value.get("finishReason") == "MAX_TOKENS"
+    )
+
+
+def _is_error(value: Mapping[str, Any]) -> bool:
+    """Whether a result says that its call failed."""
+    output = value.get("output")
+    return (
+        value.get("is_error") is True
+        or value.get("isError") is True
+        or value.get("status") == "failed"
+        or value.get("success") is False
+        or (isinstance(output, dict) and _is_error(output))
+    )
+
+
+def _exit_code(value: Mapping[str, Any]) -> int:
+    """Return the exit code in the output of a patch, as codex logs it; 0 where there is none."""
+    try:
+        output = decoded(value["output"], "output")
+        code = output["metadata"]["exit_code"]
+    except (Refused, KeyError, TypeError):
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _bare(value: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Return the tool and the arguments of a call without a type; None where it is none for sure."""
+    name = value.get("name", value.get("tool"))
+    if isinstance(name, str):
+        key = next((key for key in ARGUMENTS if key in value), None)
+        arguments = value.get(key) if key else None
+        schema = isinstance(arguments, dict) and "properties" in arguments
+        return (name, arguments) if plain_name(name) in KNOWN and key and not schema else None
+    if name is not None:
+        return None
+    if _word(value, "command") in EDITOR_COMMANDS and "path" in value:
+        return "str_replace_based_edit_tool", value
+    if "file_path" in value and "old_string" in value and "new_string" in value:
+        return "Edit", value
+    return ("edit_file", value) if "path" in value and isinstance(value.get("edits"), list) else None
+
+
+def _decoded(name: str, text: str) -> tuple[Any, str]:
+    """Return the arguments that came as a text, and what is wrong with it; a patch is one as it is."""
+    if plain_name(name) in ("apply_patch", "patch") and not text.lstrip().startswith("{"):
+        return {"input": text}, ""
+    try:
+        return decoded(text, "arguments"), ""
+    except Refused as refused:
+        return {}, refused.message

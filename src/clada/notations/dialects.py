@@ -1,0 +1,302 @@
+"""Which dialect of other tools an answer is in, and its reading: one block after the other.
+
+A dialect is a module with a class `Blocks`, which finds and reads its blocks, and a row in the registry.
+Dialects that mix are read together, in the order of the document; of all others there is one in a document.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clada.errors import Problem
+from clada.model import Block, Plan
+from clada.notations import HEAD, beside
+from clada.notations.lookalikes import place_in
+from clada.notations.markdown import MARKDOWN, open_fence, unwrapped
+from clada.notations.reading import Reading, Unreadable
+from clada.notations.reasoning import never_closed, reasoning_over
+from clada.notations.registry import NOTATIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol, TypedDict, Unpack
+
+    from clada.notations import Prose
+
+    class Blocks(Protocol):
+        """Finds and reads the blocks of one dialect in a document."""
+
+        def next(self, at: int, before: int | None = None) -> int | None:
+            """Return where the next block starts, at or after a place.
+
+            Dialects of rank 2 are told before which place it must be, to count at all.
+            """
+
+        def read(self, at: int, floor: int) -> int:
+            """Read the block that starts here, after what ended at `floor`; return where it ends."""
+
+    class How(TypedDict, total=False):
+        """How a document is read, whatever its dialect."""
+
+        roots: Sequence[str]  # absolute paths below these are relative
+        run_fences: bool  # fences of a shell are commands to be run
+        has_shell: bool  # there may be such fences, where that is known
+
+
+_BLANKED = re.compile(rb"[^\n]")
+_CLOSING = re.compile(rb"\s*+(?:`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)")
+IN_PROSE = 2  # the rank of dialects whose signs are in many a text that asks for nothing
+MIXED = "lines {} and {} are {} and {}; --format chooses one"
+
+
+def read(data: bytes, name: str, **how: Unpack[How]) -> Plan:
+    """Read a document in the dialect that was asked for, and no other but commands that are to be run."""
+    return _read_together(data, [name, *_commands(name, **how)], chosen=True, **how)[0]
+
+
+def detected(data: bytes, limit: int, **how: Unpack[How]) -> tuple[Plan, Prose] | None:
+    """Read a document in the dialect of rank 1 that it shows first, and those that mix with it.
+
+    What stands beside its operations is returned with the plan. None if it shows none before `limit`, where
+    a sign of a notation comes.
+    """
+    signs = _signs(data[:HEAD], 1, **how) or _signs(data, 1, **how)
+    if not signs or min(signs.values()) >= limit:
+        return None
+    first = min(signs, key=signs.__getitem__)
+    masked = None if _mixes(first) else without_files(data, signs[first], **how)
+    if masked is not None:  # what stands in a file that is to be written is no sign
+        signs = _signs(masked, 1, **how)
+        first = min(signs, key=signs.__getitem__, default="")
+        if not first:
+            return None
+        if not _mixes(first):
+            found = detected(masked, limit, **how)
+            return found and (found[0].replace(source=data), found[1])
+    together = [name for name in signs if name == first or (_mixes(name) and _mixes(first))]
+    together += _names_in_prose() if _mixes(first) else _commands(first, **how)
+    while True:
+        plan, (prose, gaps) = _read_together(data, together, **how)
+        others = {} if plan.fatal else _signs(prose, 1, together)
+        if not others:
+            return plan, (prose, gaps)
+        other = min(others, key=others.__getitem__)
+        if not (_mixes(first) and _mixes(other)):
+            mixed = _mixed(plan, (signs[first], first), (place_in(gaps, others[other]), other))
+            return mixed, (prose, gaps)
+        together.append(other)
+
+
+def without_files(data: bytes, at: int, **how: Unpack[How]) -> bytes | None:
+    """Return the document without the files that it writes, if a place is in the content of one; else None.
+
+    A fence that begins with what is at this place is only named by what stands above it: unless it is of
+    Markdown, which shows such things, that is no content. One that is never closed goes to the end.
+    """
+    how = {**how, "has_shell": True}
+    reading, end = _reading(data, **how), len(data)
+    open_at, path = end, ""
+    try:
+        _read_blocks(reading, _names_in_prose())
+    except Unreadable as trouble:
+        open_at, path = trouble.offset, trouble.path
+    items = [item for block in reading.blocks for item in block.operations]
+    files = [*((item.span, item.target) for item in items), ((open_at, end), path)]
+    around = next((file for file in files if file[0][0] < at < file[0][1]), None)
+    if around is None:
+        return None
+    begins = data.find(b"\n", around[0][0], at)
+    if (begins < 0 or not data[begins:at].strip()) and not around[1].lower().endswith(MARKDOWN):
+        return None
+    plan = Plan(None, tuple(reading.blocks), source=data[:open_at])
+    return masked_operations(plan) + _BLANKED.sub(b" ", data[open_at:])
+
+
+def detected_in_prose(data: bytes, **how: Unpack[How]) -> tuple[Plan, Prose] | None:
+    """Read a document without any better sign in the dialects of rank 2 that it shows, if there are any."""
+    signs = _signs(data[:HEAD], IN_PROSE, **how) or _signs(data[HEAD:] and data, IN_PROSE, **how)
+    return _read_together(data, _names_in_prose(), **how) if signs else None
+
+
+def _names_in_prose() -> list[str]:
+    return [row.name for row in NOTATIONS.values() if row.rank == IN_PROSE]
+
+
+def _commands(name: str, **how: Unpack[How]) -> list[str]:
+    """Return the dialect of commands in fences, if they are to be run beside this one."""
+    from clada.notations import heredoc
+
+    return [heredoc.NAME] if how.get("run_fences") and name != heredoc.NAME else []
+
+
+def _read_together(
+    data: bytes, names: Sequence[str], *, chosen: bool = False, **how: Unpack[How]
+) -> tuple[Plan, Prose]:
+    """Read a document in these dialects; return what stands beside its operations, too.
+
+    Fences of a shell are only looked at where there is one beside the blocks: most documents have none.
+    """
+    from clada.notations import heredoc
+
+    how = {**how, "has_shell": False}
+    plan = _read(data, names, chosen=chosen, **how)
+    prose = beside(plan)
+    # What stopped the reading may be in a fence of a shell, which is content.
+    if not heredoc.has_shell_fence(data if plan.fatal else prose[0]):
+        return plan, prose
+    how = {**how, "has_shell": True}
+    if heredoc.NAME in names and first_sign(data, heredoc.NAME, **how) is not None:
+        plan = _read(data, names, chosen=chosen, **how)
+        prose = beside(plan)
+    if plan.fatal or how.get("run_fences"):
+        return plan, prose
+    return plan.replace(notes=(*plan.notes, *heredoc.not_run(prose[0]))), prose
+
+
+def shown(data: bytes, **how: Unpack[How]) -> list[str]:
+    """Return notes on what a document without operations shows: files, and commands."""
+    from clada.notations.heredoc import not_run
+
+    reading = _reading(data, **how)
+    for row in NOTATIONS.values():
+        if row.rank == IN_PROSE and any(hint in data for hint in row.hints):
+            try:
+                _Following(reading, row.name).next(reading.start)
+            except Unreadable:
+                continue
+    return [*reading.notes, *not_run(data)]
+
+
+def _signs(data: bytes, rank: int, besides: Iterable[str] = (), **how: Unpack[How]) -> dict[str, int]:
+    """Return the dialects of a rank of which there is a sign, other than `besides`, and where."""
+    rows = [row for row in NOTATIONS.values() if row.rank == rank and row.name not in besides]
+    hinted = [row.name for row in rows if any(hint in data for hint in row.hints)]
+    return {name: at for name in hinted if (at := first_sign(data, name, **how)) is not None}
+
+
+def judged(plan: Plan, **how: Unpack[How]) -> Plan:
+    """Return a plan as it is; where a document shows a dialect, and nothing could be read, with that said."""
+    if plan.fatal or plan.blocks:
+        return plan
+    name = plan.notation or ""
+    line = plan.source.count(b"\n", 0, first_sign(plan.source, name, **how) or 0) + 1
+    message = f"Line {line}: This looks like {name}, but there is nothing in it that can be carried out"
+    message = "; ".join([message, *plan.notes[1:2]])  # the first says in which dialect it was read
+    return plan.replace(fatal=Problem("malformed_dialect", message, line))
+
+
+def _mixed(plan: Plan, *found: tuple[int, str]) -> Plan:
+    """Return the plan of a document in two dialects, which nobody can mean to be read as one."""
+    lines = [plan.source.count(b"\n", 0, at) + 1 for at, _ in found]
+    message = f"Line {lines[0]}: {MIXED.format(*lines, *(name for _, name in found))}"
+    return plan.replace(fatal=Problem("malformed_dialect", message, lines[0]))
+
+
+def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
+    """Return where a document first shows that it is in this dialect, outside of reasoning blocks."""
+    reading = _reading(data, **how)
+    try:
+        found = _next(reading, {name: _Following(reading, name)}, reading.start)
+    except Unreadable as trouble:
+        return trouble.offset  # which is for the reading to refuse
+    return found[1] if found else None
+
+
+def masked_operations(plan: Plan) -> bytes:
+    """Return the document with blanks in place of its operations, line by line."""
+    pieces, at = [], 0
+    for start, end in beside(plan)[1]:
+        pieces += [_BLANKED.sub(b" ", plan.source[at:start]), plan.source[start:end]]
+        at = end
+    return b"".join([*pieces, _BLANKED.sub(b" ", plan.source[at:])])
+
+
+def _mixes(name: str) -> bool:
+    return NOTATIONS[name].mixes
+
+
+def _reading(data: bytes, *, chosen: bool = False, **how: Unpack[How]) -> Reading:
+    return Reading(data, *unwrapped(data), chosen=chosen, **how)
+
+
+def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unpack[How]) -> Plan:
+    reading = _reading(data, chosen=chosen, **how)
+    fatal = None
+    try:
+        _read_blocks(reading, names)
+    except Unreadable as trouble:
+        fatal = reading.fatal(trouble)
+    met = list(reading.dialects) or list(names)[:1]
+    notes = [] if chosen else [f"read as {' and '.join(met)}"]
+    blocks = tuple(reading.blocks)
+    if not blocks and reading.ignored and not fatal:
+        blocks = (Block(1, None, False, ()),)  # it is read, and asks for nothing
+    return Plan(met[0], blocks, fatal, (*notes, *reading.notes), data, reading.atomic)
+
+
+def _read_blocks(reading: Reading, names: Iterable[str]) -> None:
+    """Read block after block, of whichever dialect it is."""
+    waiting = {name: _Following(reading, name) for name in names}
+    at = reading.start
+    while found := _next(reading, waiting, at):
+        name, place, floor = found
+        reading.dialect = name
+        reading.dialects[name] = None
+        at = waiting[name].blocks.read(place, floor)
+        if len(waiting) > 1 and not _mixes(name):
+            at = _after_fence(reading, floor, place, at)
+    for each in waiting.values():
+        finish = getattr(each.blocks, "finish", None)  # for what only all blocks can tell
+        if finish:
+            finish()
+
+
+def _after_fence(reading: Reading, floor: int, place: int, end: int) -> int:
+    """Return where the fence ends in which a block stands, if nothing but that block is in it."""
+    closing = _CLOSING.match(reading.data, end, reading.end)
+    inside = closing and open_fence(reading.data, floor, place) is not None
+    return closing.end() if closing and inside else end
+
+
+def _next(reading: Reading, waiting: dict[str, _Following], at: int) -> tuple[str, int, int] | None:
+    """Return the dialect of the next block, where it starts, and since where it may look for its name."""
+    while True:
+        first, nearest = "", None
+        for name, each in waiting.items():
+            place = each.next(at, nearest)
+            if place is not None and (nearest is None or place < nearest):
+                first, nearest = name, place
+        if nearest is None:
+            return None
+        over = reasoning_over(reading.data, at, nearest)
+        if not over:
+            return first, nearest, at
+        if over[1] is None:
+            raise Unreadable(over[0], never_closed(reading.data, over[0]))
+        at = over[1]
+
+
+class _Following:
+    """The next block of a dialect: looked for once, however often it is asked for.
+
+    One of rank 2 is only looked for before the next block of the others, for it has many signs in these.
+    """
+
+    def __init__(self, reading: Reading, name: str) -> None:
+        from importlib import import_module
+
+        self.blocks: Blocks = import_module(NOTATIONS[name].module).Blocks(reading)
+        self._in_prose = NOTATIONS[name].rank == IN_PROSE
+        self._next: int | None = -1
+
+    def next(self, at: int, before: int | None = None) -> int | None:
+        """Return where the next block starts, at or after a place, and before another if that is given."""
+        if self._next is None or self._next >= at:
+            return self._next
+        if not self._in_prose or before is None:
+            self._next = self.blocks.next(at)
+            return self._next
+        found = self.blocks.next(at, before)
+        self._next = -1 if found is None else found
+        return found

@@ -1,0 +1,156 @@
+"""Paths as answers write them: a line of prose that is only a path, the info of a fence, an absolute path.
+
+A path in an explicit field or header is taken as written. In prose it must look like one: a slash, an
+extension of the table, or a name that files have; and be no product, version or domain.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_LENGTH = 250
+EXTENSIONS = frozenset(
+    """
+    adb ads adoc ahk asm astro awk bash bat bazel bib bicep bzl c cc cfg cjs clj cljc cljs cls cmake cmd
+    coffee conf config cpp cr cs csproj css csv cts cu cxx cypher d dart diff dockerfile dot ejs el elm env
+    erb erl ex exs f f90 fish fs fsi fsx gd gemspec glsl gml go gql gradle graphql groovy h haml handlebars
+    hbs hcl hh hpp hrl hs htm html hxx i18n ini ino ipynb j2 java jinja jinja2 jl js json json5 jsonc jsonl
+    jsp jsx kt kts less lhs liquid lisp lock log lua m make md mdx mjs mk ml mli mm mod mts mustache nim nix
+    nut odin patch php pl plist pm po pot prisma pro properties proto ps1 psm1 pug purs py pyi pyx qml r
+    rake rb rd re rego res resx rkt rs rst ru s sass sbt scala scm scss service sh sln sol sql styl sum
+    svelte svg swift sv t tcl template tex tf tfvars thrift tmpl toml ts tsv tsx twig txt v vb vbproj vert
+    vhd vhdl vim vue webmanifest wgsl xaml xhtml xml xsd xsl xslt yaml yml zig zsh
+    """.split()
+)
+NAMES = frozenset(
+    """
+    Dockerfile Containerfile Makefile GNUmakefile LICENSE LICENCE COPYING NOTICE README CHANGELOG AUTHORS
+    CONTRIBUTING CODEOWNERS Gemfile Rakefile Procfile Jenkinsfile Vagrantfile Brewfile Pipfile Podfile
+    Fastfile Justfile justfile Caddyfile Tiltfile Earthfile BUILD WORKSPACE .gitignore .gitattributes
+    .gitmodules .dockerignore .npmignore .npmrc .nvmrc .prettierrc .eslintrc .eslintignore .babelrc
+    .editorconfig .env .flake8 .pylintrc .coveragerc .bashrc .zshrc .profile .vimrc .clang-format
+    .clang-tidy .rubocop.yml
+    """.split()
+)
+PRODUCTS = frozenset(
+    """
+    node.js next.js vue.js nuxt.js express.js react.js three.js d3.js asp.net socket.io
+    """.split()
+)
+_DOMAIN = re.compile(
+    r"(?:www\.\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|app|co|edu|gov|info))(?:/|$)"
+)
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+]\w+)?")
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>|*?"]|://')
+_PLAIN = re.compile(r"[\w./+@-]+")
+_BEFORE = re.compile(
+    r"(?:\#{1,6}|[-*+]|[0-9]{1,9}[.)])[ \t]+"
+    r"|(?:\*\*|`)?(?i:new[ ]file|filename|filepath|file|path|create|update|edit|modify)(?:\*\*|`)?"
+    r"[ \t]*:(?:\*\*)?[ \t]*"
+    r"|\*\*",
+    re.VERBOSE,
+)
+_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
+_PAIRS = ("__", "`", '"', "'")  # that stand around a path
+_QUOTES = ("`", '"', "'")  # with which it may have blanks
+_PLACEHOLDER = re.compile(
+    r"(?:\./|/)?path/to/.*|file_path|FILENAME|your_file\..*|File path here", re.IGNORECASE
+)
+_INFO_KEY = re.compile(
+    r"""(?:^|[\s{,])(?:file|path|filename|filepath|title)=(?:"([^"]*)"|'([^']*)'|([^\s}]+))"""
+)
+
+
+def path_in(text: str) -> str | None:
+    """Return the path that a line of prose consists of, without what surrounds it; None if it is no path."""
+    text = text.strip()
+    if _PLAIN.fullmatch(text) and not text.endswith("__"):
+        return text if is_path(text) else None
+    if len(text) > MAX_LENGTH * 2:
+        return None
+    text, quoted = _bare(text)
+    return text if is_path(text, quoted=quoted) else None
+
+
+def _bare(text: str) -> tuple[str, bool]:
+    """Return a text without headings, list markers, labels, emphasis and quotes; whether it was quoted."""
+    quoted, before = False, ""
+    while text != before:
+        before = text
+        text = text.strip(" \t").removesuffix(":").removesuffix("**")
+        head = _BEFORE.match(text)
+        if head and not quoted:
+            text = text[head.end() :]
+        link = _LINK.fullmatch(text)
+        if link:
+            text = link.group(1)
+        for mark in _PAIRS:
+            inner = text[len(mark) : -len(mark)]
+            if inner and text.startswith(mark) and text.endswith(mark) and mark not in inner.strip(mark):
+                text = inner.strip("`") if mark == "`" else inner
+                quoted = quoted or mark in _QUOTES
+    return text, quoted
+
+
+def is_path(text: str, *, quoted: bool = False) -> bool:
+    """Whether a text of the prose is a path."""
+    if is_placeholder(text):
+        return True
+    if not 1 <= len(text) <= MAX_LENGTH or _FORBIDDEN.search(text):
+        return False
+    if not quoted and (" " in text or "\t" in text):
+        return False
+    name = text.replace("\\", "/").rpartition("/")[2]
+    if text.lower() in PRODUCTS or _VERSION.fullmatch(text) or _DOMAIN.match(text):
+        return False
+    stem, dot, extension = name.rpartition(".")
+    if dot and stem and extension.lower() in EXTENSIONS:
+        return True
+    return name in NAMES or ("/" in text and bool(name)) or ("\\" in text and bool(name))
+
+
+def is_placeholder(path: str) -> bool:
+    """Whether a path is one that instructions use as an example."""
+    return _PLACEHOLDER.fullmatch(path) is not None
+
+
+def path_in_info(info: str) -> str | None:
+    """Return the path that the info of a fence names: `a.py`, `python a.py`, `python:a.py`, `file=a.py`."""
+    info = info.strip()
+    if not info:
+        return None
+    key = _INFO_KEY.search(info)
+    if key:
+        named = next(group for group in key.groups() if group is not None)
+        return path_in(named if key.group(3) else f'"{named}"')
+    word, blank, rest = info.partition(" ")
+    if not blank:
+        language, colon, path = info.partition(":")
+        if colon and len(language) > 1 and language.isalnum() and path_in(path):
+            return path_in(path)
+        return path_in(info)
+    return path_in(rest) if "=" not in rest and word.strip("`") else None
+
+
+def relative(path: str, roots: Sequence[str]) -> str:
+    """Return a path below one of these directories as it is called from there; any other as it is.
+
+    Slashes of both kinds count, and letter case does not in the letter of a drive.
+    """
+    if not roots or not (path.startswith(("/", "\\")) or path[1:2] == ":"):
+        return path
+    text = _with_slashes(path)
+    for root in filter(None, roots):
+        prefix = _with_slashes(root).rstrip("/") + "/"
+        if text.startswith(prefix) and len(text) > len(prefix):
+            return text[len(prefix) :].lstrip("/")
+    return path
+
+
+def _with_slashes(path: str) -> str:
+    path = path.replace("\\", "/")
+    return path[0].lower() + path[1:] if path[1:2] == ":" else path

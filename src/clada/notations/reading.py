@@ -1,0 +1,130 @@
+"""A dialect's document while it is read: its text, the operations so far, and what is to be said of it."""
+
+from __future__ import annotations
+
+from clada.errors import Problem, cut_off
+from clada.grammar import SHORT, path_complaint
+from clada.model import Block, Invalid
+from clada.notations.line_counter import LineCounter
+from clada.notations.path_text import relative
+from clada.operations import find
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from clada.model import Operation
+
+    Span = tuple[int, int]
+
+NO_ATTRIBUTES: dict[str, str] = {}  # one for all
+PATHS = {"path", "source", "destination"}  # fields that are paths
+
+
+class Unreadable(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
+    """Ends the reading of a document that cannot be read reliably."""
+
+    def __init__(self, offset: int, message: str, *, cut: bool = False, path: str = "") -> None:
+        super().__init__(message)
+        self.offset, self.message, self.cut = offset, message, cut
+        self.path = path  # of the file that is not all there
+
+
+class Reading:
+    """What is read, from `start` to `end`, and what came of it.
+
+    `chosen` is whether the dialect was asked for by name; absolute paths below one of `roots` are relative.
+    """
+
+    def __init__(  # noqa: PLR0913 (all but the text and its part are named)
+        self, data: bytes, start: int = 0, end: int | None = None, *, chosen: bool = False,
+        roots: Sequence[str] = (), run_fences: bool = False, has_shell: bool | None = None,
+    ) -> None:  # fmt: skip
+        self.data, self.start, self.end = data, start, len(data) if end is None else end
+        self.chosen, self.roots, self.run_fences = chosen, roots, run_fences
+        self.lines = LineCounter(data)
+        self.blocks: list[Block] = []
+        self.notes: list[str] = []
+        self.complete = 0  # operations
+        self.atomic = False  # whether one of the blocks is
+        self.ignored = False  # whether there is something that is no operation, and is known to be none
+        self.dialect = ""  # that is being read
+        self.has_shell = has_shell  # whether there is a fence of a shell's, where that is known
+        self.dialects: dict[str, None] = {}  # that were met, in order
+        self._text: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The whole text, if a byte of it is a character: to take parts from it costs half as much."""
+        if self._text is None:
+            self._text = self.data.decode() if self.data.isascii() else ""
+        return self._text
+
+    @property
+    def closed(self) -> bool:
+        """Whether a fence around the whole document shows that it is all there."""
+        return self.end < len(self.data)
+
+    def path(self, written: str) -> str:
+        """Return a path as the workspace has it."""
+        return relative(written, self.roots) if self.roots else written
+
+    def directory(self, written: str) -> str | None:
+        """Return where a command runs, as the workspace has it; None for the workspace itself."""
+        path = written.rstrip("/")
+        if path in (".", "") or path in (root.rstrip("/") for root in self.roots):
+            return None
+        return self.path(path)
+
+    def make(self, name: str, at: int, span: Span, /, **fields: Any) -> Operation | Invalid:
+        """Return the operation at a place; an invalid one, where no file can have its path."""
+        for key in PATHS & fields.keys():
+            path = fields[key] = self.path(fields[key])
+            complaint = path_complaint(path) if len(path) > SHORT or not path.isprintable() else None
+            if complaint:
+                message = f"Invalid value for '{key}': {complaint}"
+                return self.refused(name, at, span, message, field=key)
+        kind: Any = find(name)
+        operation: Operation = kind(self.lines.line(at), span, NO_ATTRIBUTES, **fields, dialect=self.dialect)
+        return operation
+
+    def refused(
+        self, name: str, at: int, span: Span, message: str, /, field: str | None = None, **fields: Any
+    ) -> Invalid:
+        """Return an operation that is not carried out, for this reason, which shows at the place `at`."""
+        line = self.lines.line(span[0])  # first, for lines are counted forward
+        problem = Problem("invalid_operation", message, self.lines.line(at), None, name, field)
+        return Invalid(line, span, NO_ATTRIBUTES, name, fields, (problem,), self.dialect)
+
+    def add(
+        self, *operations: Operation | Invalid, together: int | None = None, atomic: bool = False
+    ) -> None:
+        """Add operations: each for itself, or all in a block that starts at the place `together`."""
+        self.complete += len(operations)
+        if together is None:
+            self.blocks += [Block(item.line, None, True, (item,)) for item in operations]
+            return
+        self.add_block(self.lines.line(together), operations, atomic=atomic)
+
+    def add_block(self, line: int, operations: Iterable[Operation | Invalid], *, atomic: bool) -> None:
+        """Add operations that are already counted, as a block that starts on this line."""
+        items = tuple(_in_block(item, line) if isinstance(item, Invalid) else item for item in operations)
+        self.blocks.append(Block(line, None, False, items, atomic=atomic))
+        self.atomic = self.atomic or atomic
+
+    def note(self, offset: int, text: str) -> None:
+        """Keep something that the person should know of a line."""
+        self.notes.append(f"Line {self.lines.line(offset)}: {text}")
+
+    def fatal(self, trouble: Unreadable) -> Problem:
+        """Return the problem of a document that cannot be read."""
+        line = self.lines.line(trouble.offset)
+        name = f" (read as {self.dialect})" if self.dialect else ""
+        message = f"Line {line}: {trouble.message}{name}{cut_off(self.complete) if trouble.cut else ''}"
+        return Problem("malformed_dialect", message, line)
+
+
+def _in_block(item: Invalid, line: int) -> Invalid:
+    """Return an invalid operation whose problems tell the line of its block."""
+    return item.replace(problems=tuple(problem.replace(block_line=line) for problem in item.problems))

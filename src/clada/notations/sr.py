@@ -1,0 +1,311 @@
+"""sr: search/replace blocks, as aider, Cline, Roo, gptme and others have models write them.
+
+    block   = PATH fence HEAD [extras] lines DIVIDER lines END fence    fences may be missing, or hold PATH
+    HEAD    = <<<<<<< SEARCH | <<<<<<< ORIGINAL | ------- SEARCH | >>>>>>> SEARCH
+    extras  = :start_line:N  [:end_line:N]  [-------]                    (Roo)
+    DIVIDER = =======
+    END     = >>>>>>> REPLACE | >>>>>>> UPDATED | +++++++ REPLACE; <<<<<<< REPLACE after >>>>>>> SEARCH
+    tagged  = <edit> <file>PATH</file> <old_code>lines</old_code> <new_code>lines</new_code> </edit>
+    helper  = <<<FILE>>> PATH ( <<<SEARCH>>> lines <<<REPLACE>>> lines | <<<OVERWRITE>>> lines ) <<<END>>>
+
+Markers have 5 to 9 signs (those with - = + of Cline three or more), stand alone on a line, and may be
+indented alike. PATH is in the three lines above, in the info of the fence, or that of the block before.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clada.grammar import SHORT
+from clada.model import Block
+from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
+from clada.notations.path_text import is_path, is_placeholder, path_in, path_in_info
+from clada.notations.reading import NO_ATTRIBUTES, Reading, Unreadable
+from clada.operations.edit import BLANKS, Edit, Hunk
+from clada.text.elision import elided_content, find_elision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Match
+    from typing import Any
+
+    from clada.model import Invalid, Operation
+    from clada.notations.reading import Span
+
+NAME = "sr"
+MISSING_NAME = "No file name above this block"
+SHORTEST, LONGEST = 5, 9  # dividers
+LINE_BREAK = ord("\n")
+NO_END = (
+    "this SEARCH block has no end before line {}: close it, or use longer markers around what it contains"
+)
+NO_DIVIDER = 'no line of "=======" between SEARCH and REPLACE'
+UNCLOSED = "Unterminated SEARCH block"
+UNCLOSED_FORM = "this edit cannot be read to its {}"
+
+_HEAD = re.compile(rb"([ \t]*+)(<{5,9}+|>{5,9}+|-{3,}+)[ \t]++(?:SEARCH|ORIGINAL)")
+_WORD = rb"(?:<{5,9}+|>{5,9}+|-{3,}+|\+{3,}+)[ \t]++(?:SEARCH|ORIGINAL|REPLACE|UPDATED)>?"
+# A line that starts something, or is the end of something that never started.
+_START = LinePattern(
+    rb"[ \t]*+(?:" + _WORD + rb"[ \t]*+(?=\n|\Z)|<{5,9}+[ \t]*+(?:S(?:E(?:A(?:R(?:C)?)?)?)?)?\Z"
+    rb"|<<<FILE>>>|<edit>\s*+<file>)"
+)
+# The usual block up to its head, with prose before it in which nothing else can start; then what is in it.
+_USUAL = re.compile(
+    rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
+    rb"((?!path/)[a-zA-Z_][\w-]*(?:/[\w./-]*[\w-]|\.\w+))\n"
+    rb"```[\w+#-]*\n<<<<<<< SEARCH(?=\n)"
+)
+_DIVIDER, _ARROWS, _END = b"\n=======", b"\n>>>>>>>", b"\n>>>>>>> REPLACE"
+_CLOSED = _END + b"\n```\n"
+_WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" UPDATED"), b"A"
+_MARKER = re.compile(
+    rb"\n([ \t]*+)(?:(={3,}+)|(<{5,9}+|>{5,9}+|-{3,}+|\+{3,}+)[ \t]++(SEARCH|ORIGINAL|REPLACE|UPDATED)>?)"
+    rb"[ \t]*+(?=\n|\Z)"
+)
+_EXTRAS = re.compile(
+    rb"[ \t]*+:start_line:[ \t]*+([0-9]{1,9})[ \t]*+\n(?:[ \t]*+:end_line:[ \t]*+[0-9]{1,9}[ \t]*+\n)?"
+    rb"(?:[ \t]*+-{5,9}[ \t]*+\n)?"
+)
+_OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
+# The two other forms: how each opens, with its path, and the texts that come one after the other.
+_TAGGED = re.compile(rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?")
+_TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"\s*+</edit>")
+_HELPER = re.compile(rb"<<<FILE>>>[ \t]*+\n?([^\n]*+)\n<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
+
+
+class Blocks:
+    """Finds and reads the blocks of a document, one after the other."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.data = reading, reading.data
+        self._path: str | None = None  # of the block before
+        self._many: list[str] = []  # paths for the next blocks of one fence
+        self._fenced = False  # the block stands in a fence
+
+    def next(self, at: int) -> int | None:
+        """Return where the next block starts, at or after a place."""
+        return _START.start(self.data, at, self.reading.end)
+
+    def read(self, at: int, floor: int) -> int:
+        """Read the block that starts here, after what ended at `floor`; return where it ends."""
+        data, end = self.data, self.reading.end
+        done = self._read_usual(floor)
+        if done:
+            return done
+        if data.startswith(b"<edit>", at):
+            return self._read_tagged(at, _TAGGED.match(data, at, end))
+        if data.startswith(b"<<<FILE>>>", at):
+            return self._read_helper(at, _HELPER.match(data, at, end))
+        return self._read_markers(at, floor)
+
+    def _read_usual(self, at: int) -> int | None:
+        """Read the usual blocks that follow each other from here on; return where they end, if there are any.
+
+        They are as any other, but need no closer look: this is several times as quick.
+        """
+        data, limit, reading = self.data, self.reading.end, self.reading
+        text = reading.text  # to take texts from, where a byte is a character
+        find, add, since, line, counted = data.find, reading.blocks.append, at, 0, 0
+        number = len(reading.blocks)
+        while found := _USUAL.match(data, at, limit):
+            head, (start, end) = found.end(), found.span(1)
+            path = data[start:end].decode()
+            divider = find(_DIVIDER, head, limit)
+            end = find(b" REPLACE", head, limit) - len(_ARROWS)  # the first there is, or it is no usual block
+            closed = end + len(_END)
+            if (
+                not 0 <= divider < end
+                or data[divider + 8] != LINE_BREAK
+                or data[end : closed + 5] != _CLOSED
+                or find(_DIVIDER, divider + 8, end) >= 0
+                or (find(IN_ALL_WORDS, head, end) >= 0 and any(find(word, head, end) >= 0 for word in _WORDS))
+                or ("/" not in path and not is_path(path))
+                or len(path) > SHORT
+            ):
+                break
+            if text:
+                old, new = text[head + 1 : divider + 1], text[divider + 9 : end + 1]
+            else:
+                old, new = data[head + 1 : divider + 1].decode(), data[divider + 9 : end + 1].decode()
+            if not old or old[0] == ":" or "..." in new or (not text and "…" in new):
+                break
+            line = line + data.count(b"\n", counted, head) if line else reading.lines.line(head)
+            counted, span = head, (head - 14, closed)
+            edit = Edit(
+                line, span, NO_ATTRIBUTES, path, (Hunk(old, new),), 1, BLANKS, True, None, False, NAME
+            )
+            add(Block(line, None, True, (edit,)))
+            self._path, at = path, closed + 4
+        reading.complete += len(reading.blocks) - number
+        return at if at > since else None
+
+    def _read_markers(self, at: int, floor: int) -> int:
+        head = _HEAD.match(self.data, at)
+        if not head:
+            raise self._no_head(at)
+        head_end = line_end(self.data, at, self.reading.end)
+        divider, dividers, found = self._markers(head, head_end)
+        path, span = self._path_above(at, floor), (at, found.end())
+        if not divider:
+            self._refuse(span, NO_DIVIDER, path)
+        elif dividers > 1:
+            shown = divider.group(2).decode()
+            self._refuse(span, f'{dividers} lines of "{shown}": use longer markers', path)
+        else:
+            near, start = self._extras(head_end + 1, divider.start())
+            old = self.data[start : divider.start() + 1].decode()
+            new = self.data[divider.end() + 1 : found.start() + 1].decode()
+            self.reading.add(self._operation(span, path, old, new, near))
+        return self._after_fence(span[1])
+
+    def _no_head(self, at: int) -> Unreadable:
+        """Return what is wrong with a marker that opens no block."""
+        words = self.data[at : line_end(self.data, at, self.reading.end)].decode().split()
+        if words[-1] in ("REPLACE", "REPLACE>", "UPDATED", "UPDATED>"):
+            return Unreadable(at, f"{words[-1].rstrip('>')} without a SEARCH before it")
+        return Unreadable(at, UNCLOSED, cut=True)
+
+    def _extras(self, start: int, end: int) -> tuple[int | None, int]:
+        """Return the line that Roo's extras name, and where the text starts behind them."""
+        extras = _EXTRAS.match(self.data, start, end) if self.data.startswith(b":", start) else None
+        return (int(extras.group(1)) or None, extras.end()) if extras else (None, start)
+
+    def _after_fence(self, end: int) -> int:
+        """Return where the fence ends that is closed right after a block; else where the block does."""
+        if self._fenced and self.data[end + 1 : end + 4] in (b"```", b"~~~"):
+            close = line_end(self.data, end + 1, self.reading.end)
+            fence = fence_line(self.data[end + 1 : close])
+            if fence and not fence.info:
+                self._fenced = False
+                return close
+        return end
+
+    def _markers(self, head: Match[bytes], head_end: int) -> tuple[Match[bytes] | None, int, Match[bytes]]:
+        """Return the first divider of a block, how many there are, and its end.
+
+        If some dividers are as long as the head, only these count. An END of another length than the head's
+        ends a block in the content, if one was begun there.
+        """
+        indent, signs = head.groups()
+        length, inner, dashed = len(signs), 0, signs[:1] == b"-"
+        first: dict[bool, Match[bytes]] = {}  # dividers, by whether they are as long as the head
+        count = {True: 0, False: 0}
+        for marker in _MARKER.finditer(self.data, head_end, self.reading.end):
+            blanks, divider, sign, word = marker.groups()
+            if blanks != indent:
+                continue
+            if divider:
+                if dashed or SHORTEST <= len(divider) <= LONGEST:
+                    first.setdefault(len(divider) == length, marker)
+                    count[len(divider) == length] += 1
+            elif word in (b"SEARCH", b"ORIGINAL"):
+                if len(sign) == length:
+                    line = self.reading.lines.line(marker.start() + 1)
+                    raise Unreadable(head.start(), NO_END.format(line))
+                inner += sign[:1] != b"+"
+            elif sign[:1] == b"-" or (sign[:1] == b"<" and signs[:1] != b">"):
+                continue
+            elif inner and len(sign) != length:
+                inner -= 1
+            else:
+                as_long = True in first
+                return first.get(as_long), count[as_long], marker
+        raise Unreadable(head.start(), UNCLOSED, cut=True)
+
+    def _path_above(self, at: int, floor: int) -> str | None:
+        """Return the path of the block whose head starts here."""
+        path = info = None
+        for line in lines_above(self.data, floor, at, 3):
+            fence = fence_line(line)
+            if fence:
+                info, self._fenced = info or fence.info, True
+            elif not line.isspace() and line:
+                text = line.decode()
+                named = _OF_MANY.fullmatch(text.strip())
+                path = named.group(1) if named else path_in(text)
+                break
+        if info and info.startswith("patch_many"):
+            self._many = info.split()[1:]
+        if path is None and self._many:
+            path = self._many.pop(0)
+        if path is None and info:
+            path = path_in_info(info)
+        self._path = path or self._path
+        return self._path
+
+    def _operation(
+        self, span: Span, path: str | None, old: str, new: str, near: int | None = None
+    ) -> Operation | Invalid:
+        """Return the operation of a block: an edit, or a write where nothing is to be found."""
+        reading, at = self.reading, span[0]
+        if path is None:
+            return reading.refused("edit", at, span, MISSING_NAME, "path")
+        elided = find_elision(new, old)
+        if elided:
+            return reading.refused("edit", at, span, elided_content(elided[1]), path=path)
+        fields: dict[str, Any] = {"path": path, "placeholder": is_placeholder(path)}
+        if not old:
+            how = {"append": True} if reading.chosen else {"if_exists": "empty"}
+            return reading.make("write", at, span, content=new, **fields, **how)
+        hunks = (Hunk(old, new, near=near),)
+        return reading.make("edit", at, span, hunks=hunks, match=BLANKS, whole_lines=True, **fields)
+
+    def _refuse(self, span: Span, message: str, path: str | None) -> None:
+        fields = {} if path is None else {"path": path}
+        self.reading.add(self.reading.refused("edit", span[0], span, message, None, **fields))
+
+    def _read_tagged(self, at: int, opened: Match[bytes] | None) -> int:
+        """Read an edit in tags; each text ends with the first closing tag."""
+        data, limit, wrong = (
+            self.data,
+            self.reading.end,
+            Unreadable(at, UNCLOSED_FORM.format("</edit>"), cut=True),
+        )
+        if not opened:
+            raise wrong
+        tag = opened.group(2)
+        old_end = data.find(b"</%b>" % tag, opened.end(), limit)
+        new = _TAGGED_NEW.match(data, old_end + len(tag) + 3, limit) if old_end >= 0 else None
+        new_end = data.find(b"</new_code>", new.end(), limit) if new else -1
+        end = _TAGGED_END.match(data, new_end + len("</new_code>"), limit) if new_end >= 0 else None
+        if not new or not end:
+            raise wrong
+        texts = (data[opened.end() : old_end], data[new.end() : new_end])
+        self._add_form((at, end.end()), opened, *(_lines(text.decode()) for text in texts))
+        return end.end()
+
+    def _read_helper(self, at: int, opened: Match[bytes] | None) -> int:
+        """Read an edit, or a whole file, between words in angles, each at the start of a line."""
+        data, limit, wrong = (
+            self.data,
+            self.reading.end,
+            Unreadable(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True),
+        )
+        if not opened:
+            raise wrong
+        start, old = opened.end(), None
+        if opened.group(2) == b"SEARCH":
+            old_end = data.find(b"\n<<<REPLACE>>>", start, limit)
+            old, start = data[start + 1 : old_end + 1].decode(), line_end(data, old_end + 1, limit)
+            if old_end < 0:
+                raise wrong
+        new_end = data.find(b"\n<<<END>>>", start, limit)
+        if new_end < 0:
+            raise wrong
+        new = data[start + 1 : new_end + 1].decode()
+        self._add_form((at, new_end + len("\n<<<END>>>")), opened, old, "" if new == " \n" else new)
+        return new_end + len("\n<<<END>>>")
+
+    def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
+        path = opened.group(1).decode().strip() or None
+        if old is None and path:
+            self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
+        else:
+            self.reading.add(self._operation(span, path, old or "", new))
+        self._path = path or self._path
+
+
+def _lines(text: str) -> str:
+    """Return a text as whole lines."""
+    return text if not text or text.endswith("\n") else text + "\n"

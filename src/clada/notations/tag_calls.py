@@ -1,0 +1,253 @@
+"""Calls of tools in tags: `<invoke>`, `<tool_call>`, `<function=…>`, `@name(id): {…}` and `<tool-use>`.
+
+What comes of them is in `tools`. Those that follow each other are one block.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clada.model import Invalid
+from clada.notations import tag_text
+from clada.notations.arguments import ARGUMENTS, Refused, decoded
+from clada.notations.json import ValueReader
+from clada.notations.path_text import is_placeholder
+from clada.notations.reading import Reading, Unreadable
+from clada.notations.structured import CUT, Malformed
+from clada.notations.tagged_sr import Manner, search_blocks
+from clada.notations.tools import KNOWN, Call, Ignored, Tools, plain_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Match, Pattern
+    from typing import Any
+
+    from clada.model import Operation
+    from clada.notations.reading import Span
+
+    Items = list[Operation | Invalid]
+
+FILES = frozenset(("content", "contents", "file_text"))  # parameters that are whole files
+EXACT = frozenset(
+    "old_string oldString old_str old_text oldText new_string newString new_str new_text newText".split()
+)
+# How each of them starts, at the start of a line.
+STARTS = (
+    rb"<(?P<invokes>(?:[\w-]+:)?function_calls)>(?=\s*+(?:\Z|<(?:[\w-]+:)?invoke\b|<[\w:-]*+\Z))"
+    rb"|<(?P<call>tool_call)>|<(?P<function>function)=[\w.-]+>|<(?P<use>tool-use)>"
+    rb"|@(?P<at>[a-zA-Z_]\w*)\([\w-]+\):[ \t]*+(?=\{)"
+)
+_INVOKE = re.compile(rb"""\s*+<([\w-]+:)?invoke\s+name=["']?([\w.-]+)["']?\s*>""")
+_PARAMETER = re.compile(rb"""\s*+<(?:[\w-]+:)?parameter\s+name=["']?([\w.-]+)["']?(?:\s[^>\n]*)?>""")
+_CLOSED_PARAMETER = re.compile(
+    rb"</(?:[\w-]+:)?parameter>(?=\s*+(?:<(?:[\w-]+:)?parameter[\s=]|</(?:[\w-]+:)?(?:invoke|function)>))"
+)
+_FUNCTION = re.compile(rb"\s*+<function=([\w.-]+)>")
+_FUNCTION_PARAMETER = re.compile(rb"\s*+<parameter=([\w.-]+)>")
+_NEXT = re.compile(rb"\s*+(<tool_call>|(?=<function=))")
+_USED = re.compile(rb"""\s*+<([a-z_]+)(?:\s+args=(?:"([^"\n]*)"|'([^'\n]*)'))?\s*>""")
+
+
+def never_closed(at: int, name: bytes) -> Unreadable:
+    """Return the trouble of a tag that opens here and has no end."""
+    word = name.decode()
+    return Unreadable(at, f"<{word}> is never closed: there is no </{word}>", cut=True)
+
+
+class CallsInTags:
+    """Reads the calls of a document, wherever one starts."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.data = reading, reading.data
+        self._tools, self._ignored = Tools(reading), Ignored(reading)
+        self._values: ValueReader | None = None
+        self._atomic = False  # whether the calls that are read are done all, or not at all
+
+    def read(self, at: int, found: Match[bytes]) -> int:
+        """Read the calls that start here, and add what they ask for; return where they end."""
+        items: Items = []
+        self._atomic = False
+        if found["invokes"]:
+            end = self._read_invokes(at, found["invokes"], items)
+        elif found["use"]:
+            end = self._read_uses(at, found.end(), items)
+        elif found["at"]:
+            arguments, end, wrong = self._json(at, found.end())
+            items += self._gptme(Call(found["at"].decode(), arguments, at, (at, end), wrong=wrong))
+        else:
+            end = at
+            while following := _NEXT.match(self.data, end, self.reading.end):
+                end = self._read_tool_call(following, items)
+        self.reading.add(*items, together=at if len(items) > 1 else None, atomic=self._atomic)
+        return end
+
+    def _find(self, opened: int, start: int, name: bytes) -> int:
+        """Return where a closing tag is."""
+        closed = self.data.find(b"</%b>" % name, start, self.reading.end)
+        if closed < 0:
+            raise never_closed(opened, name)
+        return closed
+
+    def _take(self, call: Call, items: Items) -> None:
+        """Add what a call asks for."""
+        asked = self._tools.operations(call)
+        if asked is None:
+            self._ignored.add(call.name, known=plain_name(call.name) in KNOWN)
+        else:
+            items += asked
+            self._atomic = self._atomic or (len(asked) > 1 and self._tools.is_atomic(call))
+
+    def _read_invokes(self, block: int, wrapper: bytes, items: Items) -> int:
+        """Read one <invoke> after the other, up to the end of what they are in."""
+        data, at = self.data, block + len(wrapper) + 2
+        while found := _INVOKE.match(data, at, self.reading.end):
+            opened, name = data.find(b"<", found.start()), found.group(2).decode()
+            closing = (found.group(1) or b"") + b"invoke"
+            if plain_name(name) in KNOWN:
+                arguments, end = self._parameters(opened, found.end(), _PARAMETER, closing)
+                self._take(Call(name, arguments, opened, (opened, end)), items)
+            else:  # whatever it is given, which may well be a document for us
+                self._ignored.add(name, known=False)
+                end = self._find(opened, found.end(), closing) + len(closing) + 3
+            at = end
+        close = self._find(block, at, wrapper)
+        if data[at:close].strip():
+            raise Unreadable(at, "an <invoke name=…> cannot be read here")
+        return close + len(wrapper) + 3
+
+    def _parameters(
+        self, opened: int, at: int, pattern: Pattern[bytes], closing: bytes
+    ) -> tuple[dict[str, str], int]:
+        """Return the parameters from here on, and where the closing tag after them ends."""
+        data, end, values = self.data, self.reading.end, dict[str, str]()
+        while found := pattern.match(data, at, end):
+            closed = _CLOSED_PARAMETER.search(data, found.end(), end)
+            if not closed:
+                raise never_closed(opened, b"parameter")
+            name = found.group(1).decode()
+            values[name] = _parameter(name, data, (found.end(), closed.start()))
+            at = closed.end()
+        close = self._find(opened, at, closing)
+        if data[at:close].strip():
+            raise Unreadable(at, f"a parameter cannot be read here, before </{closing.decode()}>")
+        return values, close + len(closing) + 3
+
+    def _read_tool_call(self, found: Match[bytes], items: Items) -> int:
+        """Read what is in a <tool_call>, or a <function=…> on its own; return where it ends."""
+        data, wrapped = self.data, bool(found.group(1))
+        opened = found.start(1)
+        function = _FUNCTION.match(data, found.end(), self.reading.end)
+        wrong = ""
+        if function:
+            name, (arguments, end) = function.group(1).decode(), self._function(opened, function.end())
+        else:
+            value, end, wrong = self._json(opened, found.end(), b"tool_call")
+            name, arguments, wrong = _named(value, wrong)
+        if wrapped:
+            close = self._find(opened, end, b"tool_call")
+            if data[end:close].strip():
+                wrong = wrong or "something else stands before </tool_call>"
+            end = close + len(b"</tool_call>")
+        self._take(Call(name, arguments, opened, (opened, end), wrong=wrong), items)
+        return end
+
+    def _function(self, opened: int, start: int) -> tuple[Any, int]:
+        """Return the parameters of a <function=…>, and where it ends."""
+        return self._parameters(opened, start, _FUNCTION_PARAMETER, b"function")
+
+    def _json(self, opened: int, start: int, closing: bytes = b"") -> tuple[Any, int, str]:
+        """Return the JSON that starts here, where it ends, and what is wrong with it.
+
+        Where that is not clear, and no closing tag follows, the document cannot be read.
+        """
+        if self._values is None:
+            self._values = ValueReader(self.data[: self.reading.end])
+        reader = self._values
+        try:
+            reader.go_to(start, self.reading.end)
+            reader.skip(1)
+            return decoded(self.data[start : reader.ended].decode(), "arguments"), reader.ended, ""
+        except Malformed as trouble:
+            if not closing:
+                raise Unreadable(trouble.offset, trouble.message, cut=trouble.why == CUT) from None
+            return {}, self._find(opened, start, closing), trouble.message
+        except Refused as refused:
+            return {}, reader.ended, refused.message
+
+    def _gptme(self, call: Call) -> Items:
+        """Return what a tool of gptme's does, whose arguments are in JSON."""
+        items: Items = []
+        if call.name in ("save", "append"):
+            self._take(call.replace(name="write_file"), items)
+        else:
+            self._take(call, items)
+        if call.name == "append":
+            return [item if isinstance(item, Invalid) else item.replace(append=True) for item in items]
+        return items
+
+    def _read_uses(self, at: int, start: int, items: Items) -> int:
+        """Read the tools in a <tool-use> of gptme's."""
+        data = self.data
+        end = start
+        while found := _USED.match(data, end, self.reading.end):
+            opened, name = data.find(b"<", found.start()), found.group(1)
+            close = self._find(opened, found.end(), name)
+            end = close + len(name) + 3
+            path = (found.group(2) or found.group(3) or b"").decode().strip()
+            items += self._used(name.decode(), path, (found.end(), close), (opened, end))
+        close = self._find(at, end, b"tool-use")
+        if data[end:close].strip():
+            raise Unreadable(end, "a tool cannot be read here, before </tool-use>")
+        return close + len(b"</tool-use>")
+
+    def _used(self, name: str, path: str, inside: Span, span: Span) -> Items:
+        """Return what one of gptme's tools does with the text in it."""
+        reading, at = self.reading, span[0]
+        if name == "shell":
+            items: Items = []
+            command = tag_text.trimmed(self.data, inside)
+            self._take(Call("shell", {"command": command}, at, span), items)
+            return items
+        if name not in ("save", "append", "patch"):
+            self._ignored.add(name, known=name in KNOWN)
+            return []
+        operation = "edit" if name == "patch" else "write"
+        if not path:
+            return [reading.refused(operation, at, span, "Missing required field 'path'", "path")]
+        if name == "patch":
+            return search_blocks(reading, span, tag_text.content(self.data, inside, path), path, Manner())
+        text = self.data[slice(*tag_text.content(self.data, inside, path))].decode()
+        complaint = tag_text.complaint(text, path)
+        if complaint:
+            return [reading.refused(operation, at, span, complaint, path=path)]
+        return [
+            reading.make(
+                operation, at, span, path=path, content=tag_text.ended(text), append=name == "append",
+                placeholder=is_placeholder(path),
+            )
+        ]  # fmt: skip
+
+
+def _named(value: Any, wrong: str) -> tuple[str, Any, str]:
+    """Return the tool and the arguments of a call in JSON, and what is wrong with it."""
+    value = value if isinstance(value, dict) else {}
+    name = value.get("name", value.get("tool"))
+    arguments: Any = next((value[key] for key in ARGUMENTS if key in value), {})
+    if isinstance(arguments, str):
+        try:
+            arguments = decoded(arguments, "arguments")
+        except Refused as refused:
+            wrong = wrong or refused.message
+    if not isinstance(name, str) or not name:
+        return "edit", arguments, wrong or "Missing required field 'name'"
+    return name, arguments, wrong
+
+
+def _parameter(name: str, data: bytes, span: Span) -> str:
+    """Return the value of a parameter: files end in a line break, edited texts are exact, others trimmed."""
+    if name in EXACT:
+        starts = data[span[0] : span[0] + 1] == b"\n"
+        return data[slice(*(tag_text.cut(data, span) if starts else span))].decode()
+    if name in FILES:
+        return tag_text.ended(data[slice(*tag_text.cut(data, span))].decode())
+    return tag_text.trimmed(data, span)

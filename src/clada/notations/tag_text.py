@@ -1,0 +1,112 @@
+"""Texts between tags, as the dialects with tags have them: no XML, but what is between two literal words."""
+
+from __future__ import annotations
+
+import re
+
+from clada.notations.markdown import MARKDOWN, fence_line
+from clada.text.elision import elided_content, find_elision
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clada.notations.reading import Span
+
+MARKUP = (*MARKDOWN, ".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte")
+MOST_DIGITS = 9
+ESCAPED = "the text has &lt; and &gt; in place of < and >: write the signs themselves"
+ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&"))
+_CDATA = re.compile(rb"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
+_ATTRIBUTE = re.compile(rb"""\s++([\w:.-]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'))?+""")
+_TAG_END = re.compile(rb"\s*+(/?)>")
+
+
+def cut(data: bytes, span: Span) -> Span:
+    """Return a text without one line break at both ends, and what is on the same lines as its tags."""
+    start, end = span
+    head = data.find(b"\n", start, end)
+    if head >= 0 and not data[start:head].strip(b" \t"):
+        start = head + 1
+    tail = data.rfind(b"\n", start, end)
+    if tail >= 0 and not data[tail:end].strip(b" \t\n"):
+        end = tail
+    return start, end
+
+
+def trimmed(data: bytes, span: Span) -> str:
+    """Return a text without blanks around it."""
+    return data[slice(*span)].decode().strip()
+
+
+def content(data: bytes, span: Span, path: str) -> Span:
+    """Return where the content of a file is: without the fence, or the CDATA section, around it."""
+    start, end = span
+    wrapped = _CDATA.fullmatch(data, start, end) if data.find(b"<![CDATA[", start, end) >= 0 else None
+    if wrapped:
+        return cut(data, wrapped.span(1))
+    start, end = cut(data, span)
+    if path.lower().endswith(MARKDOWN) or data[start : start + 3] not in (b"```", b"~~~"):
+        return start, end
+    first, last = data.find(b"\n", start, end), data.rfind(b"\n", start, end)
+    opening = fence_line(data[start:first]) if first >= 0 else None
+    closing = fence_line(data[last + 1 : end])
+    if opening and closing and not closing.info and closing.mark == opening.mark and first < last + 1:
+        return first + 1, max(last, first + 1)
+    return start, end
+
+
+def number(text: str) -> int | None:
+    """Return the number of a line, or None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
+
+
+def ended(text: str) -> str:
+    """Return the content of a file with a line break at its end; one that is empty stays so."""
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
+def without_entities(text: str) -> str:
+    """Return a text with the signs that the common entities stand for."""
+    for entity, sign in ENTITIES:
+        text = text.replace(entity, sign)
+    return text
+
+
+def complaint(text: str, path: str = "", known: str = "") -> str | None:
+    """Return why a text cannot be what a file is to have: it stands for other code, or is escaped."""
+    elided = elision(text, known)
+    if elided:
+        return elided
+    return ESCAPED if not path.lower().endswith(MARKUP) and is_escaped(text) else None
+
+
+def elision(text: str, known: str = "") -> str | None:
+    """Return what is said of a text with a line that stands for other code."""
+    elided = find_elision(text, known)
+    return elided_content(elided[1]) if elided else None
+
+
+def is_escaped(text: str) -> bool:
+    """Whether all signs of a text that HTML has for its own are escaped."""
+    return ("&lt;" in text or "&gt;" in text or "&amp;&amp;" in text) and "<" not in text and ">" not in text
+
+
+class Opening(Value):
+    """An opening tag: its attributes, where it ends, and whether it has a slash there."""
+
+    attributes: Mapping[str, str]
+    end: int
+    is_empty: bool
+
+
+def opening(data: bytes, at: int, end: int) -> Opening | None:
+    """Return the tag whose attributes start here; None where it is not one, or not all of it."""
+    found: dict[str, str] = {}
+    while attribute := _ATTRIBUTE.match(data, at, end):
+        name, one, other = attribute.groups()
+        found[name.decode()] = (one or other or b"").decode()
+        at = attribute.end()
+    close = _TAG_END.match(data, at, end)
+    return Opening(found, close.end(), bool(close.group(1))) if close else None

@@ -1,0 +1,358 @@
+"""Tools of agents: from the name of a tool and the arguments of a call to operations.
+
+TOOLS says which tool does what; `arguments`, under which names its arguments may come. What a tool reads,
+plans or shows is no operation: such a call is ignored. One that leaves the edit to another model is refused,
+and one of a tool that is in neither table is left out, for nobody knows what it does.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clada.errors import shortened
+from clada.model import Invalid, Operation
+from clada.notations import v4a
+from clada.notations.arguments import FIELDS, Arguments, Refused
+from clada.notations.path_text import is_placeholder, relative
+from clada.notations.reading import Reading, Unreadable
+from clada.operations.edit import TYPOGRAPHIC, Hunk
+from clada.text.elision import elided_content, find_elision
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    Items = list[Operation | Invalid]
+
+# Which tools do the same: the name of the method, and those of the tools.
+_WAYS = {
+    "write": "Write write write_file create_file",
+    "edit": "Edit edit replace str_replace edit_file search_replace replace_string_in_file",
+    "edits": "MultiEdit multi_replace_string_in_file",
+    "editor": "str_replace_editor str_replace_based_edit_tool",
+    "patch": "apply_patch patch",
+    "move": "move_file",
+    "remove": "delete_file",
+    "run": "Bash bash shell run_shell_command run_terminal_cmd run_in_terminal execute_command exec_command",
+    "lazy": "insert_edit_into_file morph",
+    "described": "apply_patch_call",
+}
+TOOLS = {name: way for way, names in _WAYS.items() for name in names.split()}
+READERS = frozenset(
+    """
+    Read read read_file read_many_files read_text_file read_multiple_files list_files list_dir
+    list_directory ls LS Glob glob Grep grep grep_search file_search codebase_search search_files
+    search_file_content view open NotebookRead BashOutput view_image list_code_definition_names
+    TodoWrite TodoRead todo_write todowrite update_plan WebFetch WebSearch web_search web_fetch
+    google_web_search get_file_info directory_tree list_allowed_directories get_errors
+    ListMcpResourcesTool ReadMcpResourceTool ExitPlanMode AskUserQuestion ask_followup_question
+    """.split()
+)  # that change nothing
+KNOWN = frozenset(TOOLS) | READERS
+PREFIXES = re.compile(r"(?:functions\.|default_api\.|mcp__[\w-]*?filesystem[\w-]*?__)")
+DESCRIBED = {"create_file": "Add", "update_file": "Update", "delete_file": "Delete"}  # as patches have it
+MOST_NAMED = 5  # tools in a note
+WORDS_OF_A_SHELL = 3  # bash -c COMMAND
+SHELLS = frozenset(("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"))
+EDITOR_COMMANDS = frozenset(("create", "str_replace", "insert"))  # that change something
+_HEREDOC = re.compile(
+    r"""\s*(?:cd[ \t]+\S+[ \t]*&&[ \t]*)?(?:apply_patch|applypatch)[ \t]*<<[ \t]*(['"]?)(\w+)\1[ \t]*\n"""
+    r".*\n\2\s*",
+    re.DOTALL,
+)
+_PATCH_MARKER = re.compile(r"^\*\*\* (?!End of File[ \t]*$)", re.MULTILINE)
+
+
+class Call(Value):
+    """A call of a tool: where it stands in the document, and the directory in which its paths begin."""
+
+    name: str
+    arguments: Any  # an object, if it is right
+    at: int
+    span: tuple[int, int]
+    base: str = ""
+    roots: tuple[str, ...] = ()  # directories in which absolute paths are those of the workspace
+    wrong: str = ""  # why it cannot be carried out, whatever it says
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a tool without that of the server, or the module, which offers it."""
+    prefix = PREFIXES.match(name)
+    return name[prefix.end() :] if prefix else name
+
+
+class Ignored:
+    """Counts the calls that are no operations: in a note those that change nothing, in another the rest.
+
+    Of these nobody here knows what they do.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._counts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of calls, by "known", then tool
+        self._places: dict[bool, int] = {}  # of the notes
+
+    def add(self, name: str, count: int = 1, *, known: bool = True) -> None:
+        """Count a call of this tool, of which it is known that it changes nothing; or nothing is."""
+        counts, notes = self._counts[known], self._reading.notes
+        counts[name] = counts.get(name, 0) + count
+        self._reading.ignored = self._reading.ignored or known
+        if known not in self._places:
+            self._places[known] = len(notes)
+            notes.append("")
+        notes[self._places[known]] = _left_out(counts, known=known)
+
+
+def _left_out(counts: Mapping[str, int], *, known: bool) -> str:
+    """Return the note on calls that are no operations."""
+    total = sum(counts.values())
+    names = [name if name.isprintable() and name else "?" for name in counts]
+    named = ", ".join(map(shortened, names[:MOST_NAMED])) + (", …" if names[MOST_NAMED:] else "")
+    if known:
+        calls = "1 call changes nothing and was" if total == 1 else f"{total} calls change nothing and were"
+        return f"{calls} ignored: {named}"
+    tools = "a tool that is not known" if len(counts) == 1 else "tools that are not known"
+    calls = "1 call" if total == 1 else f"{total} calls"
+    return f"{calls} of {tools} {'was' if total == 1 else 'were'} left out: {named}"
+
+
+class Tools:
+    """Makes the operations of calls."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def operations(self, call: Call) -> Items | None:
+        """Return what a call asks for; None where that is nothing to be done."""
+        name, arguments = plain_name(call.name), call.arguments
+        way = self.way(name, arguments if isinstance(arguments, dict) else {})
+        if way is None:
+            return None
+        try:
+            return self._made(call, way)
+        except Refused as refused:
+            return [self._refused(call, way, refused)]
+
+    def _made(self, call: Call, way: str) -> Items:
+        if call.wrong:
+            raise Refused(call.wrong)
+        if not isinstance(call.arguments, dict):
+            raise Refused("Invalid value for 'arguments': must be an object", "arguments")
+        made: Items = getattr(self, f"_{way}")(call, Arguments(call.arguments))
+        return made
+
+    def way(self, name: str, values: Mapping[str, Any]) -> str | None:
+        """Return what a tool does with these arguments, by the name of a method; None for nothing."""
+        way = TOOLS.get(name)
+        if way == "edit" and isinstance(values.get("code_edit"), str):
+            return "lazy"
+        if way == "edit" and not any(old in values for old in FIELDS["old"]) and "edits" in values:
+            way = "edits"
+        if way == "edits" and values.get("dryRun") is True:
+            return None
+        if way == "editor" and values.get("command") == "view":
+            return None
+        return way
+
+    def is_atomic(self, call: Call) -> bool:
+        """Whether all that a call asks for is done, or nothing."""
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        return self.way(plain_name(call.name), arguments) == "edits"
+
+    def _refused(self, call: Call, way: str, refused: Refused) -> Invalid:
+        name = way if way in ("write", "move", "remove", "run") else "edit"
+        fields: dict[str, str] = {}
+        for field in ("path", "command"):
+            arguments = Arguments(call.arguments if isinstance(call.arguments, dict) else {})
+            try:
+                fields[field] = arguments.text(field)
+            except Refused:
+                continue
+        kept = {"command"} if name == "run" else {"path"}
+        shown = {field: value for field, value in fields.items() if field in kept}
+        if "path" in shown:
+            shown["path"] = self._path(call, shown["path"])
+        place = call.at, call.span[1]
+        made = self.reading.refused(name, call.at, place, refused.message, refused.field, **shown)
+        return made.replace(span=call.span)
+
+    def _make(self, name: str, call: Call, **fields: Any) -> Operation | Invalid:
+        return self.reading.make(name, call.at, call.span, **fields)
+
+    def _path(self, call: Call, written: str) -> str:
+        """Return a path as the workspace has it."""
+        path = written
+        if path[:1] in ("/", "\\") or path[1:2] == ":":
+            path = relative(written, (*self.reading.roots, *call.roots))
+            if path != written:
+                return path
+        absolute = path.startswith(("/", "\\", "~")) or path[1:2] == ":"
+        return f"{call.base}/{path}" if call.base and path and not absolute else path
+
+    def _path_of(self, call: Call, arguments: Arguments, field: str = "path") -> str:
+        path = self._path(call, arguments.text(field))
+        if not path:
+            raise Refused(f"Missing required field '{arguments.name(field)}'", field)
+        return path
+
+    def _write(self, call: Call, arguments: Arguments, field: str = "content", **how: Any) -> Items:
+        path, content = self._path_of(call, arguments), arguments.text(field)
+        return [self._file(call, path, content, **how)]
+
+    def _file(self, call: Call, path: str, content: str, **how: Any) -> Operation | Invalid:
+        _check_content(content)
+        return self._make("write", call, path=path, content=content, placeholder=is_placeholder(path), **how)
+
+    def _edit(self, call: Call, arguments: Arguments) -> Items:
+        return [self._replacement(call, self._path_of(call, arguments), arguments)]
+
+    def _replacement(
+        self, call: Call, path: str, arguments: Arguments, new: str | None = None
+    ) -> Operation | Invalid:
+        """Return the edit of one text."""
+        old = arguments.text("old")
+        new = arguments.text("new", new)
+        if not old:
+            return self._file(call, path, new, if_exists="refuse")
+        elided = find_elision(new, old)
+        if elided:
+            raise Refused(elided_content(elided[1]))
+        count: int | str = "all" if arguments.flag("all") else arguments.number("expected_replacements", 1)
+        if not count:
+            raise Refused(
+                "Invalid value for 'expected_replacements': must be positive", "expected_replacements"
+            )
+        return self._make(
+            "edit", call, path=path, hunks=(Hunk(old, new),), count=count, match=TYPOGRAPHIC,
+            placeholder=is_placeholder(path),
+        )  # fmt: skip
+
+    def _edits(self, call: Call, arguments: Arguments) -> Items:
+        """Return the edits of one file, or of several, each of which sees what came of those before."""
+        edits = arguments.objects("edits")
+        path = self._path_of(call, arguments) if arguments.has("path") else None
+        made = []
+        for edit in edits:
+            own = self._path_of(call, edit) if path is None else path
+            made.append(self._replacement(call, own, edit))
+        return made
+
+    def _editor(self, call: Call, arguments: Arguments) -> Items:
+        """Return what Anthropic's editor does at a command."""
+        command = arguments.text("command")
+        if command == "create":
+            return self._write(call, arguments, "file_text", if_exists="refuse")
+        path = self._path_of(call, arguments)
+        if command == "str_replace":
+            return [self._replacement(call, path, arguments, "")]
+        if command == "insert":
+            line, text = arguments.number("insert_line"), arguments.text("inserted")
+            _check_content(text)
+            hunks = (Hunk("", text, after_line=line),)
+            return [self._make("edit", call, path=path, hunks=hunks, placeholder=is_placeholder(path))]
+        if command == "undo_edit":
+            raise Refused("undo_edit is not carried out: write the edit that brings back what was there")
+        raise Refused(f"Unknown command: {shortened(command)}", "command")
+
+    def _patch(self, call: Call, arguments: Arguments) -> Items:
+        return self.patched(call, arguments.text("patch"), "")
+
+    def _move(self, call: Call, arguments: Arguments) -> Items:
+        source, destination = (self._path_of(call, arguments, name) for name in ("source", "destination"))
+        return [self._make("move", call, source=source, destination=destination)]
+
+    def _remove(self, call: Call, arguments: Arguments) -> Items:
+        return [self._make("remove", call, path=self._path_of(call, arguments), file_only=True)]
+
+    def _lazy(self, call: Call, _arguments: Arguments) -> Items:
+        raise Refused(f"{shortened(call.name)} leaves the edit to another model")
+
+    def _run(self, call: Call, arguments: Arguments) -> Items:
+        words = arguments.words("command")
+        directory = self._directory(call, arguments)
+        if isinstance(words, list) and words[0] in ("apply_patch", "applypatch") and words[1:]:
+            return self.patched(call, words[1], directory)
+        command = words if isinstance(words, str) else _command(words)
+        if arguments.flag("background"):
+            raise Refused(f"unsupported background: {shortened(command)}")
+        if not command.strip():
+            raise Refused("Empty command not allowed", "command")
+        if "*** Begin Patch" in command and _HEREDOC.fullmatch(command):
+            return self.patched(call, command, directory)
+        return [self._make("run", call, command=command, dir=directory or None)]
+
+    def _directory(self, call: Call, arguments: Arguments) -> str:
+        """Return where a command runs, from the workspace; nothing for the workspace itself."""
+        if not arguments.has("directory"):
+            return call.base
+        written = arguments.text("directory").rstrip("/")
+        if written in (".", "") or written in (
+            root.rstrip("/") for root in (*self.reading.roots, *call.roots)
+        ):
+            return ""
+        return self._path(call, written.removeprefix("./"))
+
+    def patched(self, call: Call, text: str, directory: str) -> Items:
+        """Return the operations of a patch, in a directory."""
+        inner = Reading(text.encode(), chosen=self.reading.chosen)
+        inner.dialect = self.reading.dialect
+        blocks, at = v4a.Blocks(inner), 0
+        try:
+            while (place := blocks.next(at)) is not None:
+                at = blocks.read(place, at)
+        except Unreadable as trouble:
+            raise Refused(trouble.message) from None
+        items = [item for block in inner.blocks for item in block.operations]
+        if not items:
+            raise Refused("this is no patch: it has no *** Begin Patch")
+        there = call.replace(base=directory) if directory else call
+        return [self._moved(there, item) for item in items]
+
+    def _described(self, call: Call, arguments: Arguments) -> Items:
+        """Return what an apply_patch_call does to a file: its diff is a patch without markers."""
+        kind, path = arguments.text("type"), arguments.text("path")
+        if kind not in DESCRIBED:
+            raise Refused(f"Unknown type: {shortened(kind)}", "type")
+        diff = "" if kind == "delete_file" else arguments.text("diff").removesuffix("\n")
+        if "\n" in path or "\r" in path:
+            raise Refused("Invalid value for 'path': must not contain a line break", "path")
+        if _PATCH_MARKER.search(diff):
+            raise Refused("Invalid value for 'diff': must not contain lines that start with ***", "diff")
+        head = f"*** Begin Patch\n*** {DESCRIBED[kind]} File: {path}\n"
+        return self.patched(call, f"{head}{diff}\n*** End Patch\n", "")
+
+    def _moved(self, call: Call, item: Operation | Invalid) -> Operation | Invalid:
+        """Return an operation of a patch as one of the call that the patch is in."""
+        line = self.reading.lines.line(call.at)
+        place: dict[str, Any] = {"line": line, "span": call.span}
+        if isinstance(item, Invalid):
+            problems = tuple(problem.replace(line=line) for problem in item.problems)
+            return item.replace(**place, problems=problems)
+        paths = {
+            name: self._path(call, value)
+            for name in ("path", "source", "destination")
+            if (value := getattr(item, name, None)) is not None
+        }
+        hunks = getattr(item, "hunks", None)
+        texts = {} if hunks is None else {"hunks": tuple(hunk.replace(line=None) for hunk in hunks)}
+        return item.replace(**place, **paths, **texts)
+
+
+def _check_content(content: str) -> None:
+    """Refuse a text that cannot be what a file is to have."""
+    if "\n" not in content and "\\n" in content:
+        raise Refused("the text has \\n in place of line breaks: it was escaped twice")
+    elided = find_elision(content)
+    if elided:
+        raise Refused(elided_content(elided[1]))
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the command that a list of words stands for; of a shell's, what it is to run."""
+    if len(words) == WORDS_OF_A_SHELL and words[0] in SHELLS and words[1] in ("-lc", "-c"):
+        return words[2]
+    from shlex import join
+
+    return join(words)

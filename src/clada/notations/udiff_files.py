@@ -1,0 +1,306 @@
+"""One file's part of a unified diff: its names, what git says of it, and its hunks."""
+
+from __future__ import annotations
+
+import re
+
+from clada.operations.edit import Hunk
+from clada.text.elision import elided_content, find_elision
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Match
+
+    from clada.notations.line_counter import LineCounter
+
+NOTHING = "/dev/null"
+PREFIXES = frozenset("abciow12")  # of `a/path`, as git and others put them before both names
+LINK, SUBMODULE, EXECUTABLE = "120000", "160000", "100755"
+EMPTY_BLOB = "e69de29"
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_STAMP = re.compile(r"(?:\t.*|[ ]+[0-9]{4}-[0-9]{2}-[0-9]{2}[ T].*)")
+_HEADERS = {
+    "old mode ": "old_mode",
+    "new mode ": "new_mode",
+    "new file mode ": "created_mode",
+    "deleted file mode ": "deleted_mode",
+    "rename from ": "moved_from",
+    "rename to ": "moved_to",
+    "copy from ": "copied_from",
+    "copy to ": "copied_to",
+    "index ": "index",
+}
+_IGNORED = ("similarity index ", "dissimilarity index ", "Index: ", "=====", "Only in ")
+_BINARY = ("Binary files ", "GIT binary patch", "Binary file ")
+
+
+class Names(Value):
+    """What a file is called before and after; None where it is not there. It may be copied from another."""
+
+    old: str | None
+    new: str | None
+    copied: str | None = None
+
+
+class HunkDraft:
+    """A hunk while it is read."""
+
+    def __init__(self, numbers: Match[str] | None, at: int) -> None:
+        groups = numbers.groups() if numbers else (None,) * 4
+        self.at, self.start = at, None if groups[0] is None else int(groups[0])
+        self.counts = (
+            None if groups[0] is None else (int(groups[1] or "1"), int(groups[3] or "1"))
+        )  # of old and new lines
+        self.old: list[str] = []
+        self.new: list[str] = []
+        self.added: list[str] = []
+        self.changes = False
+        self.blank = 0  # lines at its end that are empty, without even a blank
+        self.last = ""  # the sign of the last line
+        self.no_newline: set[str] = set()  # signs of lines that end the file without a line break
+
+    def take(self, line: str) -> None:
+        """Take a line: its sign, and its text."""
+        sign, text = line[:1] or " ", line[1:]
+        if sign == "\\":
+            self.no_newline.add(self.last)
+            return
+        self.blank = 0 if line else self.blank + 1
+        self.last = sign
+        if sign != "+":
+            self.old.append(text)
+        if sign != "-":
+            self.new.append(text)
+        if sign == "+":
+            self.added.append(text)
+        self.changes = self.changes or sign in "+-"
+
+    def lines(self) -> tuple[list[str], list[str]]:
+        """Return old and new lines, without empty ones at the end, which may be those after the diff.
+
+        Where the counts fit with some of them, these are of the diff.
+        """
+        spare = self.blank
+        if self.counts:
+            over = len(self.old) - self.counts[0]
+            if over == len(self.new) - self.counts[1] and 0 <= over <= spare:
+                spare = over
+        return (self.old[: len(self.old) - spare], self.new[: len(self.new) - spare])
+
+    def fits(self) -> bool:
+        """Whether it has as many lines as its header says."""
+        old, new = self.lines()
+        return self.counts == (len(old), len(new))
+
+
+class FileDiff:
+    """What a diff says of one file, while it is read."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.hunks: list[HunkDraft] = []
+        self.closed = False  # something after it shows that it is all there
+        self.named_from_outside = False
+        self.header = ""  # what follows diff --git
+        self.facts: dict[str, str] = {}
+        self.binary = False
+        self._old: str | None = None  # as written
+        self._new: str | None = None
+
+    @property
+    def expects_names(self) -> bool:
+        """Whether its --- line may still come."""
+        return bool(self.header) and self._old is None and not self.hunks
+
+    def is_called(self, old: str, new: str) -> bool:
+        """Whether the names of --- and +++ are those that git's header says."""
+        return all(
+            name in (NOTHING, said)
+            for name, said in zip(map(_name, (old, new)), _git_names(self.header), strict=True)
+        )
+
+    @property
+    def expects_new_name(self) -> bool:
+        """Whether its +++ line comes next."""
+        return self._old is not None and self._new is None and not self.hunks
+
+    @property
+    def has_names(self) -> bool:
+        """Whether both of its names have come."""
+        return self._new is not None
+
+    @property
+    def executable(self) -> bool:
+        """Whether it is created as a program."""
+        return self.facts.get("created_mode") == EXECUTABLE
+
+    def take_header(self, line: str) -> bool:
+        """Take a line of git's own about the file; return whether it is one."""
+        if line.startswith("diff --git "):
+            self.header = line[11:]
+            return True
+        for start, name in _HEADERS.items():
+            if line.startswith(start):
+                self.facts[name] = line[len(start) :].strip()
+                return True
+        if line.startswith(_BINARY):
+            self.binary = True
+            return True
+        return self.binary or line.startswith(_IGNORED) or not line.strip()
+
+    def old_name(self, text: str) -> None:
+        """Take what follows `--- `."""
+        self._old = _name(text)
+
+    def new_name(self, text: str) -> None:
+        """Take what follows `+++ `."""
+        self._new = _name(text)
+
+    def named(self, path: str | None) -> None:
+        """Take the name that stands outside of the diff."""
+        self.named_from_outside, self._old, self._new = True, path, path
+
+    def begin_hunk(self, numbers: Match[str] | None, at: int) -> None:
+        """Begin a hunk, with the numbers of its header, if it has any."""
+        self.hunks.append(HunkDraft(numbers, at))
+
+    def take_line(self, line: str) -> None:
+        """Take a line of the last hunk."""
+        self.hunks[-1].take(line)
+
+    def names(self) -> tuple[str | None, str | None]:
+        """Return both names as they are written, without the letters that tools put before both."""
+        old, new = self._old, self._new
+        if old is None or new is None:
+            old, new = _git_names(self.header)
+        if self.named_from_outside:
+            return old, new
+        plain = [name for name in (old, new) if name is not None and name != NOTHING]
+        if plain and all(name[1:2] == "/" and name[0] in PREFIXES for name in plain):
+            old, new = (name if name == NOTHING else name and name[2:] for name in (old, new))
+        return self.facts.get("moved_from", old), self.facts.get("moved_to", new)
+
+    def if_exists(self) -> str:
+        """Return what is done where a new file is there: one that is not said to be new may be empty."""
+        return "refuse" if "created_mode" in self.facts or self._old == NOTHING else "empty"
+
+    def is_new(self) -> bool:
+        """Whether the file is created."""
+        first = self.hunks[0] if len(self.hunks) == 1 else None
+        numbers = first is not None and first.start == 0 and first.counts is not None and not first.counts[0]
+        return "created_mode" in self.facts or numbers
+
+    def is_whole(self) -> bool:
+        """Whether it is all there, as far as its counts and headers tell."""
+        if self.closed:
+            return True
+        if self.hunks:
+            return self.hunks[-1].fits()
+        if {"created_mode", "deleted_mode"} & self.facts.keys():
+            return EMPTY_BLOB in self.facts.get("index", "")
+        return bool({"moved_to", "copied_to", "new_mode"} & self.facts.keys()) or self.binary
+
+    def wrong(self) -> str | None:
+        """Return why this cannot be carried out, if so."""
+        modes = [
+            self.facts[name] for name in ("created_mode", "deleted_mode", "old_mode") if name in self.facts
+        ]
+        modes += self.facts.get("index", "").split()[1:]
+        if LINK in modes:
+            return "unsupported mode: 120000, a symbolic link"
+        if SUBMODULE in modes:
+            return "unsupported mode: 160000, a submodule"
+        if self.binary:
+            return "unsupported binary: a diff of a file that is no text"
+        if "old_mode" in self.facts:
+            return f"unsupported mode: {self.facts['old_mode']} -> {self.facts.get('new_mode', '?')}"
+        if not self.hunks and not self.facts.keys() - {"index"}:
+            return "there are no changes in this diff"
+        if self.is_new() and any(hunk.old and any(hunk.lines()[0]) for hunk in self.hunks):
+            return "a new file has no old lines: start each with +"
+        for hunk in self.hunks:
+            elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
+            if elided:
+                return elided_content(elided[1])
+        return None
+
+    def content(self) -> str:
+        """Return the content of a new file."""
+        text = "".join(f"{line}\n" for hunk in self.hunks for line in hunk.added)
+        return text.removesuffix("\n") if self.final_newline() is False else text
+
+    def old_content(self) -> str:
+        """Return the content that a file has which is deleted."""
+        text = "".join(f"{line}\n" for hunk in self.hunks for line in hunk.lines()[0])
+        return text.removesuffix("\n") if self.hunks and "-" in self.hunks[-1].no_newline else text
+
+    def final_newline(self) -> bool | None:
+        """Return whether the file ends in a line break afterwards, if the diff says so."""
+        ends = self.hunks[-1].no_newline if self.hunks else set()
+        return False if ends & {"+", " "} else True if "-" in ends else None
+
+    def values(self, seen: set[tuple[str, str]], lines: LineCounter) -> tuple[Hunk, ...]:
+        """Return the hunks that change something, each once, however often it was written."""
+        made = []
+        for draft in self.hunks:
+            if not draft.changes:
+                continue
+            old, new = ("".join(f"{line}\n" for line in side) for side in draft.lines())
+            if (old, new) not in seen:
+                seen.add((old, new))
+                near = draft.start or None
+                made.append(Hunk(old, new, None, (), near, line=lines.line(draft.at)))
+        return tuple(made)
+
+
+def names_in(file: FileDiff) -> Names | None:
+    """Return what a file is called before and after; None where there is no name."""
+    old, new = file.names()
+    if old is None or new is None:
+        return None
+    if "copied_to" in file.facts:
+        return Names(file.facts["copied_to"], file.facts["copied_to"], file.facts.get("copied_from"))
+    created = old == NOTHING or file.is_new()
+    deleted = new == NOTHING or "deleted_mode" in file.facts
+    if deleted:
+        return Names(old, None)
+    return Names(None if created else old, new)
+
+
+def _name(text: str) -> str:
+    """Return a name as it stands in a header: unquoted, without what comes behind it."""
+    quoted = _QUOTED.match(text)
+    if quoted:
+        return _unquoted(quoted.group(1))
+    stamp = _STAMP.search(text)
+    return (text[: stamp.start()] if stamp else text).strip()
+
+
+def _unquoted(text: str) -> str:
+    """Return a name that git wrote in quotes, as C writes texts."""
+    data = bytearray()
+    at = 0
+    for escape in _ESCAPE.finditer(text):
+        data += text[at : escape.start()].encode()
+        code = escape.group(1)
+        data += bytes([int(code, 8) & 0xFF]) if len(code) > 1 else _ESCAPES.get(code, code).encode()
+        at = escape.end()
+    return (data + text[at:].encode()).decode(errors="replace")
+
+
+def _git_names(header: str) -> tuple[str | None, str | None]:
+    """Return both names of `diff --git a/P b/P`: between them is nothing that a name could not have."""
+    quoted = _QUOTED.match(header)
+    if quoted:
+        return _unquoted(quoted.group(1)), _name(header[quoted.end() :].strip())
+    old, _, new = header.partition(" ")
+    half = len(header) // 2
+    if header[half : half + 1] == " " and header[2:half] == header[half + 3 :]:
+        old, new = header[:half], header[half + 1 :]
+    elif " b/" in header:
+        old, _, new = header.partition(" b/")
+        new = f"b/{new}"
+    return (old, new) if old and new else (None, None)

@@ -1,0 +1,421 @@
+"""whole: named files in fences, the commonest answer of all; and in a few tags.
+
+    block  = fence lines fence, where one of these is a path, the strongest first:
+             the info      ```python src/a.py | ```python:src/a.py | ```src/a.py | ```js title="src/a.js"
+                           ```save src/a.py | ```append src/a.py                            (gptme)
+             the first line, if it is a comment: # src/a.py | // filepath: src/a.js         (Copilot)
+             the line above, with one blank line between at most: **src/a.py** | ### `src/a.py`:
+             with --format=whole, the one path in backticks of a sentence that ends in a colon
+    tagged = <file path="PATH"> | <file name="PATH"> | <codeblock path="PATH"> | <antArtifact … title="PATH">
+             lines, and the closing tag
+
+Two different names for one block, lines that stand for code which is not there, and blocks whose end nobody
+can tell are refused. What is cited (12:34:PATH, PATH:12, PATH#L3), an excerpt, or in a language that the file
+cannot be in, is no file. A file that is there is guarded against being replaced by a part of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clada.errors import Problem
+from clada.grammar import SHORT
+from clada.model import Block, Invalid
+from clada.notations.markdown import (
+    MARKDOWN,
+    Fence,
+    LinePattern,
+    fence_at,
+    fence_line,
+    is_indented_code,
+    line_end,
+    lines_above,
+)
+from clada.notations.path_text import EXTENSIONS, is_path, is_placeholder, path_in
+from clada.notations.reading import NO_ATTRIBUTES, Unreadable
+from clada.notations.registry import NOTATIONS
+from clada.notations.whole_names import (
+    OUTPUTS,
+    SHELLS,
+    Called,
+    contradicts,
+    different,
+    from_outside,
+    in_sentence,
+    with_first_line,
+)
+from clada.notations.whole_tags import tagged_file
+from clada.operations.write import GUARD, OVERWRITE, Write
+from clada.text.elision import elided_content, find_elision
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.model import Operation
+    from clada.notations.reading import Reading
+
+NAME = "whole"
+UNCLOSED = "Unterminated file: this block is not closed"
+UNCLEAR = "the end of this block is not clear: use more backticks than it contains"
+SHOWN = "{} was shown, not written; --format=whole writes it"
+CITED = "{} was shown, not written"
+TWO_NAMES = "this block is called {} and {}"
+TWICE = "{} differs at lines {} and {}"
+_START = LinePattern(
+    rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)"
+    rb"|<(?:source|code|pre|codeblock|sourcecode)>[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
+)
+_GLUED = re.compile(rb"```[^`\n]*+(?=\n)")
+_OTHER = re.compile(
+    rb"\s*+(?:[^\n]*+\n\s*+)??(?:[<>]{5,9}+|-{3,}+) (?:SEARCH|ORIGINAL)|\s*+(?:[^\n]*+\n)?\*\*\* Begin Patch"
+    rb"|\s*+(?:diff --git |Index: |--- [^\n]++\n\+\+\+ |<<<FILE>>>)"
+    rb"|\s*+(?:[^\n]*+\n\s*+)??<{5,9}+[ \t]*+[A-Z]{0,8}+\Z"  # cut off
+)
+_MARKER = re.compile(
+    rb"\n[ \t]*+(?:<{3,}+|>{3,}+|-{3,}+|\+{3,}+) (?:SEARCH|ORIGINAL|REPLACE|UPDATED)>?[ \t]*+\n"
+)
+_SR_START = re.compile(rb"\n[ \t]*+(?:[<>]{5,9}+|-{3,}+) (?:SEARCH|ORIGINAL)>?[ \t]*+(?=\n)")
+_SR_END = re.compile(
+    rb"\n[ \t]*+(?:[<>]{5,9}+|\+{3,}+) (?:REPLACE|UPDATED)>?[ \t]*+(?=\n|\Z)(?:\n`{3,}+(?=\n|\Z))?"
+)
+DIFFS = frozenset("diff patch udiff".split())
+_WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
+_NESTING = ("md", "markdown")
+
+# The usual block up to its first line, with prose before it in which nothing else can start.
+_USUAL = re.compile(
+    rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
+    rb"((?:(?!path/)\w[\w-]*/[\w/.-]*?|\w[\w.-]*?)\.(\w++))\n```([\w+#-]*)\n[ \t]*+(?=[^\s`])"
+)
+_DIFF = (b"diff --git ", b"Index: ")
+_UNUSUAL = b"#/-;%<{*"  # first characters: of a comment that may name it, or of a block of others
+
+
+class Blocks:
+    """Finds and reads the named blocks of a document, one after the other."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.data = reading, reading.data
+        self._found: _Found | None = None  # the next block
+        self._noted: set[int] = set()
+        self._written: dict[str, int] = {}  # by path, the number of its last block
+        self._twice: dict[str, list[int]] = {}  # of those that have several, all of them
+        self._usage: tuple[int, int] | None = None  # how many blocks have a name, of how many
+        self._kinds: dict[tuple[bytes, ...], bool] = {}  # ends of paths with languages: if they are usual
+
+    def next(self, at: int, before: int | None = None) -> int | None:
+        """Return where the next named block starts, at or after a place."""
+        self._found = None
+        last = self.reading.end if before is None else before
+        while (start := self._opening(at, last)) is not None:
+            found = self._tagged(start) if self.data[start : start + 1] == b"<" else None
+            found = found or self._fenced(start, at)
+            if found and found.called.names:
+                self._found = found
+                return found.start
+            at = found.end if found else line_end(self.data, start, self.reading.end)
+        return None
+
+    def _read_usual(self, at: int) -> int:
+        """Read the usual blocks that follow each other from here on; return where they end.
+
+        They are as any other, but need no closer look: this is several times as quick.
+        """
+        data, limit, reading = self.data, self.reading.end, self.reading
+        text = reading.text  # to take texts from, where a byte is a character
+        if_exists = OVERWRITE if reading.chosen else GUARD
+        find, blocks, written, line, counted = data.find, reading.blocks, self._written, 0, 0
+        before, kinds = len(blocks), self._kinds
+        while found := _USUAL.match(data, at, limit):
+            name, kind = found.group(1), found.group(2, 3)
+            opened, start = found.end(1) + 1, found.end(3) + 1
+            end = find(b"```", start, limit)
+            if (
+                data[end - 1 : end + 4] != b"\n```\n"
+                or not (kinds[kind] if kind in kinds else self._is_usual(kind))
+                or data[found.end()] in _UNUSUAL
+                or data.startswith(_DIFF, start)
+                or (find(IN_ALL_WORDS, start, end) >= 0 and self._has_marker(start, end))
+                or len(name) > SHORT
+            ):
+                break
+            path = name.decode()
+            if b"/" not in name and (not is_path(path) or is_placeholder(path)):
+                break
+            content = text[start:end] if text else data[start:end].decode()
+            if "..." in content or (not text and "…" in content):
+                break
+            line = line + data.count(b"\n", counted, opened) if line else reading.lines.line(opened)
+            counted, span = opened, (opened, end + 3)
+            item = Write(line, span, NO_ATTRIBUTES, path, content, False, if_exists, False, NAME)
+            if path in written:
+                self._note_written(path)
+            else:
+                written[path] = len(blocks)
+            blocks.append(Block(line, None, True, (item,)))
+            at = end + 3
+        reading.complete += len(blocks) - before
+        return at
+
+    def _note_written(self, path: str) -> None:
+        """Keep that a path has one more block: the next."""
+        number = len(self.reading.blocks)
+        if path in self._written:
+            self._twice.setdefault(path, [self._written[path]]).append(number)
+        self._written[path] = number
+
+    def _has_marker(self, start: int, end: int) -> bool:
+        """Whether there may be a marker of a search/replace block between two places."""
+        find = self.data.find
+        return find(IN_ALL_WORDS, start, end) >= 0 and any(find(word, start, end) >= 0 for word in _WORDS)
+
+    def _is_usual(self, kind: tuple[bytes, ...]) -> bool:
+        """Whether the end of a path and the language of its fence say nothing that needs a closer look."""
+        end, language = (text.decode().lower() for text in kind)
+        known = end in EXTENSIONS and f".{end}" not in MARKDOWN and language not in (*DIFFS, *_NESTING)
+        self._kinds[kind] = known and not contradicts(language, f"a.{end}")
+        return self._kinds[kind]
+
+    def _opening(self, at: int, last: int) -> int | None:
+        """Return where the next fence opens, or the next tag, before the last place."""
+        data, end = self.data, self.reading.end
+        glued = data[at - 3 : at] == b"```" and _GLUED.match(data, at, end)
+        start = at if glued else _START.start(data, at, last)
+        while start is not None and self._has_marker(at, start):
+            block = _SR_START.search(data, max(at - 1, 0), start)
+            if not block:
+                break
+            closed = _SR_END.search(data, block.end(), end)
+            if not closed:
+                return None  # for others to refuse
+            at = closed.end()  # what is in a search/replace block is its own
+            if start < at:
+                start = _START.start(data, at, last)
+        return start
+
+    def _fenced(self, start: int, floor: int) -> _Found | None:
+        """Return the fence that opens here, with what it is called; None if there is none."""
+        data, limit = self.data, self.reading.end
+        fence = fence_at(data, start, limit)
+        if not fence or is_indented_code(data, start):
+            return None
+        above = self._above(start, floor)
+        called = from_outside(fence.info, above)
+        nests = _is_markdown(fence, called)
+        if nests:
+            fence = fence_at(data, start, limit, nests=True) or fence
+        if fence.language in DIFFS or self._is_other(fence, nests=nests):
+            return _Found(fence, Called(), start, fence.end)
+        called = self._called(fence, called, above)
+        if called.cited:
+            self._note_cited(start, called, fence.language)
+        if not called.names and not nests and (fence.unclear or not fence.closed):
+            return self._hidden(fence) or _Found(fence, called, start, fence.end)
+        return _Found(fence, called, start, fence.end, nests)
+
+    def _called(self, fence: Fence, called: Called, above: str) -> Called:
+        """Return what a fence is called, after a look at its content, and at the sentence above it."""
+        if not self.reading.chosen and self.data[fence.inside : fence.inside_end].isspace():
+            return Called()  # nothing is shown
+        if not called.cited:
+            called = self._first_line(called, fence)
+        if called.names and contradicts(fence.language, called.names[0]):
+            return Called(cited=called.names[0])
+        if called.names or called.cited:
+            return called
+        path = in_sentence(above)
+        if path is None or contradicts(fence.language, path):
+            return called
+        return Called((path,)) if self.reading.chosen else Called(cited=path, if_chosen=True)
+
+    def _is_other(self, fence: Fence, *, nests: bool) -> bool:
+        """Whether it holds blocks of another dialect, or what is left of one; Markdown may quote them."""
+        if _OTHER.match(self.data, fence.inside, fence.inside_end):
+            return True
+        if nests or not self._has_marker(fence.inside, fence.inside_end):
+            return False
+        return _MARKER.search(self.data, fence.inside - 1, fence.inside_end) is not None
+
+    def _hidden(self, fence: Fence) -> _Found | None:
+        """Return the first named block that would be content of a fence without a name: one line too many."""
+        at = fence.inside
+        while (start := _START.start(self.data, at, fence.inside_end)) is not None:
+            at = line_end(self.data, start, fence.inside_end)
+            line = fence_line(self.data[start:at])
+            called = from_outside(line.info, self._above(start, fence.inside)) if line and line.info else None
+            if called and called.names:
+                return _Found(fence.replace(start=start, unclear=True), called, start, fence.end)
+        return None
+
+    def _above(self, start: int, floor: int) -> str:
+        """Return the line above, with one blank line between at most; not the end of a longer sentence."""
+        found = None
+        for index, line in enumerate(lines_above(self.data, floor, start, 3)):
+            if found is not None:
+                text = line.decode().strip()
+                goes_on = text and text[-1] not in ".:!?)*`|>" and not text.startswith(("#", "-", "*", "+"))
+                return "" if goes_on and path_in(found) and not path_in(text) else found
+            if index < 2 and line and not line.isspace():  # noqa: PLR2004 (one blank line)
+                found = line.decode().strip()
+        return found or ""
+
+    def _first_line(self, called: Called, fence: Fence) -> Called:
+        """Return what it is called if its first line counts too."""
+        named = self._by_first_line(called, fence)
+        if not called.names and named.names and not named.labelled and not self._comments_name():
+            return Called(cited=named.names[0], if_chosen=True)
+        return named
+
+    def _comments_name(self) -> bool:
+        """Whether comments name files here: in an answer they name most blocks, in a manual a few."""
+        if self.reading.chosen:
+            return True
+        if self._usage is None:
+            named = blocks = 0
+            at = self.reading.start
+            while (start := _START.start(self.data, at, self.reading.end)) is not None:
+                fence = fence_at(self.data, start, self.reading.end)
+                if fence:
+                    outside = from_outside(fence.info, self._above(start, at))
+                    is_named = bool(self._by_first_line(outside, fence).names)
+                    named += is_named
+                    blocks += is_named or fence.language not in SHELLS | OUTPUTS | DIFFS
+                at = fence.end if fence else line_end(self.data, start, self.reading.end)
+            self._usage = (named, blocks)
+        named, blocks = self._usage
+        return 2 * named > blocks
+
+    def _by_first_line(self, called: Called, fence: Fence) -> Called:
+        data = self.data
+        first = line_end(data, fence.inside, fence.inside_end)
+        second = line_end(data, min(first + 1, fence.inside_end), fence.inside_end)
+        if first - fence.inside > 1000:  # noqa: PLR2004 (no path)
+            return called
+        lines = data[fence.inside : min(second, first + 1000)].decode(errors="ignore").split("\n")
+        return with_first_line(called, fence.language, lines)
+
+    def _note_cited(self, start: int, called: Called, language: str) -> None:
+        """Keep word of a file that is shown, and could be meant to be written."""
+        if start in self._noted or called.cited == "?" or language in SHELLS:
+            return
+        self._noted.add(start)
+        self.reading.notes.append((SHOWN if called.if_chosen else CITED).format(called.cited))
+
+    def _tagged(self, start: int) -> _Found | None:
+        """Return the tag that opens here, with the path that it has; None if it has none."""
+        found = tagged_file(self.data, start, self.reading.end)
+        return found and _Found(found[0], Called((found[1],)), start, found[0].end, tagged=True)
+
+    def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (its name was looked for by `next`)
+        """Read the block that starts here, after what ended at `floor`; return where it ends."""
+        found = self._found
+        if found is None or found.start != at:  # pragma: no cover (next was asked first)
+            raise Unreadable(at, UNCLOSED)
+        if not found.fence.closed:
+            raise Unreadable(at, UNCLOSED, cut=True, path=found.called.names[0])
+        item = self._operation(found)
+        path = getattr(item, "path", None)
+        if path and not getattr(item, "append", False):
+            self._note_written(path)
+        self.reading.add(item)
+        return self._read_usual(found.end)
+
+    def _operation(self, found: _Found) -> Operation | Invalid:
+        reading, fence, called = self.reading, found.fence, found.called
+        span, path = (found.start, fence.end), called.names[0]
+        names = different(called.names)
+        if len(names) > 1:
+            return reading.refused("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
+        if self._is_unclear(found):
+            return reading.refused("write", span[0], span, UNCLEAR, path=path)
+        content = self._content(found)
+        elided = find_elision(content)
+        if elided:
+            return reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
+        how = {} if called.append or reading.chosen else {"if_exists": "guard"}
+        return reading.make(
+            "write", span[0], span, path=path, content=content, append=called.append,
+            placeholder=is_placeholder(path), **how,
+        )  # fmt: skip
+
+    def _content(self, found: _Found) -> str:
+        """Return what the file is to have: lines, without the one that only names it."""
+        text = found.fence.content(self.data).decode()
+        if found.tagged:
+            return text if not text or text.endswith("\n") else text + "\n"
+        if found.called.dropped is not None:
+            lines = text.split("\n")
+            del lines[found.called.dropped]
+            text = "\n".join(lines)
+        return text
+
+    def _is_unclear(self, found: _Found) -> bool:
+        """Whether nobody can tell where a block ends, for fences are in it, or left over after it."""
+        fence, data, limit = found.fence, self.data, self.reading.end
+        if found.tagged:
+            return False
+        if fence.unclear:
+            return True
+        if not found.nests:
+            return False
+        mark = fence.inside - 1
+        signs = data[fence.start : mark].strip()
+        if fence.end >= limit and not self.reading.closed and not signs.startswith((b"````", b"~~~~")):
+            return True  # the line that closes it may be the beginning of one that opens another
+        at = fence.end
+        while (start := self._opening(at, limit)) is not None:
+            following = fence_at(data, start, limit)
+            if not following or from_outside(following.info, self._above(start, at)).names:
+                return False
+            if not following.info and data[start : start + 1] != b"<":
+                return True
+            at = following.end
+        return False
+
+    def finish(self) -> None:
+        """Settle what only all blocks can tell: files that stand twice, or beside edits of them."""
+        blocks = self.reading.blocks
+        if NAME not in self.reading.dialects:
+            return
+        if any(NOTATIONS[name].rank == 1 for name in self.reading.dialects):
+            # Beside edits, a file that is there is only shown.
+            for number, block in enumerate(blocks):
+                item = block.operations[0]
+                if isinstance(item, Write) and item.dialect == NAME and not item.append:
+                    blocks[number] = block.replace(operations=(item.replace(if_exists="skip"),))
+        if self.reading.chosen:
+            return  # the last one counts
+        for path, numbers in self._twice.items():
+            self._refuse_differing(path, numbers)
+
+    def _refuse_differing(self, path: str, numbers: list[int]) -> None:
+        blocks = self.reading.blocks
+        items = [blocks[number].operations[0] for number in numbers]
+        written = [item for item in items if isinstance(item, Write)]
+        other = next((item for item in written if item.content != written[0].content), None)
+        if other is None:
+            return
+        message = TWICE.format(path, written[0].line, other.line)
+        for number in numbers:
+            item = blocks[number].operations[0]
+            if isinstance(item, Write):
+                problem = Problem("invalid_operation", message, item.line, None, "write")
+                fields = {"path": path}
+                refused = Invalid(item.line, item.span, NO_ATTRIBUTES, "write", fields, (problem,), NAME)
+                blocks[number] = Block(item.line, None, True, (refused,))
+
+
+def _is_markdown(fence: Fence, called: Called) -> bool:
+    """Whether fences may be nested in it."""
+    return fence.language in _NESTING or any(name.lower().endswith(MARKDOWN) for name in called.names)
+
+
+class _Found(Value):
+    """A fence, or a tag, with what it is called."""
+
+    fence: Fence
+    called: Called
+    start: int
+    end: int
+    nests: bool = False
+    tagged: bool = False

@@ -1,0 +1,100 @@
+"""Writers: plans and changes of a tree, as documents in a notation. The reverse of reading; pure.
+
+A writer is named in the row of its notation. Those of our own notations are modules with two functions:
+`operation`, which writes one operation, and `document`, which puts blocks of written operations together.
+Those of dialects have one, `document`, which writes changes of files and commands. What cannot be said raises
+CannotSay; whoever asked reads what was written, and compares (see `convert`).
+"""
+
+from __future__ import annotations
+
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+class CannotSay(Exception):  # noqa: N818 (it is no error of the program)
+    """A notation has no words for something."""
+
+
+class WrittenBlock(Value):
+    """A block of operations that are written already."""
+
+    implicit: bool
+    version: str | None
+    operations: tuple[str, ...]
+    atomic: bool = False
+
+
+class FileChange(Value):
+    """What becomes of a file: its old text and its new one; None where there is no file."""
+
+    path: str
+    old: str | None
+    new: str | None
+    executable: bool = False  # it is a new file that can be executed
+
+
+def without_unset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an operation without those that every reader fills in by itself."""
+    return {
+        name: value
+        for name, value in values.items()
+        if (name, value) not in (("append", False), ("count", 1))
+    }
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, each with its line break, which the last may lack."""
+    *whole, last = text.split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
+
+
+def quoted_word(text: str) -> str:
+    """Return a text as a word of a command."""
+    if text and all(char.isalnum() or char in "._/-+@" for char in text) and not text.startswith("-"):
+        return text
+    word = f"./{text}" if text.startswith("-") else text
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def replacements(
+    old: str, new: str, *, least: int = 0, whole_lines: bool = False
+) -> Sequence[tuple[str, str]]:
+    """Return texts of whole lines, and what each becomes, by which the old text becomes the new one.
+
+    They are replaced one after the other, and each is there once when its turn comes. `least` is how many
+    lines around a change are taken in any case; neither text is empty, as long as the old one is not.
+    """
+    from clada.text.diff import line_changes
+
+    before, after = lines_of(old), lines_of(new)
+    as_bytes = ([line.encode() for line in side] for side in (before, after))
+    found = []
+    for change in line_changes(*as_bytes):
+        now = after[: change.new_start] + before[change.start :]  # the text when its turn comes
+        start, end = change.new_start, change.new_start + change.end - change.start
+        above = below = least
+        while True:
+            first, last = max(0, start - above), min(len(now), end + below)
+            search, middle = now[first:last], after[change.new_start : change.new_end]
+            replace = now[first:start] + middle + now[end:last]
+            enough = search and replace and _is_there_once(now, search, whole_lines=whole_lines)
+            if enough or (first == 0 and last == len(now)):
+                break
+            above, below = above + 1, below + 1
+        found.append(("".join(search), "".join(replace)))
+    return found
+
+
+def _is_there_once(lines: list[str], search: list[str], *, whole_lines: bool) -> bool:
+    if whole_lines:
+        size, trimmed = len(search), [line.strip() for line in lines]
+        wanted = [line.strip() for line in search]
+        return sum(trimmed[at : at + size] == wanted for at in range(len(lines) - size + 1)) == 1
+    text, part = "".join(lines), "".join(search)
+    at = text.find(part)
+    return at >= 0 and text.find(part, at + 1) < 0

@@ -1,0 +1,345 @@
+"""Locates the hunks of an edit in one text, in order, and says what to splice where.
+
+1. A hunk is looked for from the end of the one before it, behind its anchors, at one tier after the other
+   (see `tiers`). What is found there must be one place, unless an anchor leads to it: then it is the first.
+2. Where nothing is found from there on, the whole text is looked through, for one place.
+3. Where that fails too, the search text is tried without what copying has put into it (see `copied`), and
+   around its lines of dots, if the replacement has the same.
+4. Lines that a search text and its replacement share stay as the text has them.
+
+All texts here have LF, and end in one unless they are empty; offsets are those of such a text.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from clada.text.copied import NUMBERS, around_dots, without_copied
+from clada.text.lines import LF, Lines
+from clada.text.tiers import EDGES, T0, TIERS, without_edges
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clada.text.tiers import Tier
+
+    Block = Sequence[bytes]  # lines, without their breaks
+    Place = tuple[int, int]  # where it starts and ends
+
+FEW = 4  # hunks that are looked for by scanning the text for each
+MOST_STARTS = 1000  # that are told of one hunk
+MOST_PAIRS = 50_000  # of equal lines among which those that are shared are looked for
+LEFT_OUT = "the lines that its dots stand for"
+NOWHERE = "an insertion needs a line of the file before or after it"
+
+
+class Subject(Value):
+    """The text that is edited, and what is to be known of the file that it is from."""
+
+    data: bytes
+    size: int  # without a line break at its end that the file does not have
+    path: bytes = b""
+    mixed_endings: bool = False
+
+
+class Wanted(Value):
+    """A hunk to be located: the lines to be found, those that replace them, and what helps to find them."""
+
+    old: Block
+    new: Block
+    text: bytes = b""  # to be found within lines, before anything else is tried
+    text_new: bytes = b""
+    anchors: Block = ()
+    near: int | None = None
+    at_end: bool = False
+    after_line: int | None = None
+    through_line: int | None = None
+
+
+class Splice(Value):
+    """A part of the text, and what takes its place."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+class Found(Value):
+    """Where a hunk is, what is spliced for it, and what had to be forgiven to find it."""
+
+    start: int
+    end: int
+    splices: tuple[Splice, ...]
+    forgiven: tuple[str, ...] = ()
+    out_of_order: bool = False
+
+
+class Missing(Value):
+    """Why a hunk has no place: it is nowhere, or in several, or something else stands against it."""
+
+    starts: Sequence[int] = ()
+    reason: str = ""
+    hint: str = ""
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more is to be tried."""
+        return bool(self.starts or self.reason or self.hint)
+
+
+NOT_FOUND = Missing()
+
+
+class Locator:
+    """Locates the hunks of one edit, one after the other."""
+
+    def __init__(self, subject: Subject, wanted: Sequence[Wanted], way: str) -> None:
+        expected = {line for hunk in wanted for line in (*hunk.old, *hunk.anchors)}
+        self._subject, self._tiers = subject, TIERS[way]
+        self.lines = Lines(subject.data, expected, many=len(wanted) > FEW)
+        self._alone = len(wanted) == 1
+        self._since = self._last = 0  # the end and the start of the last hunk
+
+    def locate(self, hunk: Wanted) -> Found | Missing:
+        """Locate the next hunk."""
+        found = self._replacement(hunk) if hunk.old or hunk.text else self._insertion(hunk)
+        if isinstance(found, Found):
+            self._since, self._last = max(self._since, found.end), found.start
+        return found
+
+    def everywhere(self, hunk: Wanted) -> list[Found]:
+        """Return all places where a hunk is exactly."""
+        places, old, new = self._places(hunk, T0, 0, len(self.lines.data))
+        found = [self._found(hunk, T0, place, old, new) for place in places]
+        return [place for place in found if isinstance(place, Found)]
+
+    def missing_anchor(self, hunk: Wanted) -> bytes | None:
+        """Return the first anchor that is not there, behind those before it."""
+        chains = (hunk.anchors[: number + 1] for number in range(len(hunk.anchors)))
+        return next((chain[-1] for chain in chains if not self._anchors(chain, 0)), None)
+
+    def _replacement(self, hunk: Wanted) -> Found | Missing:
+        found = self._in_order(hunk, self._tiers)
+        if isinstance(found, Found) or found.final or len(self._tiers) == 1:
+            return found
+        for old, new, what in without_copied(hunk.old, hunk.new, self._subject.path):
+            tiers = (T0,) if what == NUMBERS else self._tiers
+            cleaned = self._in_order(hunk.replace(old=old, new=new, text=b""), tiers)
+            if isinstance(cleaned, Found):
+                return cleaned.replace(forgiven=(*cleaned.forgiven, what))
+            if cleaned.final:
+                return cleaned
+        return self._around_dots(hunk) or found
+
+    def _in_order(self, hunk: Wanted, tiers: Sequence[Tier]) -> Found | Missing:
+        """Find it behind the last hunk; else anywhere, once."""
+        found = self._behind(hunk, tiers, self._since)
+        if isinstance(found, Found) or found.final or not self._since:
+            return found
+        anywhere = self._behind(hunk, tiers, 0, first=False)
+        if isinstance(anywhere, Found):
+            return anywhere.replace(out_of_order=anywhere.start < self._last)
+        return anywhere
+
+    def _behind(
+        self, hunk: Wanted, tiers: Sequence[Tier], since: int, *, first: bool = True
+    ) -> Found | Missing:
+        """Find it from an offset on, behind its anchors; with `first`, these make the first place count."""
+        if hunk.anchors:
+            anchors = self._anchors(hunk.anchors, since)
+            if not anchors:
+                return NOT_FOUND
+            since = anchors[0][0]  # a search text may begin with its anchor
+        for tier in tiers:
+            places, old, new = self._places(hunk, tier, since, 1 if hunk.anchors and first else MOST_STARTS)
+            if len(places) > 1 and tier is T0 and hunk.near is not None:
+                places = self._near(hunk, old, places)
+            if len(places) > 1:
+                hint = f"they match but for {_listed(_forgiven(tier))}" if tier is not T0 else ""
+                return Missing([start for start, _ in places], hint=hint)
+            if places:
+                return self._found(hunk, tier, places[0], old, new)
+        return NOT_FOUND
+
+    def _near(self, hunk: Wanted, old: Block, places: list[Place]) -> list[Place]:
+        """Return the one of several exact places that is at the line where it should be; else all."""
+        if hunk.text:
+            return [place for place in places if self._line(place[0]) == hunk.near] or places
+        starts, line = self.lines.starts, (hunk.near or 0) - 1
+        there = self.lines.places(T0.form, old, starts[line], 1) if 0 <= line < len(starts) else []
+        return there if there and there[0][0] == starts[line] >= places[0][0] else places
+
+    def _anchors(self, anchors: Block, since: int, most: int = 1) -> list[Place]:
+        """Return where the last anchor is, behind the first place of the one before it, and so on."""
+        found = [(since, since)]
+        for anchor in anchors:
+            if found:
+                tiers = (tier for tier in self._tiers if not tier.without_edges)
+                each = (self.lines.places(tier.form, [anchor], found[0][1], most) for tier in tiers)
+                found = next((places for places in each if places), [])
+        return found
+
+    def _places(self, hunk: Wanted, tier: Tier, since: int, most: int) -> tuple[list[Place], Block, Block]:
+        """Return where it is at one tier, and the lines that were looked for and replace them."""
+        old, new = hunk.old, hunk.new
+        if tier is T0 and hunk.text:
+            places = _occurrences(self._subject, hunk.text, since, most)
+        else:
+            edges = without_edges(old, new) if tier.without_edges else (old, new)
+            if not edges or not old:
+                return [], old, new
+            old, new = edges
+            if hunk.at_end:
+                since = max(since, self._last_lines(len(old)))
+            places = self.lines.places(tier.form, old, since, most, tier.fits(old))
+        if hunk.at_end:
+            places = [place for place in places if not self._follows_more(place[1])]
+        return places, old, new
+
+    def _last_lines(self, number: int) -> int:
+        """Return where the last lines begin, so many and one more."""
+        starts = self.lines.starts
+        return starts[max(len(starts) - 2 - number, 0)]
+
+    def _follows_more(self, end: int) -> bool:
+        rest = self.lines.data[end : end + 1000]
+        return bool(rest.strip()) or rest.count(LF) > 1
+
+    def _lines_of(self, place: Place) -> Block:
+        start, end = place
+        return self.lines.data[start : end - 1].split(LF)
+
+    def _line(self, offset: int) -> int:
+        return self.lines.data.count(LF, 0, offset) + 1
+
+    def _found(self, hunk: Wanted, tier: Tier, place: Place, old: Block, new: Block) -> Found | Missing:
+        start, end = place
+        if tier is T0 and hunk.text:
+            return Found(start, end, (Splice(start, end, hunk.text_new),))
+        lines = self._lines_of(place)
+        shift = tier.shift(old, lines) if tier.shift else None
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=start))
+        splices = []
+        for first, last, begin, stop in _changes(
+            old, new, inner=tier is not T0 or self._subject.mixed_endings
+        ):
+            shifted = []
+            for line in new[begin:stop]:
+                moved = shift.of(line) if shift else line
+                if moved is None:
+                    return Missing(hint=self._cannot_shift(start, line))
+                shifted.append(moved + LF)
+            splices.append(Splice(starts[first], starts[last], b"".join(shifted)))
+        return Found(start, end, tuple(splices), _forgiven(tier))
+
+    def _cannot_shift(self, start: int, line: bytes) -> str:
+        from clada.text.differences import brief
+
+        return (
+            f"line {self._line(start)} matches but for indentation, but `{brief(line.decode())}` "
+            "of the replacement is not indented enough to be moved like it"
+        )
+
+    def _insertion(self, hunk: Wanted) -> Found | Missing:
+        """Say where lines are inserted."""
+        at: int | None = None
+        if hunk.after_line is not None:
+            starts = self.lines.starts
+            last = hunk.through_line or hunk.after_line
+            if last >= len(starts):
+                return Missing(reason=f"there is no line {last}: the last one is {len(starts) - 1}")
+            at = starts[hunk.after_line]
+            if hunk.through_line:
+                return _inserted(hunk, at, starts[last])
+        elif hunk.anchors:
+            return self._behind_anchor(hunk)
+        elif hunk.at_end or not self.lines.data or (hunk.near or 0) >= len(self.lines.starts) - 1:
+            at = len(self.lines.data)
+        return Missing(reason=NOWHERE) if at is None else _inserted(hunk, at)
+
+    def _behind_anchor(self, hunk: Wanted) -> Found | Missing:
+        """Insert behind the last anchor: the first one behind the others; one that is alone stands once."""
+        most = MOST_STARTS if len(hunk.anchors) == 1 else 1
+        places = self._anchors(hunk.anchors, self._since, most) or self._anchors(hunk.anchors, 0, most)
+        if not places:
+            return NOT_FOUND
+        if len(places) > 1:
+            return Missing([start for start, _ in places])
+        found = _inserted(hunk, places[0][1])
+        return found.replace(out_of_order=found.start < self._last)
+
+    def _around_dots(self, hunk: Wanted) -> Found | None:
+        """Find the pieces of a search text between its lines of dots, one behind the other."""
+        pieces = around_dots(hunk.old, hunk.new) if self._alone and not hunk.anchors else None
+        found: list[Found] = []
+        if pieces and len(pieces) > FEW:
+            self.lines = Lines(self.lines.data, set(hunk.old), many=True)
+        for old, new in pieces or ():
+            piece = self._behind(Wanted(old, new), self._tiers, found[-1].end if found else 0)
+            if not isinstance(piece, Found):
+                return None
+            found.append(piece)
+        if not found:
+            return None
+        forgiven = dict.fromkeys(what for piece in found for what in piece.forgiven)
+        splices = tuple(splice for piece in found for splice in piece.splices)
+        return Found(found[0].start, found[-1].end, splices, (*forgiven, LEFT_OUT))
+
+
+def _forgiven(tier: Tier) -> tuple[str, ...]:
+    return (*([EDGES] if tier.without_edges else []), *([tier.forgives] if tier.forgives else []))
+
+
+def matched_but_for(forgiven: Sequence[str]) -> str:
+    """Say in a clause what was forgiven."""
+    return f"matched but for {_listed(forgiven)}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    *others, last = dict.fromkeys(words)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _inserted(hunk: Wanted, at: int, end: int | None = None) -> Found:
+    """Return the lines of a hunk at a place, or in place of what goes from there to an end."""
+    end = at if end is None else end
+    return Found(at, end, (Splice(at, end, b"".join(line + LF for line in hunk.new)),))
+
+
+def _occurrences(subject: Subject, text: bytes, since: int, most: int) -> list[Place]:
+    """Find a text within lines: not overlapping, from left to right."""
+    found: list[Place] = []
+    at = subject.data.find(text, since, subject.size)
+    while at >= 0 and len(found) < most:
+        found.append((at, at + len(text)))
+        at = subject.data.find(text, at + len(text), subject.size)
+    return found
+
+
+def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the parts in which the two differ: where each starts and ends, in the one and in the other.
+
+    With `inner`, lines that both have between their first and last differences are none of them.
+    """
+    most = min(len(old), len(new))
+    top = next((number for number in range(most) if old[number] != new[number]), most)
+    most -= top
+    bottom = next((number for number in range(most) if old[-1 - number] != new[-1 - number]), most)
+    middle, other = old[top : len(old) - bottom], new[top : len(new) - bottom]
+    if inner and middle and other and _pairs(middle, other) <= MOST_PAIRS:
+        from difflib import SequenceMatcher
+
+        codes = SequenceMatcher(None, middle, other, autojunk=False).get_opcodes()
+        yield from ((a + top, b + top, c + top, d + top) for tag, a, b, c, d in codes if tag != "equal")
+    elif middle or other:
+        yield top, len(old) - bottom, top, len(new) - bottom
+
+
+def _pairs(old: Block, new: Block) -> int:
+    """Return how many pairs of equal lines there are."""
+    counts: dict[bytes, int] = {}
+    for line in new:
+        counts[line] = counts.get(line, 0) + 1
+    return sum(counts.get(line, 0) for line in old)

@@ -1,0 +1,369 @@
+"""A large text that many edits go through: found in one pass, and looked at only around what is changed.
+
+All search texts that are to come are found at once in the text as it was, its base. Edits are not applied to
+it, but kept as patches: stretches of the base with what stands there now. A search text then is
+
+1. where it was in the base, if no patch touches that place;
+2. around a patch, where it may have come to be: each patch is searched for all of them when it changes.
+
+Patches that are so near to each other that a search text could reach from one into the next become one. So
+each edit costs what it changes, whatever the size of the file, and each sees what the ones before it left.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from itertools import accumulate
+
+from clada.text.line_endings import LF, to_lf
+from clada.text.match import Matches, Text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    # An offset in the base, and 0; or the start of a patch, and an offset in its new text. In order, they
+    # are in the order of the text.
+    Place = tuple[int, int]
+
+WORTH_IT = 1 << 26  # bytes that edits would look through one by one, from which on there is an index
+PIECE = 24  # bytes of a search text that are looked for, before the rest is compared
+MOST_PIECES = 64  # bytes at the start of a search text in which a piece is chosen, besides its end
+SHORT = 4  # bytes of a search text below which it is looked for by itself, when its turn comes
+FREQUENT = 1000  # places of a piece above which the same is done
+CHUNK = 1 << 18  # bytes that are searched at a time: where a piece is everywhere, the list would be long
+PAGE = 1 << 12  # bytes between two places of the base whose line number is known
+
+
+def indexed(text: Text, searches: Sequence[str]) -> Text | IndexedText:
+    """Return a text that finds these faster than one by one, where that is worth it; else the same."""
+    if len(text.data) * len(searches) < WORTH_IT or text.ending is None:
+        return text
+    finder = Finder.of({_form(search.encode(), text.ending) for search in searches})
+    return IndexedText(_Patched(text, finder)) if finder else text
+
+
+def _form(search: bytes, ending: bytes) -> bytes:
+    """Return a search text with the line endings of the file."""
+    search = to_lf(search)
+    return search if ending == LF else search.replace(LF, ending)
+
+
+class IndexedText:
+    """A text as `Text` is one, for one edit: `replaced` returns the text for the next, and ends this one.
+
+    What `locate` returns as starts and ends are places, which only this text understands.
+    """
+
+    def __init__(self, patched: _Patched) -> None:
+        self._patched = patched
+
+    @property
+    def data(self) -> bytes:
+        """The whole text."""
+        return self._patched.data()
+
+    @property
+    def ending(self) -> bytes:
+        """The line ending that all lines have."""
+        return self._patched.ending
+
+    def plain(self) -> Text:
+        """Return it without an index."""
+        return Text(self.data)
+
+    def locate(self, search: bytes, limit: int | None = None) -> Matches:
+        """Find the search text, as `Text` does."""
+        search = _form(search, self.ending)
+        spans = self._patched.spans(search)
+        if spans is None or (limit is not None and len(spans) > limit):
+            return self._patched.places(self.plain().locate(search, limit))
+        taken: list[tuple[Place, Place]] = []
+        for start, end in spans:
+            if not taken or start >= taken[-1][1]:  # they do not overlap, from left to right
+                taken.append((start, end))
+        return _matches(taken)
+
+    def locate_range(self, start: bytes, end: bytes, limit: int | None = None) -> Matches:
+        """Find each range that begins with the start text and ends with the nearest end text after it."""
+        first, last = (_form(text, self.ending) for text in (start, end))
+        starts, ends = self._patched.spans(first), self._patched.spans(last)
+        if starts is None or ends is None or (limit is not None and len(starts) > limit):
+            return self._patched.places(self.plain().locate_range(first, last, limit))
+        taken: list[tuple[Place, Place]] = []
+        for begin, after in starts:
+            if taken and begin < taken[-1][1]:
+                continue
+            number = bisect_left(ends, (after, after))
+            if number == len(ends):  # somebody will explain that
+                return self._patched.places(self.plain().locate_range(first, last, limit))
+            taken.append((begin, ends[number][1]))
+        return _matches(taken)
+
+    def lines(self, starts: Sequence[Place]) -> list[int]:
+        """Return the line of each place, counted from 1."""
+        return [self._patched.line(place) for place in starts]
+
+    def replaced(self, found: Matches, replacement: bytes) -> Text | IndexedText:
+        """Return the text with each match replaced; this very text, if that changes nothing."""
+        new, patched = _form(replacement, self.ending), self._patched
+        spans: list[tuple[Place, Place]] = list(zip(found.starts, found.ends, strict=True))
+        if all(patched.part(start, end) == new for start, end in spans):
+            return self
+        patched.replace(spans, new)
+        if not patched.breaks and self.ending != LF:
+            return self.plain()  # its only line break is gone
+        return IndexedText(patched.again() if patched.is_worn else patched)
+
+
+def _matches(spans: Sequence[tuple[Place, Place]]) -> Matches:
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    return Matches(starts, ends, len(spans))
+
+
+class Finder:
+    """Finds all of some texts in one pass: a piece of each, by an automaton, and then the rest of it."""
+
+    def __init__(self, searches: set[bytes], automaton: Any) -> None:
+        self.searches = searches
+        self.reach = max(map(len, searches)) - 1  # bytes that a match may have beyond any byte of it
+        self.short = {search for search in searches if len(search) < SHORT}  # which it does not find
+        self._by_piece: dict[bytes, list[tuple[int, bytes]]] = {}  # in which texts a piece is, and where
+        for search, at in _telling_pieces(searches - self.short):
+            self._by_piece.setdefault(search[at : at + PIECE], []).append((at, search))
+        self._pieces = list(self._by_piece)
+        self._automaton = automaton(self._pieces)
+
+    @classmethod
+    def of(cls, searches: set[bytes]) -> Finder | None:
+        """Return what finds these; None where there is nothing to look for, or nothing to do it with."""
+        try:
+            from ahocorasick_rs import BytesAhoCorasick, Implementation
+        except ImportError:
+            return None
+        if all(len(search) < SHORT for search in searches):
+            return None
+        return cls(searches, lambda pieces: BytesAhoCorasick(pieces, implementation=Implementation.DFA))
+
+    def find(self, data: bytes) -> dict[bytes, list[int] | None]:
+        """Return where each text is, in order, if it is somewhere; None where it may be too often."""
+        places: dict[int, list[int]] = {}
+        for begin in range(0, len(data), CHUNK):
+            chunk = data[begin : begin + CHUNK + PIECE - 1] if len(data) > CHUNK else data
+            for number, start, _end in self._automaton.find_matches_as_indexes(chunk, overlapping=True):
+                if start < CHUNK:  # else it is one of the next chunk
+                    places.setdefault(number, []).append(begin + start)
+        found: dict[bytes, list[int] | None] = {}
+        for number, starts in places.items():
+            for at, search in self._by_piece[self._pieces[number]]:
+                if len(starts) > FREQUENT:
+                    found[search] = None
+                else:
+                    found[search] = [
+                        start - at for start in starts if start >= at and data.startswith(search, start - at)
+                    ]
+        return found
+
+
+def _telling_pieces(searches: set[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield each search text with the place of its piece that the fewest others have."""
+    places = {
+        search: (*range(0, min(len(search) - PIECE, MOST_PIECES) + 1, 4), max(len(search) - PIECE, 0))
+        for search in searches
+    }
+    shared = Counter(search[at : at + PIECE] for search, offsets in places.items() for at in offsets)
+    for search, offsets in places.items():
+        yield search, min(offsets, key=lambda at: shared[search[at : at + PIECE]])
+
+
+class _Patch:
+    """A stretch of the base, what stands there now, and what is found around it."""
+
+    def __init__(self, start: int, end: int, new: bytes) -> None:
+        self.start, self.end, self.new = start, end, new
+        self.found: dict[bytes, list[tuple[Place, Place]]] = {}
+
+
+class _Patched:
+    """The base with its patches, in order; two of them are never within reach of one search text."""
+
+    def __init__(self, text: Text, finder: Finder) -> None:
+        self.base, self.ending = text.data, text.ending or LF
+        self._finder = finder
+        self._occurrences = finder.find(self.base)
+        self._unknown = finder.short.union(
+            each for each, places in self._occurrences.items() if places is None
+        )
+        self._starts: list[int] = []
+        self._patches: list[_Patch] = []
+        self._more_breaks: list[int] = []  # that each has than the base there
+        self._near: dict[bytes, set[int]] = {}  # by search text, the starts of patches around which it is
+        self._looked_at = 0  # bytes, since there is this base
+        self._data: bytes | None = self.base
+        self._sign = self.ending[-1:]  # counted once for each line break
+        pages = (self.base.count(self._sign, at, at + PAGE) for at in range(0, len(self.base), PAGE))
+        self._breaks_before = list(accumulate(pages, initial=0))  # each page
+        self.breaks = self._breaks_before[-1]
+        self._known = (0, 0)  # a number of patches, and how many line breaks they have more than the base
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether as much was looked at around patches as there is in all: time for a new base."""
+        return self._looked_at > len(self.base) + CHUNK
+
+    def again(self) -> _Patched:
+        """Return the same, with the text as it is now for a base."""
+        return _Patched(Text(self.data()), self._finder)
+
+    def data(self) -> bytes:
+        """Return the whole text."""
+        if self._data is None:
+            view, at = memoryview(self.base), 0
+            parts: list[bytes | memoryview] = []
+            for patch in self._patches:
+                parts += (view[at : patch.start], patch.new)
+                at = patch.end
+            self._data = b"".join([*parts, view[at:]])
+        return self._data
+
+    # Finding.
+
+    def spans(self, search: bytes) -> list[tuple[Place, Place]] | None:
+        """Return where a text begins and ends, overlapping matches too, in order; None if that is unknown."""
+        if search in self._unknown or search not in self._finder.searches:
+            return None
+        size = len(search)
+        spans = [
+            ((start, 0), (start + size, 0))
+            for start in self._occurrences.get(search) or ()
+            if not self._is_touched(start, start + size)
+        ]
+        for start in self._near.get(search, ()):
+            spans += self._patches[bisect_left(self._starts, start)].found[search]
+        return sorted(spans)
+
+    def _is_touched(self, start: int, end: int) -> bool:
+        number = bisect_left(self._starts, end) - 1
+        return number >= 0 and self._patches[number].end > start
+
+    def places(self, found: Matches) -> Matches:
+        """Return matches whose offsets are those of the whole text with places instead."""
+        offsets = sorted({*found.starts, *found.ends})
+        places: dict[int, Place] = {}
+        patches, at, more = iter(self._patches), 0, 0  # `more` bytes than in the base up to here
+        patch = next(patches, None)
+        for offset in offsets:
+            while patch and offset - more >= patch.start + len(patch.new):
+                more += len(patch.new) - (patch.end - patch.start)
+                patch = next(patches, None)
+            at = offset - more
+            inside = patch is not None and at >= patch.start
+            places[offset] = (patch.start, at - patch.start) if patch and inside else (at, 0)
+        starts, ends = ([places[each] for each in offsets] for offsets in (found.starts, found.ends))
+        return found.replace(starts=starts, ends=ends)
+
+    def part(self, start: Place, end: Place) -> bytes:
+        """Return the text between two places."""
+        lo, hi = bisect_left(self._starts, start[0]), bisect_right(self._starts, end[0])
+        if lo == hi:
+            return self.base[start[0] : end[0]]
+        parts: list[bytes] = []
+        at = start[0]
+        for patch in self._patches[lo:hi]:
+            first = start[1] if patch.start == start[0] else 0
+            last = end[1] if patch.start == end[0] else len(patch.new)
+            parts += (self.base[at : patch.start], patch.new[first:last])
+            at = patch.end
+        return b"".join([*parts, self.base[at : end[0]]])
+
+    def line(self, place: Place) -> int:
+        """Return the line of a place, counted from 1."""
+        offset, inside = place
+        number = bisect_left(self._starts, offset)
+        page = offset // PAGE
+        line = 1 + self._breaks_before[page] + self.base.count(self._sign, page * PAGE, offset)
+        line += self._more_breaks_before(number)
+        return line + self._patches[number].new.count(self._sign, 0, inside) if inside else line
+
+    def _more_breaks_before(self, number: int) -> int:
+        """Return how many line breaks so many patches have more than the base: edits are mostly in order."""
+        known, more = self._known
+        if known <= number:
+            more += sum(self._more_breaks[known:number])
+        else:
+            more -= sum(self._more_breaks[number:known])
+        self._known = number, more
+        return more
+
+    # Changing.
+
+    def replace(self, spans: Sequence[tuple[Place, Place]], new: bytes) -> None:
+        """Put a text in place of each span; these are in order, and do not overlap."""
+        self._data = None
+        starts = [self._splice(start, end, new) for start, end in reversed(spans)]  # what is left of it stays
+        for start in starts:
+            self._look_around(self._joined_to_neighbours(start))
+
+    def _splice(self, start: Place, end: Place, new: bytes) -> int:
+        """Make one patch of all from one place to another; return its start."""
+        lo = bisect_left(self._starts, start[0])
+        hi = bisect_right(self._starts, end[0]) if end[1] else bisect_left(self._starts, end[0])
+        first, last = start[0], end[0]
+        if lo < hi and self._starts[lo] == first:
+            new = self._patches[lo].new[: start[1]] + new
+        if end[1]:
+            new, last = new + self._patches[hi - 1].new[end[1] :], self._patches[hi - 1].end
+        self._put(lo, hi, _Patch(first, last, new))
+        return first
+
+    def _joined_to_neighbours(self, start: int) -> int:
+        """Join the patch with those that a search text may reach from it; return the start of the whole."""
+        at = bisect_right(self._starts, start) - 1
+        lo, hi = at, at + 1
+        while lo and self._starts[lo] - self._patches[lo - 1].end < self._finder.reach:
+            lo -= 1
+        while hi < len(self._starts) and self._starts[hi] - self._patches[hi - 1].end < self._finder.reach:
+            hi += 1
+        if hi - lo > 1:
+            first, last = self._patches[lo], self._patches[hi - 1]
+            new = self.part((first.start, 0), (last.start, len(last.new)))
+            self._put(lo, hi, _Patch(first.start, last.end, new))
+        return self._starts[lo]
+
+    def _put(self, lo: int, hi: int, patch: _Patch) -> None:
+        """Put a patch in place of some."""
+        if self._known[0] > lo:
+            self._more_breaks_before(lo)
+        for old in self._patches[lo:hi]:
+            for search in old.found:
+                self._near[search].discard(old.start)
+        more = patch.new.count(self._sign) - self.base.count(self._sign, patch.start, patch.end)
+        self.breaks += more - sum(self._more_breaks[lo:hi])
+        self._starts[lo:hi], self._patches[lo:hi], self._more_breaks[lo:hi] = [patch.start], [patch], [more]
+
+    def _look_around(self, start: int) -> None:
+        """Find what has come to be in a patch, or reaches into it."""
+        patch, reach = self._patches[bisect_left(self._starts, start)], self._finder.reach
+        lead = self.base[max(patch.start - reach, 0) : patch.start]
+        around = lead + patch.new + self.base[patch.end : patch.end + reach]
+        self._looked_at += len(around)
+        for search, offsets in self._finder.find(around).items():
+            if offsets is None:
+                self._unknown.add(search)
+                continue
+            spans = [
+                (self._place(patch, offset - len(lead)), self._place(patch, offset - len(lead) + len(search)))
+                for offset in offsets
+                if offset < len(lead) + len(patch.new) and offset + len(search) > len(lead)
+            ]
+            if spans:
+                patch.found[search] = spans
+                self._near.setdefault(search, set()).add(patch.start)
+
+    def _place(self, patch: _Patch, offset: int) -> Place:
+        """Return the place that is so many bytes after, or before, the start of a patch."""
+        if 0 <= offset < len(patch.new):
+            return patch.start, offset
+        return (patch.start + offset if offset < 0 else patch.end + offset - len(patch.new)), 0

@@ -1,0 +1,82 @@
+"""What is no answer is not taken for one: our own pages, and the manuals of what is installed here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import clada
+from clada.notations.registry import NOTATIONS
+
+ROOT = Path(__file__).parents[2]
+JUDGED = Path(__file__).with_name("manuals.txt")
+PLACES = (ROOT / ".venv", Path("/usr/share"), Path("/usr/lib"), Path("/usr/local/lib"))
+LEAST = 300
+MOST_IN_A_HUNDRED = 1
+
+
+def _pages() -> list[Path]:
+    return [
+        Path(folder, name)
+        for top in PLACES
+        for folder, _folders, names in os.walk(top)
+        for name in names
+        if name.lower().endswith((".md", ".markdown", ".mdx"))
+    ]
+
+
+def _read(path: Path) -> str | None:
+    """Return the dialect in which operations are found in a page."""
+    plan = clada.parse(path.read_bytes())
+    rank = NOTATIONS[plan.notation].rank if plan.notation else 0
+    found = any(block.operations for block in plan.blocks)
+    return plan.notation if rank and found and not plan.fatal else None
+
+
+def _judged() -> list[list[str]]:
+    """Return the pages that were looked at: the end of a path, the dialect, and what is in it."""
+    return [line.split(" | ") for line in JUDGED.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+
+
+def _new(found: dict[str, str]) -> dict[str, str]:
+    """Return the pages that nobody has looked at, and those in a dialect of rank 1."""
+    judged = {(end, dialect) for end, dialect, _what in _judged() if NOTATIONS[dialect].rank > 1}
+    return {
+        path: dialect
+        for path, dialect in found.items()
+        if not any(path.endswith(end) and dialect == known for end, known in judged)
+    }
+
+
+def test_our_own_pages_ask_for_nothing_but_files_that_they_name() -> None:
+    """Though they show all formats."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 10
+    assert _new({str(path): dialect for path in pages if (dialect := _read(path))}) == {}
+
+
+def test_what_stands_in_a_file_that_is_written_is_not_carried_out() -> None:
+    """Though a dialect of a better rank is read where it stands outside of the file, too."""
+    call = "<execute_command>\n<command>{}</command>\n</execute_command>\n"
+    file = f"docs/x.md\n````md\nSee:\n{call.format('ls')}````\n"
+    for text, asked in ((file, "docs/x.md"), (f"{file}\n{call.format('pwd')}", "pwd")):
+        plan = clada.parse(text)
+        assert [item.target for block in plan.blocks for item in block.operations] == [asked]
+        assert plan.source == text.encode()
+    assert clada.parse(file[:-5]).fatal  # the file is not closed
+
+
+def test_what_manuals_are_taken_for_is_known_and_rare() -> None:
+    """Nothing is in a dialect of rank 1, and few are in one of rank 2 that nobody has looked at.
+
+    What is installed differs: here all of them were looked at, which manuals.txt has.
+    """
+    pages = _pages()
+    if len(pages) < LEAST:
+        pytest.skip(f"{len(pages)} pages are installed here, and {LEAST} are needed")
+    found = {str(path): dialect for path in pages if (dialect := _read(path))}
+    assert [path for path, dialect in found.items() if NOTATIONS[dialect].rank == 1] == []
+    new = _new(found)
+    assert len(new) * 100 <= len(pages) * MOST_IN_A_HUNDRED, new

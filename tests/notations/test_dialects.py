@@ -1,0 +1,258 @@
+"""What holds for the dialects of other tools, whatever the text: nothing raises, or is written by halves."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.notations import render_dialects as render
+
+import clada
+from clada.notations import sr, whole
+from clada.notations.registry import NOTATIONS
+
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "tests" / "corpus"
+DIALECTS = [name for name, row in NOTATIONS.items() if row.rank]
+DOCUMENTS = [
+    *(path for name in DIALECTS for path in sorted((CORPUS / name).glob("*.in"))),
+    *sorted((CORPUS / "detection").glob("*.in")),
+    *(path for name in DIALECTS for path in sorted((ROOT / "tests" / "answers").glob(f"{name}-*/answer.md"))),
+]
+LEAST_DOCUMENTS = 300
+UNSEEN = re.compile(r"the end of this block is not clear|differs at lines")
+
+
+def test_every_dialect_has_documents() -> None:
+    """Nothing is proved by a folder that is empty or was moved."""
+    assert len(DOCUMENTS) >= LEAST_DOCUMENTS
+    assert all(any(path.parent.name == name for path in DOCUMENTS) for name in DIALECTS)
+
+
+def _asked(path: Path) -> dict[str, Any]:
+    words = path.with_suffix(".args")
+    given = words.read_text(encoding="utf-8").splitlines() if words.exists() else []
+    notation = given[given.index("--format") + 1] if "--format" in given else "auto"
+    return {"notation": notation, "run_fences": "--run-fences" in given}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_document_that_is_cut_off_asks_for_nothing_that_the_whole_does_not(path: Path) -> None:
+    """Wherever it is cut, what is left is refused, or has only operations of the whole, each to its end."""
+    data, asked = path.read_bytes(), _asked(path)
+    complete = clada.parse(data, **asked)
+    if any(UNSEEN.search(problem.message) for problem in complete.problems):
+        return  # a part of it does not show what is wrong
+    if complete.fatal or not complete.notation or not NOTATIONS[complete.notation].rank:
+        return  # then what comes before may well be carried out alone
+    if any(note.endswith("left out") for note in complete.notes):
+        return  # a log that ends before the result of a call does not know that it failed
+    known = _operations(complete)
+    for cut in range(len(data)):
+        beginning = data[:cut].decode(errors="ignore")
+        plan = clada.parse(beginning, **asked)
+        if not plan.fatal:
+            assert all(_is_of(operation, known) for operation in _operations(plan)), cut
+
+
+def _operations(plan: clada.Plan) -> list[dict[str, Any]]:
+    return [
+        {"operation": operation.name, **operation.values(), "if_exists": ""}  # which others may change
+        for block in plan.blocks
+        if block.valid
+        for operation in block.operations
+    ]
+
+
+def _is_of(operation: dict[str, Any], whole: list[dict[str, Any]]) -> bool:
+    """Whether an operation is one of the whole; of a diff without an end, its last hunks may be missing."""
+    hunks = operation.get("hunks", [])
+    return operation in whole or any(
+        hunks and {**other, "hunks": other.get("hunks", [])[: len(hunks)]} == operation for other in whole
+    )
+
+
+PIECES = st.sampled_from([
+    "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "<<<<<<< ORIGINAL", ">>>>>>> UPDATED",
+    "------- SEARCH", "+++++++ REPLACE", ":start_line:3", "-------", "```", "```diff", "````", "~~~",
+    "```patch a.py", "a.py", "src/b.c", "**c.md**", "*** Begin Patch", "*** End Patch", "*** Add File: a",
+    "*** Update File: b", "*** Delete File: c", "*** Move to: d", "*** End of File", "@@", "@@ def f():",
+    "@@ -1,2 +1 @@", "+x", "-y", " z", "--- a/x", "+++ b/x", "diff --git a/x b/x", "new file mode 100644",
+    "rename from x", "rename to y", "--- /dev/null", "+++ /dev/null", "\\ No newline at end of file",
+    "From " + "a" * 40 + " Mon Sep 17 00:00:00 2001", "-- ", "2.39", "EOF", "apply_patch <<'EOF'",
+    "cd x && apply_patch <<EOF", "<think>", "</think>", "<edit>", "<file>a</file>", "<old_code>",
+    "</old_code>", "<new_code>", "</new_code>", "</edit>", "<<<FILE>>>", "<<<SEARCH>>>", "<<<REPLACE>>>",
+    "<<<END>>>", "<<<OVERWRITE>>>", "```python a.py", '```js title="b.js"', "# a.py", "// filepath: c.js",
+    "README.md", "```md", "``````js", '<file path="a.py">', "</file>", "<source>", "</source>", "```bash",
+    "cat > a.txt <<'EOF'", "tee -a b <<EOF", "cd sub", "mkdir -p q && cat <<-X > q/r", "X", "12:34:a.py",
+    "a.py:3", "Change `a.py`:", '<codeblock path="x">', '<antArtifact title="a.js">', "> quoted", "prose", "",
+    "  ", "# ... existing code ...",
+    '<---WRITE file="a"--->', "<---END--->", "[[task]]", '"a\\303"', '--- "a/\\', "é\u2028", "\x00",
+])  # fmt: skip
+NOISE = st.lists(st.tuples(st.sampled_from(["", "", "", " ", "\t"]), PIECES), max_size=25)
+
+
+@given(lines=NOISE, notation=st.sampled_from(["auto", *DIALECTS]))
+@settings(max_examples=600, deadline=None)
+def test_reading_never_raises_and_finds_nothing_that_is_not_there(
+    lines: list[tuple[str, str]], notation: str
+) -> None:
+    """Whatever the text: there is a plan, and spans are in order and in the text."""
+    text = "\n".join(blank + piece for blank, piece in lines)
+    plan = clada.parse(text, notation, roots=("/x",))
+    plan.to_dict()
+    at = 0
+    for operation in (operation for block in plan.blocks for operation in block.operations):
+        start, end = operation.span
+        assert 0 <= start <= end <= len(plan.source)
+        assert start >= at or plan.notation != "sr"
+        at = start
+        assert operation.line == plan.source.count(b"\n", 0, start) + 1 or operation.line > 0
+
+
+@given(lines=NOISE)
+@settings(max_examples=200, deadline=None)
+def test_usual_blocks_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
+    """The quick way through usual blocks gives what the slow one gives."""
+    noise = "\n".join(piece for _, piece in lines)
+    block = "\nsrc/a.py\n```python\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```\n"
+    text = f"Prose.\n{block}\n{noise}\n{block}{block}"
+    quick = clada.parse(text, "sr")
+    usual, sr._USUAL = sr._USUAL, re.compile(rb"(?!)")
+    try:
+        assert clada.parse(text, "sr") == quick
+    finally:
+        sr._USUAL = usual
+
+
+@given(lines=NOISE)
+@settings(max_examples=200, deadline=None)
+def test_usual_files_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
+    """The quick way through usual files gives what the slow one gives."""
+    noise = "\n".join(piece for _, piece in lines)
+    file = "\nsrc/a.py\n```python\nx = 1\n```\n"
+    text = f"Prose.\n{file}{file}\n{noise}\n{file}{file}"
+    for asked in ("auto", "whole"):
+        quick = clada.parse(text, asked)
+        usual, whole._USUAL = whole._USUAL, re.compile(rb"(?!)")
+        try:
+            assert clada.parse(text, asked) == quick
+        finally:
+            whole._USUAL = usual
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["a", "b", "c", "  d", "", "x = 1", "é", "\tt", "}", "-", "+", "@@", "--- q", "```", "..."]
+    ),
+    max_size=12,
+)
+CONTENTS = LINES.map(lambda lines: "".join(f"{line}\n" for line in lines))
+TREES = st.dictionaries(st.sampled_from(["a.txt", "b/c.py", "d e.md"]), CONTENTS, max_size=3)
+
+
+@given(before=TREES, after=TREES)
+@settings(max_examples=100, deadline=None)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_is_written_in_a_dialect_gives_the_tree_that_was_meant(
+    dialect: str, before: dict[str, str], after: dict[str, str]
+) -> None:
+    """The change from one tree to another, rendered and carried out, is that change."""
+    if dialect in render.NO_DELETIONS:
+        after = {**before, **after}
+    text = render.RENDERERS[dialect](before, after)
+    with tempfile.TemporaryDirectory() as folder:
+        _write(Path(folder), before)
+        report = clada.execute(text, workspace=folder, git=False, format=dialect)
+        assert report.ok, (text, report.text())
+        assert _read(Path(folder)) == after, text
+
+
+def _write(folder: Path, tree: dict[str, str]) -> None:
+    for name, content in tree.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def _read(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+# Linear: seconds, where a reader that goes back would take hours.
+HUGE = {
+    "300,000 heads": b"<<<<<<< SEARCH\n" * 300_000,
+    "300,000 heads of two lengths": b"<<<<<<< SEARCH\n<<<<<<<< SEARCH\n" * 150_000,
+    "300,000 dividers without an end": b"a.py\n<<<<<<< SEARCH\n" + b"=======\n" * 300_000,
+    "300,000 ends": b">>>>>>> REPLACE\n" * 300_000,
+    "one line of 40 MB": b"SEARCH *** Begin Patch +++ " * 1_500_000,
+    "one line of 40 MB above a head": b"x" * 40_000_000 + b"\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",
+    "one line of 40 MB in a block": b"<<<<<<< SEARCH\n%b\n=======\n>>>>>>> REPLACE\n" % (b"x" * 40_000_000),
+    "30,000 unusual blocks": b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * 30_000,
+    "100,000 blocks in tags without an end": b"<edit>\n<file>a</file>\n<old_code>\n" * 100_000,
+    "100,000 of the helper without an end": b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * 100_000,
+    "100,000 beginnings": b"*** Begin Patch\n" * 100_000,
+    "100,000 sections": b"*** Begin Patch\n" + b"*** Delete File: a\n" * 100_000 + b"*** End Patch\n",
+    "100,000 indented patches": b" *** Begin Patch\n *** Delete File: a\n" * 100_000,
+    "300,000 anchors": b"*** Begin Patch\n*** Update File: a\n" + b"@@ x\n" * 300_000 + b"*** End Patch\n",
+    "200,000 files of a diff": b"diff --git a/x b/x\n" * 200_000,
+    "300,000 dashes in a hunk": b"--- a/x\n+++ b/x\n@@\n" + b"--- x\n+++ y\n" * 150_000,
+    "100,000 fences of diffs": b"```diff\n-a\n+b\n" * 100_000,
+    "30,000 fences of diffs, closed": b"a.py\n```diff\n-a\n+b\n```\n" * 30_000,
+    "100,000 mails": (b"From " + b"b" * 40 + b" Mon Sep 17 00:00:00 2001\n") * 100_000,
+    "300,000 reasoning blocks": b"<think></think>\n" * 300_000 + b"a.py\n<<<<<<< SEARCH\n",
+    "300,000 reasoning blocks without an end": b"<think>\n" * 300_000 + b"<<<<<<< SEARCH\n",
+    "30,000 transcripts": b"```console\n--- a/x\n+++ b/x\n@@\n```\n" * 30_000,
+    "50,000 named files": b"a.py\n```\nx\n```\n" * 50_000,
+    "300,000 files without an end": b"a.py\n```py\n" * 300_000,
+    "100,000 fences with an info": b"```py\n" * 100_000,
+    "50,000 Markdown files": b"a.md\n```md\n```\n" * 50_000,
+    "50,000 Markdown files with a fence": b"a.md\n```md\n```x\n```\n```\n" * 50_000,
+    "one Markdown file, 300,000 fences after it": b"a.md\n```md\nx\n```\n" + b"```x\n```\n" * 50_000,
+    "50,000 Markdown files before fences": b"a.md\n```md\nx\n```\n```x\n```\n" * 50_000,
+    "300,000 tags without an end": b'<file path="a">\n' * 300_000,
+    "300,000 tags that are none": b"<source>\n" * 300_000,
+    "100,000 tagged files": b'<file path="a">\nx</file>\n' * 100_000,
+    "one file of 40 MB": b"a.py\n```\n%b\n```\n" % (b"x = 1\n" * 6_000_000),
+    "a comment of 40 MB as its first line": b"```\n# %b\n```\n" % (b"x" * 40_000_000),
+    "100,000 shell fences": b"```bash\nls\n```\n" * 100_000,
+    "100,000 here-documents": b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * 100_000 + b"```\n",
+    "30,000 fences of here-documents": b"```bash\ncat > a <<'E'\nx\nE\n```\n" * 30_000,
+    "100,000 marks without an end": b"```bash\n" + b"cat > a <<'E%d'\n" * 100_000 + b"```\n",
+    "a line of 40 MB before a mark": b"```bash\n" + b"x && " * 200_000 + b"cat > a <<'E'\nE\n```\n",
+    "300,000 fences": b"```\n" * 300_000 + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_and_hostile_documents_are_read(name: str) -> None:
+    """None raises, and none keeps the suite waiting."""
+    clada.parse(HUGE[name])
+
+
+PROSE = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PACKAGES = sorted(
+    {path for folder in sys.path if "site-packages" in folder for path in Path(folder).rglob("*.md")}
+)
+
+
+def test_documentation_that_quotes_the_formats_executes_nothing() -> None:
+    """Our own, and that of the packages installed here: none has a real block of a dialect of rank 1.
+
+    test_detection.py has those of rank 2, which any page shows that names a whole file.
+    """
+    assert len(PROSE) > 10
+    for path in (*PROSE, *PACKAGES):
+        plan = clada.parse(path.read_bytes())
+        rank = NOTATIONS[plan.notation].rank if plan.notation else 0
+        executed = [operation for block in plan.blocks if block.valid for operation in block.operations]
+        assert rank != 1 or plan.fatal or not executed, (path, plan.notation, executed[:1])

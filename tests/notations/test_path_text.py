@@ -1,0 +1,91 @@
+"""Paths as answers write them: which lines of prose are one, and what is left of an absolute one."""
+
+from __future__ import annotations
+
+import pytest
+
+from clada.notations.path_text import is_placeholder, path_in, path_in_info, relative
+
+PATHS = {
+    "src/app.py": "src/app.py",
+    "  `src/app.py`  ": "src/app.py",
+    "**src/app.py**:": "src/app.py",
+    "### 2. `src/app.py`": "src/app.py",
+    "- src/app.py": "src/app.py",
+    "1. **File:** `src/app.py`": "src/app.py",
+    "New file: src/app.py": "src/app.py",
+    "filename: app.py": "app.py",
+    "[app.py](src/app.py)": "app.py",
+    '"my notes.txt"': "my notes.txt",
+    "`my notes.txt`": "my notes.txt",
+    "__init__.py": "__init__.py",
+    "__app.py__": "app.py",
+    "Makefile": "Makefile",
+    ".gitignore": ".gitignore",
+    "src\\app.py": "src\\app.py",
+    "C:\\work\\app.py": "C:\\work\\app.py",
+    "bin/tool": "bin/tool",
+    "path/to/file.py": "path/to/file.py",
+    "FILENAME": "FILENAME",
+}
+NO_PATHS = [
+    "", "Here it is:", "app", "Node.js", "next.js", "socket.io", "1.2.3", "v2.0", "www.example.org/a.html",
+    "github.com/a/b", "https://example.org/a.py", "my notes.txt", "a<b>.py", "what?.py", "src/",
+    "`a.py` and `b.py`", "x" * 300 + ".py", "a\tb.py", "e.g.", "and so on...",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PATHS)
+def test_a_line_that_is_only_a_path_is_one(line: str) -> None:
+    """Whatever stands around it."""
+    assert path_in(line) == PATHS[line]
+
+
+@pytest.mark.parametrize("line", NO_PATHS)
+def test_any_other_line_is_none(line: str) -> None:
+    """Prose, products, versions, domains."""
+    assert path_in(line) is None
+
+
+@pytest.mark.parametrize(
+    ("info", "path"),
+    [
+        ("a.py", "a.py"),
+        ("python a.py", "a.py"),
+        ("python:src/a.py", "src/a.py"),
+        ('python title="a.py"', "a.py"),
+        ("js {file=a.js}", "a.js"),
+        ("python", None),
+        ("", None),
+        ("python linenums=1", None),
+        ("c++", None),
+    ],
+)
+def test_the_info_of_a_fence_may_name_a_path(info: str, path: str | None) -> None:
+    """Alone, behind a language, or behind a key."""
+    assert path_in_info(info) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "roots", "expected"),
+    [
+        ("/repo/a.py", ["/repo"], "a.py"),
+        ("/repo/a.py", ["/repo/"], "a.py"),
+        ("/repository/a.py", ["/repo"], "/repository/a.py"),
+        ("/repo", ["/repo"], "/repo"),
+        ("C:\\repo\\src\\a.py", ["c:/repo"], "src/a.py"),
+        ("/b/a.py", ["/a", "/b"], "a.py"),
+        ("repo/a.py", ["/repo"], "repo/a.py"),
+        ("/repo/../etc/x", ["/repo"], "../etc/x"),  # which leads out, and is refused as ever
+    ],
+)
+def test_an_absolute_path_below_a_root_is_relative(path: str, roots: list[str], expected: str) -> None:
+    """By its text alone."""
+    assert relative(path, roots) == expected
+
+
+def test_examples_of_instructions_are_known() -> None:
+    """They are no names that a file would have."""
+    assert is_placeholder("path/to/app.py")
+    assert is_placeholder("your_file.js")
+    assert not is_placeholder("src/path/to/app.py")

@@ -1,0 +1,100 @@
+"""A write that is written as most are is read by a shorter way: to the same plan, whatever the document."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clada import parse
+from clada.notations import cml, csl
+
+if TYPE_CHECKING:
+    from clada import Plan
+
+CORPUS = sorted((Path(__file__).parents[1] / "corpus").rglob("*.in"))
+# What documents are made of here: plain writes, and what makes one a little less plain.
+CSL = [
+    *('<---WRITE file="a.txt"--->', '<---WRITE file="é b"--->', '<---WRITE file="a" append="true"--->'),
+    *('<---WRITE file=""--->', '<---WRITE file="a\\\\b"--->', "<---WRITE file='a'--->", "<---WRITE--->"),
+    *(
+        '<---WRITE file="--->',
+        '<---WRITE file="a\0"--->',
+        f'<---WRITE file="{"x" * 70}"--->',
+        "<---TASKS--->",
+    ),
+    *('<---SEARCH file="a"--->', "<---REPLACE--->", "<---RUN--->", "<---END--->", "<---END---> ", "<---END"),
+    *("<---", "text", "", "é", "<---E", '"--->', '<---WRITE file="a"---> '),
+]
+CML = [
+    *(
+        '<write path="a.txt"><![CDATA[',
+        '<write path="é b"><![CDATA[',
+        '<write path="a" append="true"><![CDATA[',
+    ),
+    *('<write path=""><![CDATA[', '<write path="a&amp;b"><![CDATA[', '<write path="a\tb"><![CDATA['),
+    *("<write path='a'><![CDATA[", '<write path="a<b"><![CDATA[', '<write path="a>b"><![CDATA['),
+    *(f'<write path="{"x" * 70}"><![CDATA[', '<write path="a">', "<tasks>", "</tasks>", "<!--", "-->"),
+    *("]]></write>", "]]> </write>", "]]>", "</write>", "]]&gt;", "text", "", "é", "\x01", "\ufffe"),
+]
+DELIMITERS = [("<---", "--->"), ("E", '"'), ("<", ">"), ('"', "=")]
+
+
+def with_and_without(document: str | bytes, start: str = "<---", end: str = "--->") -> tuple[Plan, Plan]:
+    """Return the plan of a document, read with the shorter way and without it."""
+    short = parse(document, start_delimiter=start, end_delimiter=end)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(csl.Parser, "_plain_write", lambda *_: 0)
+        patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
+        return short, parse(document, start_delimiter=start, end_delimiter=end)
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_case_of_the_corpus_has_one_plan(path: Path) -> None:
+    short, long = with_and_without(path.read_bytes())
+    assert short == long
+
+
+@pytest.mark.parametrize("pieces", [CSL, CML], ids=["csl", "cml"])
+@given(data=st.data())
+def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
+    pieces: list[str], data: st.DataObject
+) -> None:
+    ends = st.sampled_from(["\n", "\n", "\n", "", " "])
+    document = data.draw(st.lists(st.tuples(st.sampled_from(pieces), ends).map("".join), max_size=12))
+    start, end = data.draw(st.sampled_from(DELIMITERS))
+    text = "".join(document).replace("<---", start).replace("--->", end)
+    short, long = with_and_without(text, start, end)
+    assert short == long
+
+
+@pytest.mark.parametrize(
+    ("document", "reader"),
+    [
+        ('<---WRITE file="a"--->\nx\n<---END--->\n', csl.Parser),
+        ('<write path="a"><![CDATA[x]]></write>\n', cml._Reading),
+    ],
+)
+def test_a_plain_write_goes_the_shorter_way(
+    document: str, reader: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the others would compare nothing."""
+    ends, real = [], reader._plain_write  # type: ignore[attr-defined]
+
+    def note(*given: object) -> int:
+        ends.append(real(*given))
+        return int(ends[-1])
+
+    monkeypatch.setattr(reader, "_plain_write", note)
+    assert parse(document).ok
+    assert ends == [len(document) - 1]
+
+
+def test_the_end_of_a_write_before_its_start_is_none() -> None:
+    """Without a section that ends, reading goes on, and ends."""
+    plan = parse(']]></write>\n<write path="a"><![CDATA[\n')
+    assert plan.fatal is not None

@@ -1,0 +1,93 @@
+"""Lines that stand for code which is not there."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clada.text.elision import elided_content, find_elision, is_elision
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# ... existing code ...",
+        "    // ... rest of the file unchanged ...",
+        "# ... (existing imports) ...",
+        "/* ... remaining methods ... */",
+        "<!-- ... the rest of the page ... -->",
+        "{/* ... existing JSX ... */}",
+        "-- ... same as before ...",
+        "; ... previous definitions …",
+        "% … omitted …",
+        "// Keep existing code...",
+        "# ...",
+        "// …",
+        "/* ... */",
+        "<!-- ... -->",
+        "... existing code ...",
+        "… rest of the file …",
+        "(... remaining code unchanged ...)",
+        "rest of the code...",
+        "Keep existing code …",
+    ],
+)
+def test_a_line_that_stands_for_others(line: str) -> None:
+    """A comment of dots alone, or of dots and a word that says what they stand for."""
+    assert is_elision(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "...",  # Python
+        "    ...",
+        "…",
+        "def f(self) -> None: ...",
+        "Loading previous results...",
+        "Remaining time…",
+        "Previous...",
+        'print("Loading previous results...")',
+        "return {...existing, name};",
+        "  ...previous,",
+        "...rest",
+        "# Loading...",
+        "# the remaining items",
+        "log(...existing);  // unchanged",
+        "",
+    ],
+)
+def test_a_line_that_is_what_it_is(line: str) -> None:
+    """Python's dots, spreads, texts that are shown, comments without dots."""
+    assert not is_elision(line)
+
+
+def test_the_first_one_is_found_with_its_index() -> None:
+    """As it is told: without the blanks around it."""
+    assert find_elision("a\n  # ... existing code ...\n# ...\n") == (1, "# ... existing code ...")
+    assert find_elision("a\nb\n") is None
+
+
+def test_what_the_search_text_has_is_the_files_own() -> None:
+    """Such a line may really be there."""
+    assert find_elision("a\n# ...\nb", "b\n    # ...\n") is None
+    assert find_elision("a\n# ...\n// ...\n", "# ...") == (2, "// ...")
+
+
+def test_the_message_quotes_it() -> None:
+    """Shortened, for a line can be long."""
+    assert elided_content("# ... existing code ...") == (
+        '"# ... existing code ..." stands for code that is not there: send the whole file or a SEARCH block'
+    )
+    assert len(elided_content("# ... existing " + "x" * 1000)) < 200
+
+
+@given(st.text(st.sampled_from(".…#/*()<!->{} \nexisting")), st.text(st.sampled_from(".# \n")))
+def test_no_text_is_too_strange(text: str, known: str) -> None:
+    """The line that is found is one of the text, and none that is known."""
+    found = find_elision(text, known)
+    if found:
+        index, line = found
+        assert text.split("\n")[index].strip() == line
+        assert line not in {other.strip() for other in known.split("\n")}
