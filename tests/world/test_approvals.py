@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clada.commands.remedy import remedy
 from clada.errors import Trouble
 from clada.world import approvals as module
-from clada.world.approvals import Approvals, remedy
+from clada.world.approvals import Approvals
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -260,8 +260,12 @@ def test_standard_input_is_empty() -> None:
 
 
 def test_the_environment_is_the_given_one() -> None:
-    """A program sees exactly the variables that it was given."""
-    assert go("env", environment={"A": "1", "PATH": "/usr/bin:/bin"})[1] == ["A=1", "PATH=/usr/bin:/bin"]
+    """A program sees exactly the variables that it was given; under a supervisor one by which it is found."""
+    given = {"A": "1", "PATH": "/usr/bin:/bin"}
+    plain = ["A=1", "PATH=/usr/bin:/bin"]
+    assert go("env", environment=given, supervised=False)[1] == plain
+    *seen, mark = go("env", environment=given)[1]
+    assert (seen, mark.partition("=")[0]) == (plain, "CLADA_COMMAND")
 
 
 @only_linux

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import socket
@@ -165,18 +166,78 @@ CONNECT = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.
 
 
 @layers
-@pytest.mark.parametrize("address", ["relative.sock", "{outside}/absolute.sock", "/var/run/clada-test.sock"])
+@pytest.mark.parametrize("address", ["relative.sock", "{outside}/absolute.sock", "/var/run/{name}.sock"])
 def test_sockets_of_services(layer: str, address: str, place: Place) -> None:
     """A service outside is out of reach, however its socket is called, and keeps no sandbox from starting."""
     if address.startswith("/var/run") and not os.access("/var/run", os.W_OK):
         pytest.skip("only root has sockets there")
     outside = place.path("outside")
-    address = address.format(outside=outside)
+    address = address.format(outside=outside, name=f"clada-test-{os.urandom(4).hex()}")
     with service(address, outside):
         words = ("/usr/bin/python3", "-I", "-S", "-c", CONNECT, os.path.join(outside, address))
         result = place.run(*words, layer=layer)
         assert "connected" not in result.lines
         assert place.run("echo", "works", layer=layer).lines == ["works"]
+
+
+# Where services have sockets below the system's directories, and whether by a name that no list tells.
+BESIDE_THE_SYSTEM = [
+    ("/opt/clada-test/run/x.sock", True),
+    ("/opt/clada-test/var/lib/x.sock", True),
+    ("/opt/clada-test/product/var/x.sock", True),
+    ("/usr/local/var/clada-test/x.sock", True),
+    ("/opt/clada-test/elsewhere/x.sock", False),
+    ("/usr/local/clada-test/x.sock", False),
+    ("/etc/clada-test/x.sock", False),
+]
+
+
+@layers
+@pytest.mark.parametrize(("address", "relative"), BESIDE_THE_SYSTEM)
+def test_sockets_beside_the_system(layer: str, address: str, relative: bool, place: Place) -> None:
+    """What is installed in /opt and /usr/local can be seen, but for the sockets of its services."""
+    before, own, behind = address.partition("clada-test")
+    if not os.access(before if os.path.exists(before) else os.path.dirname(before[:-1]), os.W_OK):
+        pytest.skip("only root can put something there")
+    own = f"{before}{own}-{os.urandom(4).hex()}"
+    folder, name = os.path.split(own + behind)
+    os.makedirs(folder)
+    try:
+        with service(name if relative else f"{folder}/{name}", folder):
+            Path(f"{own}/program").write_text("seen\n")
+            words = ("/usr/bin/python3", "-I", "-S", "-c", CONNECT, f"{folder}/{name}")
+            result = place.run(*words, layer=layer)
+            assert "connected" not in result.lines
+            assert result.ended.exit_code == 1
+            if before != "/usr/local/var/":
+                assert place.run("cat", f"{own}/program", layer=layer).lines == ["seen"]
+    finally:
+        shutil.rmtree(own)
+        with contextlib.suppress(OSError):
+            os.rmdir("/usr/local/var")
+
+
+@layers
+def test_a_link_in_place_of_such_a_folder_stops_no_sandbox(layer: str, place: Place) -> None:
+    """What is installed in /opt often has its data elsewhere, by a link."""
+    if not os.access("/opt", os.W_OK):
+        pytest.skip("only root can put something there")
+    own = Path(f"/opt/clada-test-{os.urandom(4).hex()}")
+    own.mkdir()
+    try:
+        (own / "var").symlink_to(place.path("outside"))
+        (own / "run").symlink_to("/var/nowhere")
+        (own / "tmp").symlink_to("../nowhere")
+        assert place.run("ls", str(own), layer=layer).lines == ["run", "tmp", "var"]
+    finally:
+        shutil.rmtree(own)
+
+
+def test_a_listed_name_that_is_no_socket_here_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container that shares the network may have bound a socket by the name of one of our programs."""
+    listed = "Num       RefCount Protocol Flags    Type St Inode Path\n0: 2 0 0 1 1 7 /usr/bin/env\n"
+    monkeypatch.setattr("builtins.open", lambda *_args, **_more: io.StringIO(listed))
+    assert visible.closed_places().count("/usr/bin/env") == 0
 
 
 @only_bubblewrap

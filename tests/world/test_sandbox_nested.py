@@ -32,20 +32,30 @@ def git(folder: str, *words: str) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def nested(place: Place) -> Place:
-    """Make a workspace with a submodule, a repository in a folder, a bare one, and approvals in a folder."""
-    shutil.rmtree(place.path("workspace/.git"))
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Make a workspace with a submodule, a repository in a folder and a bare one; each test has a copy."""
+    top = str(tmp_path_factory.mktemp("repositories"))
     for folder in ("outside/origin", "workspace", "workspace/vendor/own"):
-        os.makedirs(place.path(folder), exist_ok=True)
-        git(place.path(folder), "init", "-q")
-        Path(place.path(folder), "file").write_text("x\n")
-        git(place.path(folder), "add", "file")
-        git(place.path(folder), "commit", "-q", "-m", "first")
-    git(place.workspace, "submodule", "--quiet", "add", place.path("outside/origin"), "lib/sub")
-    git(place.workspace, "submodule", "--quiet", "add", place.path("outside/origin"), "lib/empty")
-    git(place.workspace, "submodule", "--quiet", "deinit", "-f", "lib/empty")
-    git(place.workspace, "init", "-q", "--bare", "data/bare.git")
+        os.makedirs(f"{top}/{folder}", exist_ok=True)
+        git(f"{top}/{folder}", "init", "-q")
+        Path(f"{top}/{folder}/file").write_text("x\n")
+        git(f"{top}/{folder}", "add", "file")
+        git(f"{top}/{folder}", "commit", "-q", "-m", "first")
+    for name in ("lib/sub", "lib/empty"):
+        git(f"{top}/workspace", "submodule", "--quiet", "add", f"{top}/outside/origin", name)
+    git(f"{top}/workspace", "submodule", "--quiet", "deinit", "-f", "lib/empty")
+    git(f"{top}/workspace", "init", "-q", "--bare", "data/bare.git")
+    return top
+
+
+@pytest.fixture
+def nested(place: Place, repositories: str) -> Place:
+    """Return a place whose workspace has these repositories, and approvals in a folder."""
+    shutil.rmtree(place.path("workspace/.git"))
+    subprocess.run(["cp", "-a", f"{repositories}/.", place.base], check=True)
+    for folder in ("workspace", "workspace/lib/sub", "workspace/vendor/own"):
+        git(place.path(folder), "update-index", "-q", "--refresh")  # for a copy has other inodes
     os.unlink(place.path("workspace/.clada/allowed-commands.json"))
     os.mkdir(place.path("workspace/part"))
     for folder in ("workspace", "workspace/part"):
@@ -85,6 +95,45 @@ def test_an_index_does_not_lead_out(path: str, nested: Place) -> None:
     entry = bytes(24) + b"\0\0\xe0\0" + bytes(32) + bytes([0, len(path)]) + name
     index.write_bytes(entries[:8] + (1).to_bytes(4, "big") + entry)
     assert look(nested.workspace).nested == before - {"lib/empty"}
+
+
+VERSIONS = {
+    "2": (),
+    "3": ("update-index", "--index-version", "3"),
+    "4": ("update-index", "--index-version", "4"),
+    "shared": ("update-index", "--split-index"),
+}
+
+
+@pytest.mark.parametrize("objects", ["sha1", "sha256"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_submodules_are_found_in_an_index_of_each_kind(version: str, objects: str, place: Place) -> None:
+    """Also those whose names differ by little, and after one with a flag of its own."""
+    names = ("lib/a", "lib/ab", "lib/ab/c-very-" + "long-" * 40 + "name", "z")
+    shutil.rmtree(place.path("workspace/.git"))
+    git(place.workspace, "init", "-q", f"--object-format={objects}")
+    for folder in ("lib/aa", "lib/b"):
+        os.makedirs(place.path(f"workspace/{folder}"))
+        Path(place.path(f"workspace/{folder}/file")).write_text("x\n")
+    git(place.workspace, "add", "lib")
+    Path(place.path("workspace/later")).write_text("x\n")
+    git(place.workspace, "add", "--intent-to-add", "later")
+    link = "1" * (40 if objects == "sha1" else 64)
+    for name in names:
+        os.makedirs(place.path(f"workspace/{name}"), exist_ok=True)
+        if name != "lib/ab":  # which would be in the way of the one below it
+            git(place.workspace, "update-index", "--add", "--cacheinfo", f"160000,{link},{name}")
+    if VERSIONS[version]:
+        git(place.workspace, *VERSIONS[version])
+    assert look(place.workspace).nested == set(names) - {"lib/ab"}
+
+
+def test_submodules_of_a_linked_work_tree_are_found(nested: Place) -> None:
+    """Its index is elsewhere."""
+    linked = nested.path("linked")
+    git(nested.workspace, "commit", "-q", "-a", "-m", "second")
+    git(nested.workspace, "worktree", "add", "-q", linked)
+    assert look(linked).nested == {"lib/sub", "lib/empty"}
 
 
 ATTACKS = {

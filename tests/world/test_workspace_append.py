@@ -95,8 +95,9 @@ OTHERS = {
 def test_what_is_not_utf_8_is_not_added_to(
     files: Files, place: Place, attempt: Attempt, encoding: str
 ) -> None:
-    """It would be broken by it."""
+    """It would be broken by it; nor is it edited."""
     place.write("file", OTHERS[encoding])
+    assert attempt.refusal(files, "edit", path="file", search="o", replace="x") == "invalid_utf8"
     assert attempt.refusal(files, "write", path="file", content="two", append=True) == "invalid_utf8"
     assert files.load(("file",)) == OTHERS[encoding]
 

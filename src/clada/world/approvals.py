@@ -3,6 +3,9 @@
 A command is approved by its exact text, without surrounding blanks; what is blocked is never approved. The
 file is never opened through a link. A damaged file is an error that says where, and no command runs until it
 is repaired: reading it as empty would forget what is blocked.
+
+The file travels with a repository. What it approves counts where the user trusts it (see trust.py), and what
+the user approved on this machine does in any case; what it blocks always counts, for nobody gains by that.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from clada.world.handles import (
     open_file,
     read_at_most,
 )
+from clada.world.trust import APPROVALS as FILE
+from clada.world.trust import FOLDER, HOW, is_remembered, is_trusted, keep_own, own, remember
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,21 +32,24 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
-FOLDER, FILE = ".clada", "allowed-commands.json"
 PATH = f"{FOLDER}/{FILE}"
-LISTS = ("commands", "blocked", "network")
+EXACT, PREFIX = (
+    ("commands", "network"),
+    ("prefixes", "network_prefixes"),
+)  # those approved, and with the network
+TRUSTED_LISTS = (*EXACT, *PREFIX)  # that count only where they are trusted
+LISTS = ("commands", "blocked", "network", *PREFIX)
 MAX_BYTES = 10 << 20
+UNTRUSTED = f"{PATH} approves it, but you have not trusted that file on this machine: {HOW}"
 LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
-SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")  # unquoted
-_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
 
 
 class Approvals:
     """What is approved and blocked in a workspace, as it was when loaded, or last changed by this object."""
 
-    def __init__(self, workspace: str, content: dict[str, Any]) -> None:
+    def __init__(self, workspace: str, data: bytes | None) -> None:
         self._workspace = workspace
-        self._content = content
+        self._take(data)
 
     @classmethod
     def load(cls, workspace: str) -> Approvals:
@@ -50,21 +58,45 @@ class Approvals:
         try:
             folder = _folder(root)
             if folder is None:
-                return cls(workspace, _checked({"commands": []}))
+                return cls(workspace, None)
             try:
-                return cls(workspace, _content(folder))
+                return cls(workspace, _read(folder))
             finally:
                 os.close(folder)
         finally:
             os.close(root)
 
+    def _take(self, data: bytes | None) -> None:
+        """Keep what the file says, and what of that counts."""
+        self._content = _content(data)
+        self._trusted = data is None or is_trusted(self._workspace, FILE, data)
+        self._counting = self._content if self._trusted else _common(self._content, _own(self._workspace))
+
     def is_approved(self, text: str) -> bool:
         """Whether this exact command may run."""
-        return text.strip(BLANKS) in self._content["commands"] and not self.is_blocked(text)
+        return text.strip(BLANKS) in self._counting["commands"] and not self.is_blocked(text)
 
     def is_blocked(self, text: str) -> bool:
         """Whether this exact command must never run, whoever approves it."""
         return text.strip(BLANKS) in self._content["blocked"]
+
+    def is_untrusted(self, text: str, words: Sequence[str] = ()) -> bool:
+        """Whether this exact command, or one of these words, would be approved if the file were trusted."""
+        given = text.strip(BLANKS)
+        exact = given in self._content["commands"] and given not in self._counting["commands"]
+        return exact or (
+            not self._trusted and any(_covers(each, words) for each in self._content["prefixes"])
+        )
+
+    @property
+    def approved(self) -> Sequence[str]:
+        """The commands that may run."""
+        return [text for text in self._counting["commands"] if self.is_approved(text)]
+
+    @property
+    def prefixes(self) -> Sequence[str]:
+        """The first words of commands that may run."""
+        return [text for text in self._counting["prefixes"] if _covers(text, prefix_words(text))]
 
     @property
     def blocked(self) -> Sequence[str]:
@@ -74,17 +106,26 @@ class Approvals:
 
     def has_network(self, text: str) -> bool:
         """Whether this exact command was approved with the network."""
-        return text.strip(BLANKS) in self._content["network"] and self.is_approved(text)
+        return text.strip(BLANKS) in self._counting["network"] and self.is_approved(text)
 
     def listed(self) -> list[str]:
         """Return a line for each command: what it may do, and its text."""
-        approved = [text for text in self._content["commands"] if self.is_approved(text)]
-        lines = [f"{'network' if self.has_network(text) else 'allowed'}  {text}" for text in approved]
-        return lines + [f"blocked  {text}" for text in self._content["blocked"]]
+        ignored = [f"untrusted  {text}" for text in self._content["commands"] if self.is_untrusted(text)]
+        prefixes = [text for text in self._content["prefixes"] if text not in self._counting["prefixes"]]
+        return [*_lines(self._counting), *ignored, *(f"untrusted  {text} …" for text in prefixes)]
 
-    def add(self, text: str, *, network: bool = False) -> None:
-        """Approve a command, with the network or without; it is no longer blocked."""
-        self._store(text, lambda content, command: _approved(content, command, network=network))
+    def is_covered(self, words: Sequence[str], *, network: bool = False) -> bool:
+        """Whether a prefix approves a command of these words; with `network`, one that grants the network."""
+        prefixes = [text for text in self._counting["prefixes"] if _covers(text, words)]
+        return any(not network or text in self._counting["network_prefixes"] for text in prefixes)
+
+    def add(self, text: str, *, network: bool = False, prefix: bool = False) -> None:
+        """Approve a command, with the network or without; it is no longer blocked.
+
+        `prefix`: all commands that start with these words, as commands/prefixes.py says.
+        """
+        lists = PREFIX if prefix else EXACT
+        self._store(text, lambda content, command: _approved(content, command, lists, network=network))
 
     def block(self, text: str) -> None:
         """Refuse a command from now on; it is no longer approved."""
@@ -95,7 +136,10 @@ class Approvals:
         return self._store(text, _forgotten)
 
     def _store(self, text: str, change: Callable[[dict[str, Any], str], dict[str, Any]]) -> bool:
-        """Change what is in the file now: another process may have changed it since it was loaded."""
+        """Change what is in the file now: another process may have changed it since it was loaded.
+
+        What was trusted stays so; of a file that was not, this one command is.
+        """
         command = text.strip(BLANKS)
         if not command:
             raise Trouble("command_not_allowed", "a blank command cannot be approved or blocked")
@@ -104,61 +148,105 @@ class Approvals:
             folder = _made_folder(root)
             try:
                 _lock(folder)  # the folder itself, so that there is no lock file to leave; closing unlocks it
-                old = _content(folder)
-                self._content = _checked(change(old, command))
-                if self._content != old:
-                    _write(folder, self._content)
-                return self._content != old
+                data = _read(folder)
+                old = _content(data)
+                new = _checked(change(old, command))
+                if new != old:
+                    was_seen = data is None or is_remembered(self._workspace, FILE, data)
+                    data = _encoded(new)
+                    _write(folder, data)
+                    if was_seen:
+                        remember(self._workspace, FILE, data)
+                self._keep_own(change, command)
+                self._take(data)
+                return new != old
             finally:
                 os.close(folder)
         finally:
             os.close(root)
 
-
-# How a person approves a command by hand.
-
-
-def remedy(command: str, *, network: bool = False) -> str:
-    """Return the command line that approves a command, to be pasted into a shell."""
-    flag = " --network" if network else ""
-    dashes = " --" if command.startswith("-") else ""
-    return f"clada approvals add{flag}{dashes} {_shell_quoted(command)}"
+    def _keep_own(self, change: Callable[[dict[str, Any], str], dict[str, Any]], command: str) -> None:
+        """Keep in the user's own state that this command was approved here, or that it no longer is."""
+        before = _own(self._workspace)
+        after = _checked({**change(before, command), "blocked": []})
+        if after != before:
+            keep_own(self._workspace, _encoded(after))
 
 
-def _shell_quoted(text: str) -> str:
-    """Quote a text for a shell, on one line; with control characters as `$'…'`, for bash, zsh and ksh."""
-    if text and SAFE.issuperset(text):
-        return text
-    if text.isprintable():
-        return "'" + text.replace("'", "'\"'\"'") + "'"
-    return f"$'{''.join(map(_escaped, text))}'"
+def described(data: bytes) -> list[str]:
+    """Return what a file of this content says, a line for each command; raise Trouble if it is damaged."""
+    return _lines(_content(data))
 
 
-def _escaped(char: str) -> str:
-    """Return a character as it is written within `$'…'`; in octal, byte by byte, if it cannot be printed."""
-    if char in _ESCAPES or char.isprintable():
-        return _ESCAPES.get(char, char)
-    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+def _lines(content: dict[str, Any]) -> list[str]:
+    blocked, network = content["blocked"], content["network"]
+    approved = [text for text in content["commands"] if text not in blocked]
+    lines = [f"{'network' if text in network else 'allowed'}  {text}" for text in approved]
+    for text in content["prefixes"]:
+        kind = "network" if text in content["network_prefixes"] else "allowed"
+        lines.append(f"{kind}  {text} …  ({_reach(text)})")
+    return lines + [f"blocked  {text}" for text in blocked]
+
+
+def _reach(prefix: str) -> str:
+    """Return in words what a prefix covers."""
+    from clada.commands import prefixes
+
+    words = prefix_words(prefix)
+    refusal = prefixes.refusal(words) if words else "these are not the words of one command"
+    return f"has no effect: {refusal}" if refusal else f"not with {' '.join(prefixes.uncovered(words))}"
+
+
+def prefix_words(text: str) -> tuple[str, ...]:
+    """Return the words of a prefix; none if it is not the text of one command."""
+    from clada.commands import words
+
+    read = words.read(text)
+    return read[0].words if not isinstance(read, words.Refusal) and len(read) == 1 else ()
+
+
+def _covers(prefix: str, words: Sequence[str]) -> bool:
+    from clada.commands.prefixes import covers
+
+    first = prefix_words(prefix)
+    return bool(first) and covers(first, words)
+
+
+def _own(workspace: str) -> dict[str, Any]:
+    """Return what the user approved on this machine; nothing where that cannot be read."""
+    try:
+        return _content(own(workspace) or None)
+    except Trouble:
+        return _content(None)
+
+
+def _common(content: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return what counts of a file that is not trusted: what the user approved here, as it was approved."""
+    return {**content, **{key: [text for text in content[key] if text in own[key]] for key in TRUSTED_LISTS}}
 
 
 # Changes of the content: each returns a new one.
 
 
 def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
-    lists = {key: [command for command in content[key] if command != text] for key in LISTS}
     added = {command: when for command, when in content["added"].items() if command != text}
-    return {**content, **lists, "added": added}
+    return {**_without(content, text, LISTS), "added": added}
 
 
-def _approved(content: dict[str, Any], text: str, *, network: bool) -> dict[str, Any]:
+def _without(content: dict[str, Any], text: str, keys: Sequence[str]) -> dict[str, Any]:
+    return {**content, **{key: [command for command in content[key] if command != text] for key in keys}}
+
+
+def _approved(content: dict[str, Any], text: str, lists: tuple[str, str], *, network: bool) -> dict[str, Any]:
     import time
 
-    clean = _forgotten(content, text)
+    clean = _without(content, text, (*lists, "blocked") if lists == EXACT else lists)
     when = content["added"].get(text) or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    approved, connected = lists
     return {
         **clean,
-        "commands": [*clean["commands"], text],
-        "network": [*clean["network"], *([text] if network else [])],
+        approved: [*clean[approved], text],
+        connected: [*clean[connected], *([text] if network else [])],
         "added": {**clean["added"], text: when},
     }
 
@@ -171,8 +259,7 @@ def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
 # The file and its format.
 
 
-def _content(folder: int) -> dict[str, Any]:
-    data = _read(folder)
+def _content(data: bytes | None) -> dict[str, Any]:
     return _checked({"commands": []} if data is None else _parsed(data))
 
 
@@ -248,14 +335,19 @@ def _damaged(where: str) -> NoReturn:
     )
 
 
-def _write(folder: int, content: dict[str, Any]) -> None:
-    """Write one command per line, in ASCII, so that a diff shows what changed and nothing can hide in it."""
+def _encoded(content: dict[str, Any]) -> bytes:
+    """Return one command per line, in ASCII, so that a diff shows what changed and nothing can hide in it."""
     import json
 
+    shown = {key: value for key, value in content.items() if value or key not in PREFIX}
+    return json.dumps(shown, indent=2).encode() + b"\n"
+
+
+def _write(folder: int, data: bytes) -> None:
     from clada.world.files.atomic import put
 
     try:
-        put(folder, FILE, json.dumps(content, indent=2).encode() + b"\n")
+        put(folder, FILE, data)
     except OSError as error:
         raise Trouble("io_error", f"{PATH} cannot be written: {reason(error)}") from error
 

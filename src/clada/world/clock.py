@@ -1,4 +1,4 @@
-"""Time that is spent on waiting for somebody else, which no limit counts: a person, or a slow reader."""
+"""The clock: the time as it is written down, and time spent on waiting for others, which no limit counts."""
 
 from __future__ import annotations
 
@@ -17,3 +17,9 @@ def seconds_waited(call: Callable[..., Result], *arguments: object, **named: obj
     start, worked = time.monotonic(), time.thread_time()
     result = call(*arguments, **named)
     return result, max(0.0, time.monotonic() - start - (time.thread_time() - worked))
+
+
+def timestamp() -> str:
+    """Return the time in the form of `date -Iseconds`."""
+    text = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    return f"{text[:-2]}:{text[-2:]}"

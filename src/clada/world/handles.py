@@ -11,6 +11,7 @@ import stat
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
+NO_LINK = DIRECTORY | NO_FOLLOW  # a directory that is no link
 READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW  # a FIFO would block
 PIECE = 1 << 24  # bytes that are read at once
 OWNER_ALL = 0o700
@@ -21,7 +22,7 @@ OWNER_ALL = 0o700
 
 def open_directory(name: str, below: int | None = None) -> int:
     """Open a directory that is no link."""
-    return os.open(name, DIRECTORY | NO_FOLLOW, dir_fd=below)
+    return os.open(name, NO_LINK, dir_fd=below)
 
 
 def open_file(name: str, below: int | None = None) -> int:
@@ -49,6 +50,17 @@ def make_directory(name: str, below: int | None = None) -> None:
         os.mkdir(name, dir_fd=below)
     except FileExistsError:
         return
+
+
+def make_shared_directory(path: str) -> None:
+    """Make a directory, unless it is there, for all who may write in the one that it is in."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return
+    mode = stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode)
+    if mode & stat.S_IWGRP:
+        os.chmod(path, mode)
 
 
 # Looking.

@@ -11,6 +11,7 @@ import os
 import time
 
 from clada.errors import Error, Trouble, system_words
+from clada.world.handles import make_shared_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,21 @@ def try_flock(handle: int) -> bool:
     except (BlockingIOError, PermissionError):  # some file systems answer EACCES
         return False
     return True
+
+
+def is_locked(path: str) -> bool:
+    """Whether another process holds the lock of a file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def wait_for_lock(
@@ -133,8 +149,17 @@ class _Lock:
 def _open(path: str) -> int:
     try:
         return os.open(path, _FLAGS)
+    except PermissionError:  # another user made it, for us to read
+        return os.open(path, _FLAGS & ~os.O_RDWR)
     except FileNotFoundError:  # only now O_CREAT: in /tmp it is refused for a file of another user
         return os.open(path, _FLAGS | os.O_CREAT, 0o666)
+
+
+def _share(handle: int | None, directory: str) -> None:
+    """Let all hold a lock who may write in its directory; whoever made its file can say so."""
+    mode = os.stat(directory).st_mode & 0o022
+    if handle is not None and mode and os.fstat(handle).st_uid == os.geteuid():
+        os.fchmod(handle, 0o644 | mode)
 
 
 class LockFile(_Lock):
@@ -178,10 +203,12 @@ class RepositoryLock(_Lock):
 
     def __enter__(self) -> Self:
         try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            make_shared_directory(os.path.dirname(self._path))
+            held = super().__enter__()
+            _share(self._handle, os.path.dirname(self._path))
         except OSError as error:
             raise self._trouble(error) from None
-        return super().__enter__()
+        return held
 
     def _trouble(self, error: OSError) -> Trouble:
         message = f"cannot write in the git directory: {error.strerror}"

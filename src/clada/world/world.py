@@ -10,11 +10,12 @@ from clada.world.clock import seconds_waited
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Protocol, Self, TypeVar
+    from typing import Any, Protocol, Self, TypeVar
 
-    from clada.model import Event
+    from clada.model import Event, Invalid, Operation
     from clada.settings import Settings
     from clada.world.files.tree import Files
+    from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
 
     Result = TypeVar("Result")
@@ -32,10 +33,12 @@ SIGINT = 2
 class Stop:
     """Ends a run early, in order: another thread, or a signal handler, calls `set`.
 
-    `handle` becomes readable then, so that whoever waits for something else can wait for it, too.
+    `handle` becomes readable then, so that whoever waits for something else can wait for it, too. `on_set`
+    is called right after, whatever is under way: it may have to make an end of that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_set: Callable[[], None] = lambda: None) -> None:
+        self._on_set = on_set
         self.signal: int | None = None  # set, once the run is to end
         self.handle, self._sink = os.pipe()
 
@@ -50,6 +53,7 @@ class Stop:
         """End the run as this signal would."""
         self.signal = signal
         os.write(self._sink, b"!")
+        self._on_set()
 
 
 class World:
@@ -68,10 +72,16 @@ class World:
         if settings.total_timeout is not None:
             self.deadline = time.monotonic() + settings.total_timeout
             self.emit = lambda event: self.untimed(emit, event)
-        self.ran = False  # a program has run: anything in the tree may have changed
         self.noted: set[str] = set()  # what the person was told, once
+        self.recording: Recording | None = None  # of this run, if it is recorded
+        # What takes back what was to be all or nothing, if a part of it fails: the overlay of a dry run, or
+        # the recording of this one.
+        self.takes_back: Any = files if settings.dry_run else None
         self.tree: Tree | None = None  # what was last seen of the workspace, if that was looked for
         self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
+        # All that the run is to do, which of that it is at, and how far an edit has looked ahead from there.
+        self.items: Sequence[Operation | Invalid] = ()
+        self.position = self.looked_ahead = 0
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
 

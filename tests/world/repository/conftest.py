@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import clada
+from clada.settings import Settings
 from clada.world.git.repository import Repository, find
+from clada.world.record.recording import Recording, RunToRecord, recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 class Repo:
@@ -69,6 +77,32 @@ class Repo:
         """Return the repository as clada finds it."""
         return find(str(self.workspace))
 
+    @contextmanager
+    def recorded(
+        self,
+        what: str = "",
+        *,
+        own_git: bool = False,
+        waiting: Callable[[], None] | None = None,
+        **options: Any,
+    ) -> Iterator[Recording]:
+        """Record what is done here as the work of a command; `own_git`: one of git's, which may commit."""
+        settings = Settings.from_options(workspace=str(self.workspace), **options)
+        run = RunToRecord(what, planned=(), wide=True)
+        record = recording(run, settings, waiting, None)
+        with record:
+            record.commands = True
+            record.looks.before()
+            try:
+                yield record
+            finally:
+                record.looks.after(own_git=own_git)
+        record.close()
+
+    def execute(self, document: str, **options: Any) -> clada.Report:
+        """Carry out a document in the workspace."""
+        return clada.execute(document, workspace=str(self.workspace), **options)
+
     def fsck(self) -> str:
         """Return git's complaints about the repository: none, in a sound one."""
         return self.git("fsck", "--strict", "--no-dangling", "--no-progress")
@@ -89,6 +123,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     return home
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.errors import Trouble
+from clada.past import undo
 from clada.world.git import calls as git
-from clada.world.processes.spawn import in_thread
+from clada.world.processes.threads import in_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.world.repository.conftest import Repo
@@ -139,21 +141,24 @@ def test_an_interrupt_is_passed_on_where_the_host_took_the_process(monkeypatch: 
 
 INTERRUPTED = """
 import os, signal, subprocess, sys, threading, time
+from clada.settings import Settings
+from clada.world.files.workspace import Workspace
 from clada.world.git import calls as git
-from clada.world.git.repository import find
+from clada.world.record.recording import RunToRecord, recording
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
-def slow(argv, variables, stdin=b"", when_slow=None, rules=None):
+def slow(argv, variables, stdin=b"", when_slow=None, rules=None, stop=None):
     global moment
     if moment in argv:
         moment = None
         threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         whole(["/bin/sleep", "0.2"], variables)
-    return whole(argv, variables, stdin, when_slow, rules)
+    return whole(argv, variables, stdin, when_slow, rules, stop)
 try:
-    with find(root).recorded() as record:
-        open(os.path.join(root, "by-clada.txt"), "w").close()
-        record.touched = {"by-clada.txt"}
+    with recording(RunToRecord("", planned=()), Settings(root), None, None) as record:
+        with Workspace(root) as workspace:
+            workspace.record_in(record.snapshot, ())
+            workspace.store(("by-clada.txt",), b"")
         git.run = slow
 except KeyboardInterrupt:
     print("interrupted", record.commits, record.error)
@@ -185,12 +190,16 @@ def test_what_recording_loads_is_light(repo: Repo) -> None:
     script = """
 import sys
 before = set(sys.modules)
-from clada.world.git.repository import find
-with find(sys.argv[1]).recorded() as record:
-    open(sys.argv[1] + "/b", "w").close()
-    record.touched = {"b"}
+from clada.settings import Settings
+from clada.world.files.workspace import Workspace
+from clada.world.record.recording import RunToRecord, recording
+with recording(RunToRecord("", planned=("b",)), Settings(sys.argv[1]), None, None) as record:
+    with Workspace(sys.argv[1]) as workspace:
+        workspace.record_in(record.snapshot, ())
+        workspace.store(("b",), b"")
+record.close()
 heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json".split()
-heavy += "tempfile shutil".split()
+heavy += "tempfile shutil hashlib".split()
 print(sorted((set(sys.modules) - before) & set(heavy)), record.error)
 """
     done = subprocess.run(
@@ -201,8 +210,12 @@ print(sorted((set(sys.modules) - before) & set(heavy)), record.error)
     assert done.stdout == "[] None\n", done.stderr
 
 
-def test_a_run_takes_few_processes(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One to see that nothing is to be done; five for a commit; and one that asks what is ignored."""
+LOOK = ["status"]
+COMMIT = "update-index write-tree commit-tree update-ref".split()
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list of the git commands that are called from now on, as it grows."""
     calls: list[str] = []
     whole = git.run
 
@@ -210,28 +223,57 @@ def test_a_run_takes_few_processes(repo: Repo, monkeypatch: pytest.MonkeyPatch) 
         calls.append(argv[argv.index("-C") + 2])
         return whole(argv, *rest)
 
-    repo.commit(a="1")
     monkeypatch.setattr(git, "run", counted)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("there", "record", "expected"),
+    [
+        ("2", "commits", [*LOOK, *COMMIT]),
+        ("1", "commits", [*LOOK, "check-ignore", *COMMIT]),
+        ("changed", "commits", [*LOOK, *COMMIT, "check-ignore", *COMMIT]),
+        ("changed", "snapshots", []),
+    ],
+    ids=["nothing to write", "one commit", "two commits", "snapshots"],
+)
+def test_a_run_takes_few_processes(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, there: str, record: str, expected: list[str]
+) -> None:
+    """One to see what there is, four for a commit, one that asks what is ignored; none for snapshots."""
+    repo.commit(a="1")
+    repo.write("a", there)
+    calls = _counted(monkeypatch)
+    assert repo.execute('<---WRITE file="a"--->\n2\n<---END--->\n', record=record).ok
+    assert calls == expected
+    calls.clear()
+    assert repo.execute('<---WRITE file="a"--->\n2\n<---END--->\n').ok
+    assert calls == (LOOK if record == "commits" else [*LOOK, *COMMIT])
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        (("add", "a"), ["diff-index"]),
+        (("rm", "-q", "--cached", "b"), ["diff-index"]),
+        (("update-index", "--add", "--cacheinfo", "160000", "1" * 40, "sub"), ["diff-index"]),
+        (("update-index", "--split-index"), ["diff-index"]),
+        (("gc", "-q"), ["rev-parse"]),
+    ],
+    ids=["staged", "taken out", "submodule", "split index", "packed"],
+)
+def test_git_is_asked_for_what_the_status_does_not_tell(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, prepare: tuple[str, ...], expected: list[str]
+) -> None:
+    """What is staged, where something may be; the tree of the last commit, where it is in a pack."""
+    repo.commit(a="1", b="1")
     repo.write("a", "2")
-    with repo.found().recorded():
-        pass
-    assert calls == "status update-index cat-file write-tree commit-tree update-ref status".split()
-    calls.clear()
-    with repo.found().recorded() as record:
-        record.touched = set()
-    assert calls == ["status"]
-    calls.clear()
-    with repo.found().recorded() as record:
-        repo.write("b")
-        record.touched = {"b"}
-    assert calls[1:] == [
-        "check-ignore",
-        "update-index",
-        "cat-file",
-        "write-tree",
-        "commit-tree",
-        "update-ref",
-    ]
+    repo.git(*prepare)
+    before = repo.git("diff", "--cached", "--raw", "--ignore-submodules=none", "--", "b", "sub")
+    calls = _counted(monkeypatch)
+    assert repo.execute('<---WRITE file="c"--->\n2\n<---END--->\n').ok
+    assert [call for call in calls[:3] if call in {"diff-index", "rev-parse"}] == expected
+    assert repo.git("diff", "--cached", "--raw", "--ignore-submodules=none", "--", "b", "sub") == before
 
 
 @pytest.mark.parametrize(
@@ -244,21 +286,45 @@ def test_path_entries_that_programs_may_be_found_in(tmp_path: Path, path: str, k
     assert (git.environment({"PATH": entry}, str(tmp_path))["PATH"] == entry) == (kept or entry == "")
 
 
-def test_a_git_that_does_not_answer_is_told(
-    repo: Repo, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends as if all were well where it could not read what it was asked; nothing is committed then."""
-    silent = tmp_path_factory.mktemp("bin") / "git"
+@pytest.fixture
+def silent(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], None]:
+    """Return what puts a git in place that ends as if all were well, without an answer, in some calls."""
+    program = tmp_path_factory.mktemp("bin") / "git"
     real = shutil.which("git")
-    silent.write_text(f'#!/bin/sh\ncase "$*" in *--batch-check*) exit 0;; esac\nexec {real} "$@"\n')
-    silent.chmod(0o755)
-    before = repo.head()
-    (repo.root / "new").write_text("x")
-    monkeypatch.setenv("PATH", f"{silent.parent}:{os.environ['PATH']}")
-    with pytest.raises(Trouble, match="git does not say where HEAD is") as caught, repo.found().recorded():
-        pass
+
+    def put(word: str) -> None:
+        program.write_text(f'#!/bin/sh\ncase "$*" in *{word}*) exit 0;; esac\nexec {real} "$@"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return put
+
+
+@pytest.mark.parametrize("word", ["status", "rev-parse", "write-tree", "commit-tree"])
+def test_a_git_that_does_not_answer_is_told(repo: Repo, silent: Callable[[str], None], word: str) -> None:
+    """Nothing is committed then, and nothing is executed."""
+    before = repo.commit(a="1")
+    repo.git("repack", "-adq")  # else nobody need ask for the tree of the commit
+    repo.write("a", "2")
+    silent(word)
+    with pytest.raises(Trouble) as caught, repo.recorded():
+        pytest.fail("it was started")
     assert caught.value.error.type == "git_operation_failed"
-    assert repo.head() == before
+    assert (repo.root / ".git/refs/heads/main").read_text().strip() == before
+
+
+def test_an_undo_is_told_of_a_git_that_does_not_answer(repo: Repo, silent: Callable[[str], None]) -> None:
+    """What HEAD is was not to be learned: nothing is put back, and no commit is made."""
+    repo.commit(a="1")
+    with repo.recorded():
+        repo.write("a", "2")
+    before = repo.head()
+    silent("--batch-check")
+    with pytest.raises(Trouble, match="git does not say where HEAD is"):
+        undo(str(repo.root))
+    assert (repo.head(), (repo.root / "a").read_text()) == (before, "2")
 
 
 def test_an_interrupt_while_a_program_is_started_under_rules_leaves_none_behind() -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clada.errors import Trouble
+from clada.past import undo
 from clada.world.git.allowed import Operands, allowed_command
 from clada.world.git.calls import hardened_git
-from clada.world.git.undo import undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -298,6 +298,8 @@ ATTACKS: dict[str, tuple[Callable[[Hostile], None], list[list[str]]]] = {
     "what plain git does not run here either": (_many, []),
 }
 
+UNTRACKED = {"hook pre-auto-gc", "a folder that looks bare"}  # so much of it that a run would be refused
+FILTERS = {name for name in ATTACKS if name.startswith("filter ")} - {"filter smudge"}
 # The same in another spelling: recording and a look at the tree are enough to show that it is known.
 SPELLINGS = {name for name in ATTACKS if name.startswith("filter ")} - {"filter clean", "filter smudge"}
 
@@ -312,7 +314,13 @@ def test_nothing_foreign_is_executed(repo: Repo, tmp_path: Path, attack: str) ->
     arm(hostile)
     assert not hostile.marker.exists(), "arming it already ran it"
 
-    _record_and_undo(repo)
+    if attack in FILTERS:
+        _refused(repo)
+    elif attack in UNTRACKED:
+        _record_and_undo(repo, commit_all=True, repository=str(repo.root))
+    else:
+        _record_and_undo(repo)
+    _record_and_undo(repo, record="snapshots")
     _allowed(hostile, ALLOWED[:2] if attack in SPELLINGS else ALLOWED)
     assert not hostile.marker.exists(), hostile.marker.read_text()
 
@@ -322,21 +330,31 @@ def test_nothing_foreign_is_executed(repo: Repo, tmp_path: Path, attack: str) ->
     assert hostile.marker.exists() == bool(control)
 
 
-def _record_and_undo(repo: Repo) -> None:
+def _refused(repo: Repo) -> None:
+    """See that no commit is made that is another one than git itself would make."""
+    repo.write("a.txt", "uncommitted\n")
+    before = repo.git("rev-parse", "HEAD")
+    with pytest.raises(Trouble, match=r"clada does not apply the repository's own filter"), repo.recorded():
+        pytest.fail("it was started")
+    assert repo.git("rev-parse", "HEAD") == before
+
+
+def _record_and_undo(repo: Repo, **options: Any) -> None:
     """Make runs with every call that clada has."""
     inside = repo.workspace.relative_to(repo.root)
-    repo.write(str(inside / "a.txt"), "uncommitted\n")
-    with repo.found().recorded() as record:
-        repo.write(str(inside / "a.txt"), "touched\n")
-        repo.write(str(inside / "new.txt"), "touched\n")
-        record.touched = {"a.txt", "new.txt"}
+    file = inside / "a.txt"
+    repo.write(str(file), "uncommitted\n")
+    documents = (
+        '<---WRITE file="a.txt"--->\nwritten\n<---END--->\n<---WRITE file="new.txt"--->\n<---END--->\n'
+    )
+    report = repo.execute(documents, **options)
+    assert (report.ok, report.error) == (True, None)
+    undo(str(repo.workspace))
+    with repo.recorded(**options) as record:
+        repo.write(str(file), "by a command\n")
     assert record.error is None
     undo(str(repo.workspace))
-    with repo.found().recorded() as record:
-        repo.write(str(inside / "a.txt"), "scanned\n")
-    assert record.error is None
-    undo(str(repo.workspace))
-    assert (repo.workspace / "a.txt").read_text() == "uncommitted\n"
+    assert (repo.root / file).read_text() == "uncommitted\n"
 
 
 def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
@@ -348,13 +366,21 @@ def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
         if arguments[0] == "stash" and hostile.repo.workspace != hostile.repo.root:
             return  # the policy refuses it
         if arguments == ["stash", "pop"]:
-            with hostile.repo.found().recorded():  # so that it has to merge
-                hostile.repo.write(str(inside / "a.txt"), "in conflict with the stash\n")
+            _commit(hostile, str(inside / "a.txt"), "in conflict with the stash\n")  # so that it has to merge
         try:
             hostile.run(arguments)
         except Trouble as trouble:
             assert "a repository of its own" in str(trouble)  # noqa: PT017 (only some of them are refused)
     _resolve(hostile)
+
+
+def _commit(hostile: Hostile, path: str, content: str) -> None:
+    """Commit a file, without plain git setting off what is armed."""
+    hostile.repo.write(path, content)
+    git = hardened_git(hostile.repo.found())
+    git.check_output("update-index", "--add", "--", path)
+    made = git.check_word("commit-tree", "-pHEAD", "-m", "x", git.check_word("write-tree", "--missing-ok"))
+    git.check_output("update-ref", "HEAD", made)
 
 
 def _resolve(hostile: Hostile) -> None:
@@ -365,17 +391,20 @@ def _resolve(hostile: Hostile) -> None:
 
 
 def test_what_a_command_of_the_run_arms_is_not_executed_either(repo: Repo, tmp_path: Path) -> None:
-    """The configuration is looked at again before the last commit."""
-    repo.commit(**{"a.txt": "1\n"})
+    """The configuration is looked at again before the last commit, which leaves out what it cannot have."""
+    repo.commit(**{"a.txt": "1\n", "b": "1\n"})
     hostile = Hostile(repo, tmp_path)
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         _filter("clean")(hostile)
         _tracked_hooks(hostile)
         hostile.set("core.fsmonitor")
         repo.write("a.txt", "2\n")
+        repo.write("b", "2\n")
     assert record.error is None
+    assert record.notes == ("a.txt is not committed: clada does not apply the repository's own filter x",)
     assert not hostile.marker.exists()
-    assert repo.git("-c", "core.fsmonitor=false", "show", "HEAD:a.txt") == "2"
+    shown = [repo.git("-c", "core.fsmonitor=false", "show", f"HEAD:{name}") for name in ("a.txt", "b")]
+    assert shown == ["1", "2"]
 
 
 VARIABLES = {
@@ -410,9 +439,8 @@ def test_inherited_variables_do_not_count(
     values = {"marker": hostile.marker, "script": hostile.script, "folder": tmp_path}
     with monkeypatch.context() as patch:
         patch.setenv(name, VARIABLES[name].format(**values))
-        with repo.found().recorded() as record:
+        with repo.recorded() as record:
             (repo.root / "a.txt").write_text("2\n")
-            record.touched = {"a.txt"}
         assert record.error is None
         repo_files = undo(str(repo.root)).restored
         for arguments in (["status"], ["diff"], ["log", "-p"]):
@@ -422,17 +450,31 @@ def test_inherited_variables_do_not_count(
     assert repo.status() == []
 
 
-def test_filters_of_the_users_own_configuration_keep_working(repo: Repo, home: Path) -> None:
-    """As those of LFS do, also where the repository's configuration repeats or overrides them."""
+@pytest.mark.parametrize("repeated", [True, False])
+def test_filters_of_the_users_own_configuration_keep_working(repo: Repo, home: Path, repeated: bool) -> None:
+    """As those of LFS do, also where the repository's configuration repeats them."""
+    _global_filter(home)
+    repo.write(".gitattributes", "*.bin filter=big\n")
+    if repeated:
+        repo.git("config", "filter.big.clean", "tr a-z A-Z")
+        repo.git("config", "filter.big.required", "true")
+    with repo.recorded() as record:
+        repo.write("x.bin", "content\n")
+    assert (record.error, record.notes) == (None, ())
+    assert repo.git("cat-file", "-p", "HEAD:x.bin") == "CONTENT"
+
+
+def test_a_filter_of_the_user_that_the_repository_overrides_is_not_executed(repo: Repo, home: Path) -> None:
+    """Neither is a commit made with the user's: git itself would make another one."""
     _global_filter(home)
     repo.write(".gitattributes", "*.bin filter=big\n")
     repo.git("config", "filter.big.clean", "touch evil-clean; cat")
-    repo.git("config", "filter.big.required", "true")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("x.bin", "content\n")
-        record.touched = {"x.bin"}
+        repo.write("y", "content\n")
     assert record.error is None
-    assert repo.git("cat-file", "-p", "HEAD:x.bin") == "CONTENT"
+    assert record.notes == ("x.bin is not committed: clada does not apply the repository's own filter big",)
+    assert repo.names() == ["y"]
     assert not (repo.root / "evil-clean").exists()
 
 

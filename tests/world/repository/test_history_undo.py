@@ -10,9 +10,12 @@ import pytest
 
 import clada
 from clada.errors import Error, Trouble
-from clada.world.git import history
-from clada.world.git import undo as undo_module
-from clada.world.git.undo import Undone, past_runs, undo
+from clada.past import history as past_runs
+from clada.past import undo
+from clada.world.files.workspace import Workspace
+from clada.world.record import history
+from clada.world.record.store import find_store
+from clada.world.record.undo import Undone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,12 +24,24 @@ if TYPE_CHECKING:
     from tests.world.repository.conftest import Repo
 
 
-def run(repo: Repo, change: Callable[[], object], *touched: str, what: str = "") -> None:
-    """Make a recorded run of this change."""
-    with repo.found().recorded(describe=what) as record:
+NOBODY = 65534
+
+
+def run(repo: Repo, change: Callable[[], object], what: str = "", **options: Any) -> None:
+    """Make a recorded run of this change, as a command does it."""
+    with repo.recorded(what, **options) as record:
         change()
-        record.touched = set(touched) or None
     assert record.error is None
+
+
+def history_file(repo: Repo) -> Path:
+    """Return the file that has the history of a repository."""
+    return repo.root / f".git/clada/{os.geteuid()}/history"
+
+
+def planted(number: str) -> str:
+    """Return the lines of a run that nobody has made."""
+    return f"start\t{number}\tnow\tplanted\t\tcommits\t0\t0\t\nend\t{number}\tok\t1\t\tfiles\n"
 
 
 def undone(repo: Repo, number: int | None = None) -> Undone:
@@ -59,10 +74,10 @@ def tree(root: Path) -> dict[str, object]:
 def test_history_lists_the_runs_newest_first(repo: Repo) -> None:
     """Number, when, what, commits, how it ended."""
     repo.write("mine")
-    run(repo, lambda: repo.write("a"), "a", what="1 write")
-    with pytest.raises(KeyboardInterrupt), repo.found().recorded(describe="2 edits"):
+    run(repo, lambda: repo.write("a"), what="1 write")
+    with pytest.raises(KeyboardInterrupt), repo.recorded("2 edits"):
         raise KeyboardInterrupt
-    with repo.found().recorded(describe="1 run") as record:
+    with repo.recorded("1 run") as record:
         record.ended = "failed"
     third, second, first = past_runs(str(repo.root))
     assert [each.number for each in (first, second, third)] == [1, 2, 3]
@@ -75,7 +90,7 @@ def test_history_lists_the_runs_newest_first(repo: Repo) -> None:
 
 def test_history_is_never_in_the_tree(repo: Repo) -> None:
     """It is in the git directory."""
-    run(repo, lambda: repo.write("a"), "a")
+    run(repo, lambda: repo.write("a"))
     assert repo.files() == ["a"]
     assert set(os.listdir(repo.root)) == {".git", "a"}
 
@@ -84,10 +99,10 @@ def test_each_workspace_and_work_tree_has_its_own_history(inner: Repo, tmp_path:
     """And numbers are unique in a work tree."""
     linked = type(inner)(tmp_path / "linked")
     inner.git("worktree", "add", "-q", str(linked.root))
-    run(inner, lambda: inner.write("work/space/a"), "a", what="inner")
+    run(inner, lambda: inner.write("work/space/a"), what="inner")
     outer = type(inner)(inner.root)
-    run(outer, lambda: outer.write("b"), "b", what="outer")
-    run(linked, lambda: linked.write("c"), "c", what="linked")
+    run(outer, lambda: outer.write("b"), what="outer")
+    run(linked, lambda: linked.write("c"), what="linked")
     assert [(each.number, each.what) for each in past_runs(str(inner.workspace))] == [(1, "inner")]
     assert [(each.number, each.what) for each in past_runs(str(outer.workspace))] == [(2, "outer")]
     assert [(each.number, each.what) for each in past_runs(str(linked.workspace))] == [(1, "linked")]
@@ -95,10 +110,10 @@ def test_each_workspace_and_work_tree_has_its_own_history(inner: Repo, tmp_path:
 
 def test_history_survives_a_torn_line_and_foreign_text(repo: Repo) -> None:
     """A crash in the middle of a line costs that line only."""
-    run(repo, lambda: repo.write("a"), "a")
-    file = repo.root / ".git/clada/history"
+    run(repo, lambda: repo.write("a"))
+    file = history_file(repo)
     file.write_bytes(file.read_bytes() + b"nonsense\n\xff\tx\nend\tx\tok\nstart\t7")
-    run(repo, lambda: repo.write("b"), "b")
+    run(repo, lambda: repo.write("b"))
     assert [(each.number, each.ended) for each in past_runs(str(repo.root))] == [(8, "ok"), (1, "ok")]
 
 
@@ -108,11 +123,10 @@ def test_history_survives_a_torn_line_and_foreign_text(repo: Repo) -> None:
 def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) -> None:
     """A planted line keeps nothing from being listed, recorded or undone."""
     repo.commit(a="1")
-    file = repo.write(
-        ".git/clada/history", f"start\t{number}\tnow\tplanted\t\t\t\nend\t{number}\tok\t\t\tfiles\n"
-    )
+    file = history_file(repo)
+    repo.write(str(file.relative_to(repo.root)), planted(number))
     assert past_runs(str(repo.root)) == []
-    run(repo, lambda: repo.write("a", "2"), "a", what="real")
+    run(repo, lambda: repo.write("a", "2"), what="real")
     assert [(each.number, each.what) for each in past_runs(str(repo.root))] == [(1, "real")]
     assert undone(repo).number == 2
     assert file.read_text().startswith(f"start\t{number}\t")
@@ -121,31 +135,48 @@ def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) 
 def test_history_goes_on_after_the_last_number_of_all(repo: Repo) -> None:
     """Whoever planted it: later runs get numbers of their own, and are newer."""
     repo.commit(a="1")
-    repo.write(".git/clada/history", "start\t999999999\tnow\tplanted\t\t\t\nstart\t1\tnow\tplanted\t\t\t\n")
+    file = str(history_file(repo).relative_to(repo.root))
+    repo.write(file, planted("999999999") + planted("1"))
     for number in (2, 3):
-        run(repo, lambda number=number: repo.write("a", f"of {number}"), "a", what="real")  # type: ignore[misc]
+        run(repo, lambda number=number: repo.write("a", f"of {number}"), what="real")  # type: ignore[misc]
     known = [(each.number, each.what) for each in past_runs(str(repo.root))]
     assert known == [(3, "real"), (2, "real"), (1, "planted"), (999999999, "planted")]
     assert undone(repo).run.number == 3
     assert (repo.root / "a").read_text() == "of 2"
+    assert refused(repo, 1).message == "the journal of run 1 is gone"
+
+
+def test_what_is_planted_in_the_history_never_reaches_git(repo: Repo, tmp_path: Path) -> None:
+    """What is to be a commit is one, or nothing; an end that nobody knows is a failure."""
+    target = tmp_path / "overwritten"
+    repo.commit(a="1")
+    run(repo, lambda: repo.write("a", "2"))
+    fields = f"1\tnow\tplanted\t\t--output={target}\t-1\t--x\t--output={target}"
+    with history_file(repo).open("a") as file:
+        file.write(f"start\t{fields}\nend\t1\t--output={target}\t-1\t--output={target}\tfiles\n")
+    (only,) = past_runs(str(repo.root))
+    assert (only.commits, only.record, only.undoes, only.ended) == ((None, None), "snapshots", 0, "failed")
+    undone(repo, 1)
+    assert (repo.root / "a").read_text() == "1"
+    assert not target.exists()
 
 
 def test_history_takes_any_text(repo: Repo) -> None:
     """Tabs, line breaks, backslashes and bytes that are no text."""
     odd = "\\t\t\n\\n\\\\\udcff end"
-    repo.write(".gitignore", "*.log")
     names = ["x\ty\\.log", "new\nline.log", os.fsdecode(b"\xff.log")]
-    run(repo, lambda: [repo.write(name) for name in names], *names, what=odd)
+    with repo.recorded(odd) as record:
+        record.looks.lost += names
     (only,) = past_runs(str(repo.root))
     assert only.what == odd
-    assert sorted(only.unrecorded) == sorted(names)
+    assert list(only.unrecorded) == names
 
 
 def test_history_is_read_in_bounded_memory(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a very long one, the end."""
     for number in range(4):
-        run(repo, lambda number=number: repo.write("a", str(number)), "a")  # type: ignore[misc]
-    monkeypatch.setattr(history, "MAX_READ", 500)
+        run(repo, lambda number=number: repo.write("a", str(number)))  # type: ignore[misc]
+    monkeypatch.setattr(history, "MAX_READ", 250)
     numbers = [each.number for each in past_runs(str(repo.root))]
     assert numbers[0] == 4
     assert len(numbers) < 4
@@ -178,8 +209,12 @@ def test_undo_puts_everything_back_in_a_new_commit(repo: Repo) -> None:
     assert repo.git("rev-parse", "HEAD^") == made
     assert repo.git("diff", "--name-only", head, "HEAD") == ""
     assert done.commit == repo.head()
-    assert set(done.removed) == {"created/deep/er", "folder", "file/now/a/folder", "moved/x/y"}
-    assert {"changed", "removed", "script", "folder/a/b", "file", "link", "old/x/y"} == set(done.restored)
+    made_ones = {"created/deep/er", "file/now/a/folder", "moved/x/y"}
+    assert {name for name in done.removed if not name.endswith("/")} == made_ones
+    back = {"changed", "removed", "script", "folder/a/b", "file", "link", "old/x/y"}
+    assert {name for name in done.restored if not name.endswith("/")} == back
+    assert {"created/", "created/deep/"} <= set(done.removed)
+    assert {"folder/", "folder/a/"} <= set(done.restored)
     assert not (repo.root / "created").exists()
     undone(repo)
     assert tree(repo.root) == after
@@ -190,16 +225,16 @@ def test_undo_puts_everything_back_in_a_new_commit(repo: Repo) -> None:
 
 def test_undo_of_the_first_run_of_all(repo: Repo) -> None:
     """There was no commit before it: the files go."""
-    run(repo, lambda: repo.write("a"), "a")
+    run(repo, lambda: repo.write("a"))
     undone(repo)
     assert (repo.files(), tree(repo.root)) == ([], {})
 
 
 def test_undo_keeps_what_was_there_uncommitted_before_the_run(repo: Repo) -> None:
-    """The pre-commit has it."""
+    """It is uncommitted no longer, for the commit before the run has it."""
     repo.commit(a="committed")
     repo.write("a", "my unsaved work")
-    run(repo, lambda: repo.write("a", "by clada"), "a")
+    run(repo, lambda: repo.write("a", "by clada"))
     undone(repo)
     assert (repo.root / "a").read_text() == "my unsaved work"
 
@@ -208,36 +243,49 @@ def test_undo_keeps_modes_that_git_does_not_know(repo: Repo) -> None:
     """A private file does not become readable by others."""
     repo.write("private", "1").chmod(0o600)
     repo.commit()
-    run(repo, lambda: repo.write("private", "2"), "private")
+    run(repo, lambda: repo.write("private", "2"))
     undone(repo)
     assert (repo.root / "private").stat().st_mode & 0o777 == 0o600
     assert (repo.root / "private").read_text() == "1"
 
 
-def test_undo_gives_nobody_the_rights_of_another(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file whose owner cannot be kept comes back without setuid and setgid; else they stay."""
+def _write_as_owner(file: Path, text: str) -> None:
+    """Write a file that stays setuid and setgid, which the system takes from it."""
+    file.write_text(text)
+    file.chmod(0o6755)
+
+
+def test_undo_keeps_the_mode_of_a_file_that_is_still_there(repo: Repo) -> None:
+    """Also setuid and setgid, which are its owner's still."""
     repo.commit(a="1")
     file = repo.root / "a"
     file.chmod(0o6755)
-    run(repo, lambda: file.write_text("2"), "a")
-    file.chmod(0o6755)
+    run(repo, lambda: _write_as_owner(file, "2"))
     undone(repo)
-    assert file.stat().st_mode & 0o7777 == 0o6755
-    run(repo, lambda: file.write_text("3"), "a")
+    assert (file.read_text(), file.stat().st_mode & 0o7777) == ("1", 0o6755)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+def test_undo_gives_nobody_the_rights_of_another(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose owner cannot be kept comes back without setuid and setgid."""
+    repo.commit(a="1")
+    file = repo.root / "a"
+    os.chown(file, NOBODY, NOBODY)
     file.chmod(0o6755)
+    run(repo, lambda: _write_as_owner(file, "2"))
 
     def not_given_away(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(os, "chown", not_given_away)
+    monkeypatch.setattr(os, "fchown", not_given_away)
     undone(repo)
-    assert file.stat().st_mode & 0o7777 == 0o755
+    assert (file.read_text(), file.stat().st_mode & 0o7777) == ("1", 0o755)
 
 
 def test_undo_leaves_other_work_as_it_is(repo: Repo) -> None:
     """Staged, changed, untracked: all stays, and nothing of it is committed."""
     repo.commit(a="1", b="1", c="1")
-    run(repo, lambda: repo.write("a", "2"), "a")
+    run(repo, lambda: repo.write("a", "2"))
     repo.write("b", "staged")
     repo.git("add", "b")
     repo.write("b", "staged and changed")
@@ -257,7 +305,7 @@ def test_undo_touches_only_the_workspace(inner: Repo) -> None:
         inner.write("outside.txt", "changed")
         inner.git("commit", "-q", "-a", "-m", "by a command")
 
-    run(inner, change)
+    run(inner, change, own_git=True)
     inner.write("outside.txt", "staged")
     inner.git("add", "outside.txt")
     done = undone(inner)
@@ -272,27 +320,27 @@ def test_undo_keeps_an_emptied_workspace(inner: Repo) -> None:
     (inner.workspace / "inside.txt").unlink()
     inner.commit()
     inner.workspace.mkdir(parents=True, exist_ok=True)
-    run(inner, lambda: inner.write("work/space/only"), "only")
+    run(inner, lambda: inner.write("work/space/only"), repository=str(inner.root))
     undone(inner)
     assert list(inner.workspace.iterdir()) == []
 
 
 def test_undo_of_an_earlier_run_whose_files_are_unchanged(repo: Repo) -> None:
     """By its number."""
-    run(repo, lambda: repo.write("a"), "a")
-    run(repo, lambda: repo.write("b"), "b")
+    run(repo, lambda: repo.write("a"))
+    run(repo, lambda: repo.write("b"))
     undone(repo, 1)
     assert repo.files() == ["b"]
 
 
 def test_undo_is_refused_where_a_later_run_changed_the_file(repo: Repo) -> None:
     """It names the file and the run."""
-    run(repo, lambda: repo.write("a", "1"), "a")
-    run(repo, lambda: repo.write("a", "2"), "a")
+    run(repo, lambda: repo.write("a", "1"))
+    run(repo, lambda: repo.write("a", "2"))
     error = refused(repo, 1)
     assert error.message == "changed since run 1: a"
     undone(repo, 2)
-    assert refused(repo, 2).message == "changed since run 2: a"
+    assert refused(repo, 2).message == "run 2 is undone already"
     undone(repo, 1)
     assert repo.files() == []
 
@@ -300,7 +348,7 @@ def test_undo_is_refused_where_a_later_run_changed_the_file(repo: Repo) -> None:
 @pytest.mark.parametrize("staged", [True, False])
 def test_undo_is_refused_where_the_file_was_changed_by_hand(repo: Repo, staged: bool) -> None:
     """Uncommitted work is never lost."""
-    run(repo, lambda: [repo.write("a"), repo.write("b")], "a", "b")
+    run(repo, lambda: [repo.write("a"), repo.write("b")])
     repo.write("a", "by hand")
     if staged:
         repo.git("add", "a")
@@ -312,7 +360,7 @@ def test_undo_is_refused_where_the_file_was_changed_by_hand(repo: Repo, staged: 
 def test_undo_is_refused_where_a_new_file_stands_in_the_place(repo: Repo, ignored: bool) -> None:
     """Even one that git ignores."""
     repo.commit(a="1")
-    run(repo, (repo.root / "a").unlink, "a")
+    run(repo, (repo.root / "a").unlink)
     repo.write(".git/info/exclude", "a\n" if ignored else "")
     repo.write("a", "new")
     assert refused(repo).message == "changed since run 1: a"
@@ -328,7 +376,7 @@ def test_undo_is_refused_where_a_folder_has_other_files_now(repo: Repo, ignored:
         (repo.root / "a").unlink()
         repo.write("a/b")
 
-    run(repo, change, "a")
+    run(repo, change)
     repo.write(".git/info/exclude", "precious\n" if ignored else "")
     repo.write("a/precious", "mine")
     assert refused(repo).message == "changed since run 1: a/precious"
@@ -337,7 +385,7 @@ def test_undo_is_refused_where_a_folder_has_other_files_now(repo: Repo, ignored:
 
 def test_undo_leaves_a_folder_that_still_holds_something(repo: Repo) -> None:
     """Only what the run made is removed."""
-    run(repo, lambda: repo.write("folder/made"), "folder")
+    run(repo, lambda: repo.write("folder/made"))
     repo.write("folder/mine")
     undone(repo)
     assert tree(repo.root).keys() == {"folder/mine"}
@@ -348,7 +396,7 @@ def test_undo_follows_no_link_on_the_way(repo: Repo, tmp_path: Path, ignored: bo
     """A folder that became a link, since, leads it nowhere."""
     repo.write("folder/file", "old")
     repo.commit()
-    run(repo, lambda: repo.write("folder/file", "new"), "folder/file")
+    run(repo, lambda: repo.write("folder/file", "new"))
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_text("new")
     subprocess.run(["rm", "-r", "folder"], cwd=repo.root, check=True)
@@ -362,79 +410,89 @@ def test_undo_of_a_removal_follows_no_link_on_the_way(repo: Repo, tmp_path: Path
     """A file does not come back outside the tree."""
     repo.write("folder/file", "old")
     repo.commit()
-    run(repo, lambda: subprocess.run(["rm", "-r", "folder"], cwd=repo.root, check=True), "folder")
+    run(repo, lambda: subprocess.run(["rm", "-r", "folder"], cwd=repo.root, check=True))
     (tmp_path / "outside").mkdir()
     (repo.root / "folder").symlink_to(tmp_path / "outside")
     repo.write(".git/info/exclude", "folder\n")
-    assert refused(repo).message == "changed since run 1: folder"
+    assert refused(repo).message == "changed since run 1: folder, folder/file"
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-def test_undo_names_what_it_cannot_restore(repo: Repo) -> None:
-    """Ignored files, approvals, and what commands did elsewhere."""
+def test_undo_brings_ignored_files_back_and_leaves_approvals_alone(repo: Repo) -> None:
+    """Operations kept them; what a command did to ignored files is not known, and said."""
     repo.write(".gitignore", "*.log\n")
     repo.write(".clada/allowed-commands.json", "{}")
+    repo.write("x.log", "old")
     repo.commit()
+    document = '<---WRITE file="x.log"--->\nnew\n<---END--->\n<---WRITE file="y.log"--->\n<---END--->\n'
+    assert repo.execute(document).ok
+    done = undone(repo)
+    assert (done.restored, done.removed, done.notes, done.commit) == (("x.log",), ("y.log",), (), None)
+    assert (repo.root / "x.log").read_text() == "old"
 
     def change() -> None:
         repo.write("a")
-        repo.write("x.log")
         repo.write(".clada/allowed-commands.json", "{ }")
 
-    run(repo, change, "a", "x.log", ".clada")
+    run(repo, change)
     done = undone(repo)
-    assert done.notes == (
-        "not restored, because git does not record them: x.log",
-        "not restored, because undo leaves approvals and submodules alone: .clada/allowed-commands.json",
-    )
+    assert (done.restored, done.removed) == ((), ("a",))
     assert (repo.root / ".clada/allowed-commands.json").read_text() == "{ }"
-    run(repo, lambda: repo.write("b"))
-    assert undone(repo).notes == (
+    assert done.notes == (
         "not undone: what the run's commands did to ignored files and outside the workspace",
     )
 
 
 def test_undo_where_nothing_can_be_undone(repo: Repo) -> None:
-    """No run, a run that changed nothing, one that does not exist, one that was cut off."""
+    """No run, a run that changed nothing, one that does not exist, one of which nothing is kept."""
     repo.commit(a="1")
     assert refused(repo).message == "no run is recorded for this workspace"
     run(repo, lambda: None)
-    assert refused(repo).message == "run 1 changed nothing"
+    assert refused(repo).message == "no run changed anything"
+    assert refused(repo, 1).message == "run 1 changed nothing that could be undone"
     assert refused(repo, 7).message == "there is no run 7 for this workspace"
-    run(repo, lambda: repo.write(".clada/allowed-commands.json"), ".clada/allowed-commands.json")
-    assert refused(repo).message == "run 2 changed nothing that could be undone"
-    history.start(repo.found(), history.RecordedRun(0, "now", "killed", "", repo.head()))
-    error = refused(repo)
-    assert error.message == "run 3 ended before its changes were committed"
-    assert "git restore --source=" in str(error.hint)
+    run(repo, lambda: repo.write(".clada/allowed-commands.json"))
+    assert refused(repo, 2).message == "run 2 changed nothing that could be undone"
+    history.start(find_store(str(repo.root)), history.RecordedRun(3, "now", "killed", ""))
+    assert refused(repo).message == "the journal of run 3 is gone"
 
 
-def test_undo_after_runs_that_changed_nothing_names_the_one_that_did(repo: Repo) -> None:
-    """It does not jump to it: which run is undone is for the person to say."""
-    run(repo, lambda: repo.write("a"), "a")
-    run(repo, lambda: repo.write("b"), "b")
+def test_undo_takes_back_the_last_run_that_changed_something(repo: Repo) -> None:
+    """And the next one that undo: redo."""
+    run(repo, lambda: repo.write("a"))
+    run(repo, lambda: repo.write("b"))
     run(repo, lambda: None)
     run(repo, lambda: None)
-    error = refused(repo)
-    assert error.message == "run 4 changed nothing"
-    assert error.hint == "the last one that did is undone by: clada undo 2"
-    assert undone(repo, 2).removed == ("b",)
+    first = undone(repo)
+    assert (first.run.number, first.number, first.removed) == (2, 5, ("b",))
+    second = undone(repo)
+    assert (second.run.number, second.restored) == (5, ("b",))
 
 
 def test_undo_during_a_merge_is_refused(repo: Repo) -> None:
     """Like a run."""
-    run(repo, lambda: repo.write("a"), "a")
+    run(repo, lambda: repo.write("a"))
     repo.write(".git/MERGE_HEAD", repo.head())
     assert refused(repo).message == "a merge is in progress"
 
 
-def test_undo_whose_content_is_gone_touches_nothing(repo: Repo) -> None:
-    """It is noticed before the first file is put back."""
+def test_undo_needs_no_object_of_the_repository(repo: Repo) -> None:
+    """It works from the journal alone: whatever was collected or damaged meanwhile, and without a commit."""
     repo.commit(a="1", b="1")
     blob = repo.git("rev-parse", "HEAD:a")
-    run(repo, lambda: [repo.write("a", "2"), repo.write("c")], "a", "c")
+    run(repo, lambda: [repo.write("a", "2"), repo.write("c")])
     (repo.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    assert refused(repo).message == "the repository does not have the content of a"
+    done = undo(str(repo.root), record="snapshots")
+    assert (done.restored, done.removed, done.commit) == (("a",), ("c",), None)
+    assert (repo.root / "a").read_text() == "1"
+
+
+def test_undo_whose_journal_is_gone_touches_nothing(repo: Repo) -> None:
+    """It is said before the first file is put back."""
+    repo.commit(a="1")
+    run(repo, lambda: [repo.write("a", "2"), repo.write("c")])
+    (history_file(repo).parent / "runs/1").unlink()
+    assert refused(repo).message == "the journal of run 1 is gone"
     assert (repo.root / "c").exists()
 
 
@@ -444,8 +502,8 @@ def test_undo_works_in_a_linked_work_tree_with_odd_names(repo: Repo, tmp_path: P
     linked = type(repo)(tmp_path / "linked")
     repo.git("worktree", "add", "-q", str(linked.root))
     names = ["new\nline", ":(top)x", 'q"uote', os.fsdecode(b"\xff"), "-dash", " "]
-    run(linked, lambda: [linked.write(name, "1") for name in names], *names)
-    run(linked, lambda: [linked.write(name, "2") for name in names], *names)
+    run(linked, lambda: [linked.write(name, "1") for name in names])
+    run(linked, lambda: [linked.write(name, "2") for name in names])
     undone(linked)
     assert {(linked.root / name).read_text() for name in names} == {"1"}
     assert linked.status() == []
@@ -463,6 +521,7 @@ def test_undo_across_file_systems(repo: Repo) -> None:
     repo.commit()
     subprocess.run(["mv", ".git", away], cwd=repo.root, check=True)
     repo.write(".git", f"gitdir: {away}\n")
+    repo.git("config", "core.worktree", str(repo.root))
     try:
         run(repo, lambda: subprocess.run(["rm", "a", "script", "link"], cwd=repo.root, check=True))
         undone(repo)
@@ -474,14 +533,14 @@ def test_undo_across_file_systems(repo: Repo) -> None:
 
 
 def test_undo_respects_line_endings_and_filters_of_the_user(repo: Repo, home: Path) -> None:
-    """A file comes back as a checkout would write it."""
+    """A file comes back to the byte; the commit has what git makes of it."""
     with (home / ".gitconfig").open("a") as file:
         file.write('[filter "up"]\nclean = tr a-z A-Z\nsmudge = tr A-Z a-z\n')
     repo.write(".gitattributes", "*.up filter=up\n*.bat text eol=crlf\n")
     repo.write("x.up", "text\n")
     repo.write("x.bat", "one\r\ntwo\r\n")
     repo.commit()
-    run(repo, lambda: [repo.write("x.up", "new\n"), repo.write("x.bat", "new\r\n")], "x.up", "x.bat")
+    run(repo, lambda: [repo.write("x.up", "new\n"), repo.write("x.bat", "new\r\n")])
     assert repo.git("show", "HEAD:x.up") == "NEW"
     undone(repo)
     assert (repo.root / "x.up").read_bytes() == b"text\n"
@@ -491,44 +550,47 @@ def test_undo_respects_line_endings_and_filters_of_the_user(repo: Repo, home: Pa
 
 def test_undo_waits_for_a_run(repo: Repo) -> None:
     """They share the repository's lock."""
-    run(repo, lambda: repo.write("a"), "a")
-    with repo.found().recorded(), pytest.raises(Trouble) as caught:
+    run(repo, lambda: repo.write("a"))
+    with repo.recorded(), pytest.raises(Trouble) as caught:
         undo(str(repo.root), lock_timeout=0.1)
     assert caught.value.error.type == "lock_timeout"
 
 
 def test_numbers_go_on_after_a_run_that_left_many_files_unrecorded(repo: Repo) -> None:
     """However many names there are, the end of the file shows the last number."""
-    repo.write(".gitignore", "*.log\n")
     names = [f"{'long' * 50}{number}.log" for number in range(2000)]
-    run(repo, lambda: [repo.write(name) for name in names], *names)
-    run(repo, lambda: repo.write("a"), "a")
+    with repo.recorded() as record:
+        record.looks.lost += names
+    run(repo, lambda: repo.write("a"))
     second, first = past_runs(str(repo.root))
     assert (first.number, second.number) == (1, 2)
     assert first.unrecorded[-1].endswith(" more")
-    assert (repo.root / ".git/clada/history").stat().st_size < history.MAX_TAIL
+    assert history_file(repo).stat().st_size < history.MAX_TAIL
 
 
 def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an error like any other, not a crash, and the next undo is possible."""
-    repo.commit(a="1")
-    run(repo, lambda: repo.write("a", "2"), "a")
+    """It is an error like any other, not a crash, and the next undo brings it to its end."""
+    repo.commit(a="1", b="1")
+    run(repo, lambda: [repo.write("a", "2"), repo.write("b", "2")])
+    whole = Workspace.store
 
-    def full(*_arguments: object, **_options: object) -> None:
-        raise OSError(28, "No space left on device", "a")
+    def full(workspace: Workspace, parts: tuple[str, ...], *rest: Any) -> None:
+        if parts == ("b",):
+            raise OSError(28, "No space left on device", "b")
+        whole(workspace, parts, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(undo_module, "restore_file", full)
-        with pytest.raises(Trouble, match="half way: No space left on device: a") as caught:
+        patch.setattr(Workspace, "store", full)
+        with pytest.raises(Trouble, match="No space left on device"):
             undone(repo)
-    assert caught.value.error.type == "io_error"
-    assert not list((repo.root / ".git/clada").glob("undo.*"))
-    undone(repo, 1)
-    assert (repo.root / "a").read_text() == "1"
+    assert [each.ended for each in past_runs(str(repo.root))] == ["failed", "ok"]
+    assert undone(repo).run.number == 1
+    assert [(repo.root / name).read_text() for name in ("a", "b")] == ["1", "1"]
+    assert repo.status() == []
 
 
 def _run_document(folder: Path, document: str, **options: Any) -> clada.Report:
-    return clada.execute(clada.parse(document), workspace=str(folder), **options)
+    return clada.execute(document, workspace=str(folder), **options)
 
 
 IGNORED = '<---WRITE file="a.ign"--->\nx\n<---END--->\n'
@@ -542,11 +604,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_undo_of_a_run_that_only_wrote_ignored_files_names_them(project: Path) -> None:
-    """It does not claim that nothing was changed."""
+def test_undo_of_a_run_that_only_wrote_ignored_files(project: Path) -> None:
+    """They go, and no commit is made."""
     assert _run_document(project, IGNORED).ok
-    with pytest.raises(Trouble, match=r"changed nothing that git records; not restored: a\.ign"):
-        undo(str(project))
+    done = undo(str(project))
+    assert (done.removed, done.commit, done.notes) == (("a.ign",), None, ())
+    assert not (project / "a.ign").exists()
 
 
 REMOVALS = {
@@ -557,35 +620,37 @@ REMOVALS = {
 
 
 @pytest.mark.parametrize("way", REMOVALS)
-def test_undo_names_ignored_files_that_went_with_their_directory(project: Path, way: str) -> None:
-    """They are lost: no commit has them."""
+def test_undo_brings_back_ignored_files_that_went_with_their_directory(project: Path, way: str) -> None:
+    """No commit has them, but the journal has."""
     (project / "g/deep").mkdir(parents=True)
     (project / "g/deep/a.ign").write_text("secret")
+    (project / "g/deep/a.ign").chmod(0o600)
     (project / "g/kept").write_text("kept")
+    before = tree(project)
     assert _run_document(project, REMOVALS[way]).ok
     done = undo(str(project))
-    assert "g/kept" in done.restored
-    assert done.notes == ("not restored, because git does not record them: g/deep/a.ign",)
+    assert {"g/kept", "g/deep/a.ign"} <= set(done.restored)
+    assert done.notes == ()
+    assert tree(project) == before
 
 
-def test_undo_of_a_run_that_only_removed_ignored_files_names_them(project: Path) -> None:
-    """It does not claim that nothing was changed, whether the run is named or the last one."""
+@pytest.mark.parametrize("number", [None, 2])
+def test_undo_of_a_run_that_only_removed_ignored_files(project: Path, number: int | None) -> None:
+    """They are back, whether the run is named or the last one."""
     (project / "g").mkdir()
     (project / "g/a.ign").write_text("secret")
     assert _run_document(project, REMOVALS["remove"]).ok
-    for number in (None, 2):
-        with pytest.raises(Trouble, match=r"changed nothing that git records; not restored: g/a\.ign$"):
-            undo(str(project), number)
+    assert undo(str(project), number).restored == ("g/", "g/a.ign")
+    assert (project / "g/a.ign").read_text() == "secret"
 
 
-def test_undo_names_ignored_files_whose_rules_went_with_them(project: Path) -> None:
-    """Caches ignore themselves: git can no longer tell."""
+def test_undo_brings_back_ignored_files_whose_rules_went_with_them(project: Path) -> None:
+    """Caches ignore themselves: git can no longer tell, and need not."""
     (project / "g").mkdir()
     (project / "g/.gitignore").write_text("*\n")
     (project / "g/data").write_text("data")
     assert _run_document(project, REMOVALS["rm -r"]).ok
-    with pytest.raises(Trouble, match=r"not restored: g/\.gitignore, g/data$"):
-        undo(str(project))
+    assert undo(str(project)).restored == ("g/", "g/.gitignore", "g/data")
 
 
 def test_what_came_and_went_during_a_run_is_not_called_lost(project: Path) -> None:
@@ -597,24 +662,23 @@ def test_what_came_and_went_during_a_run_is_not_called_lost(project: Path) -> No
 
 def test_undo_names_files_as_the_workspace_knows_them(inner: Repo) -> None:
     """Whether it cannot restore them or they stand in its way; what is outside has its whole path."""
-    inner.commit(**{".gitignore": "*.log\n"})
-
-    def change() -> None:
-        inner.write("work/space/build/x.log")
-        inner.write("work/space/new")
-
-    run(inner, change, "build/x.log", "new", "/elsewhere")
+    outside = inner.root.parent / "elsewhere"
+    names = ("build/x", "new", str(outside))
+    document = "".join(f'<---WRITE file="{name}"--->\n<---END--->\n' for name in names)
+    assert inner.execute(document, allow_escape=True).ok
     inner.write("work/space/new", "since")
     assert refused(inner).message == "changed since run 1: new"
-    inner.write("work/space/new")
-    assert undone(inner).notes == ("not restored, because git does not record them: build/x.log, /elsewhere",)
+    inner.write("work/space/new", "")
+    done = undone(inner)
+    assert done.removed == ("build/", "build/x", "new")
+    assert done.notes == (f"not restored, because no record of them was kept: {outside}",)
 
 
-def test_undo_names_ignored_files_that_were_written_beside_a_command(project: Path) -> None:
+def test_undo_takes_back_ignored_files_that_were_written_beside_a_command(project: Path) -> None:
     """Which files the operations wrote is known, although the command may have changed any."""
     document = IGNORED + '<---WRITE file="b"--->\ny\n<---END--->\n<---RUN--->\npython3 -c pass\n<---END--->\n'
     assert _run_document(project, document, approve=["python3 -c pass"]).ok
-    assert any("a.ign" in note for note in undo(str(project)).notes)
+    assert undo(str(project)).removed == ("a.ign", "b")
 
 
 def test_a_run_whose_commit_failed_has_failed(project: Path) -> None:

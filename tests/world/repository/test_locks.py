@@ -238,9 +238,7 @@ def test_a_lock_file_that_is_tracked_is_a_file_like_others(repo: Repo) -> None:
     """What the user has changed in it goes into the commit."""
     repo.commit(lock="1")
     repo.write("lock", "2")
-    recording = repo.found().recorded()
-    recording.lock_file = str(repo.root / "lock")
-    with recording:
+    with repo.recorded(lock_file=str(repo.root / "lock")):
         pass
     assert repo.git("show", "HEAD:lock").strip() == "2"
 
@@ -264,9 +262,9 @@ def test_runs_in_one_repository_wait_for_each_other(repo: Repo) -> None:
     linked = type(repo)(repo.root.parent / "linked")
     told: list[int] = []
     with (
-        repo.found().recorded(),
+        repo.recorded(),
         pytest.raises(Trouble, match="another run of clada") as caught,
-        linked.found().recorded(lock_timeout=0.1, waiting=lambda: told.append(1)),
+        linked.recorded(lock_timeout=0.1, waiting=lambda: told.append(1)),
     ):
         pytest.fail("it was started")
     assert caught.value.error.type == "lock_timeout"
@@ -276,8 +274,8 @@ def test_runs_in_one_repository_wait_for_each_other(repo: Repo) -> None:
 def test_a_run_that_was_refused_holds_no_lock(repo: Repo) -> None:
     """The next one does not wait."""
     lock = repo.write(".git/MERGE_HEAD", "x")
-    with pytest.raises(Trouble), repo.found().recorded():
+    with pytest.raises(Trouble), repo.recorded():
         pass
     os.unlink(lock)
-    with repo.found().recorded(lock_timeout=0):
+    with repo.recorded(lock_timeout=0):
         pass

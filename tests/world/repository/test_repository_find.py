@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.errors import Error, Trouble
+from clada.settings import Settings
 from clada.world.git import calls as git
-from clada.world.git.repository import find, suggest_no_git
+from clada.world.git.repository import find
+from clada.world.record.recording import RunToRecord, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,9 +28,8 @@ NOBODY = 65534
 
 def start(workspace: Path) -> None:
     """Start a run, as a document does."""
-    with suggest_no_git():
-        found = find(str(workspace))
-    with found.recorded():
+    settings = Settings(str(workspace))
+    with recording(RunToRecord("", planned=(), wide=True), settings, None, None):
         pytest.fail("the run was started")
 
 
@@ -45,7 +46,8 @@ def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
     """The remedy is git init."""
     error = refused(tmp_path)
     assert error.message == f"not a git repository: {tmp_path}"
-    assert error.hint == "run git init, or use --no-git to work without commits"
+    without = "--record=snapshots makes none and can undo all the same"
+    assert error.hint == f"run git init, or use --no-git to work without commits; {without}"
 
 
 def test_a_workspace_that_does_not_exist(tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_locks_of_other_branches_and_a_head_that_names_none_are_no_hindrance(rep
     repo.commit(a="1")
     repo.git("checkout", "-q", "--detach")
     repo.write(".git/refs/heads/main.lock", "")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("a", "2")
     assert record.error is None
 
@@ -166,7 +168,7 @@ def test_a_head_that_is_a_link_names_its_branch_too(repo: Repo) -> None:
     head = repo.root / ".git/HEAD"
     head.unlink()
     head.symlink_to("refs/heads/main")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("a", "2")
     assert record.error is None
     lock = repo.write(".git/refs/heads/main.lock", "")
@@ -207,10 +209,12 @@ def test_a_repository_of_another_user(repo: Repo) -> None:
 
 AS_NOBODY = """
 import os, sys
-import fcntl
+import fcntl, hashlib
 from clada.errors import Trouble
-from clada.world.git import recording
-from clada.world.git.repository import find
+from clada.settings import Settings
+from clada.world.git import branch
+from clada.world.record import journal
+from clada.world.record.recording import RunToRecord, recording
 if os.geteuid() == 0:
     os.chown(sys.argv[1], 65534, 65534)
     for folder, folders, files in os.walk(sys.argv[1]):
@@ -219,8 +223,9 @@ if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), int(sys.argv[3], 8))
 os.environ["HOME"] = "/"
+os.environ["XDG_STATE_HOME"] = os.path.join(sys.argv[1], "state")
 try:
-    with find(sys.argv[1]).recorded():
+    with recording(RunToRecord("", planned=()), Settings(sys.argv[1]), None, None):
         print("started")
 except Trouble as trouble:
     print(trouble.error.type, trouble.error.message)
@@ -264,7 +269,9 @@ def test_no_permission_to_read(open_repo: Repo, place: str) -> None:
     assert done.stdout.startswith("git_operation_failed "), done.stderr
 
 
-@pytest.mark.parametrize("place", ["config", "HEAD", "clada/history", "clada/lock", "commondir"])
+@pytest.mark.parametrize(
+    "place", ["config", "HEAD", f"clada/{os.geteuid()}/history", "clada/lock", "commondir"]
+)
 def test_a_folder_where_a_file_of_git_has_to_be(repo: Repo, place: str) -> None:
     """Trouble with a remedy, for a run and for the doctor: no internal error."""
     (repo.root / ".git" / place).unlink(missing_ok=True)
@@ -373,10 +380,12 @@ def test_an_empty_git_folder_does_not_count(repo: Repo) -> None:
 
 def test_a_plain_folder_that_looks_like_a_bare_repository_is_a_folder(repo: Repo) -> None:
     """The repository around it counts, whatever is in the folder."""
+    repo.write("fake/known.txt")
+    repo.commit()
     subprocess.run(["git", "init", "-q", "--bare", repo.root / "fake"], check=True)
     repo.write("fake/new.txt")
     repo.workspace = repo.root / "fake"
-    with repo.found().recorded() as record:
+    with repo.recorded(repository=str(repo.root)) as record:
         pass
     assert record.error is None
     assert "fake/HEAD" in repo.files()
@@ -389,7 +398,7 @@ def test_core_worktree_does_not_lead_outside(repo: Repo, tmp_path: Path) -> None
     (tmp_path / "outside/private.txt").write_text("private")
     repo.git("config", "core.worktree", str(tmp_path / "outside"))
     repo.write("own.txt")
-    with repo.found().recorded():
+    with repo.recorded():
         pass
     listed = subprocess.run(
         ["git", "--git-dir", repo.root / ".git", "ls-tree", "-r", "--name-only", "HEAD"],
@@ -418,3 +427,62 @@ def test_a_call_that_only_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(git, "SLOW_MS", 50)
     answer = git.run(["/bin/sleep", "0.2"], {}, when_slow=lambda: looked.append(1))
     assert (answer.code, looked) == (0, [1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[include]\npath = {pipe}\n",
+        "[core]\nexcludesFile = {pipe}\n",
+        '[core]\nattributesFile = "{pipe}"\n',
+        '[includeIf "gitdir:/"]\npath = ../pipe\n',
+        "[include]\npath = other\n",
+        "[core]\nattributesFile = /dev/zero\n",
+        "[mailmap]\nfile = /dev/tty\n",
+    ],
+)
+def test_a_pipe_or_device_that_the_configuration_names(repo: Repo, text: str) -> None:
+    """It is refused at once, without waiting for git; also by way of another file."""
+    os.mkfifo(repo.root / "pipe")
+    repo.write(".git/other", f"[core]\nexcludesFile = {repo.root}/pipe\n")
+    with open(repo.root / ".git/config", "a") as config:
+        config.write(text.format(pipe=repo.root / "pipe"))
+    assert "is a pipe or a device, and the repository's configuration names it" in refused(repo.root).message
+
+
+def test_a_configuration_may_name_dev_null_and_files(repo: Repo) -> None:
+    """As people do to turn something off."""
+    repo.git("config", "core.excludesFile", os.devnull)
+    repo.git("config", "core.attributesFile", str(repo.write("own.attributes", "")))
+    assert find(str(repo.root)).root == str(repo.root)
+
+
+def test_a_git_that_waits_is_ended_when_the_run_must_end(repo: Repo) -> None:
+    """Ctrl-C is heard while git is at work."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"!")
+        with pytest.raises(Trouble, match="interrupted while git was at work"):
+            git.run(["/bin/sleep", "60"], {}, when_slow=lambda: None, stop=reading)
+        waiting = git.hardened_git(repo.found()).replace(stop=reading)
+        os.read(reading, 1)
+        assert waiting.call("rev-parse", "--git-dir").code == 0
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_planted_git_file_that_leads_to_a_git_directory_of_any_name(repo: Repo, tmp_path: Path) -> None:
+    """One that says nothing of its work tree may be anybody's; its owner can make it say so, or name it."""
+    repo.commit(a="1")
+    (repo.root / ".git").rename(tmp_path / "store")
+    (tmp_path / "planted").mkdir()
+    for place in (repo.root, tmp_path / "planted"):
+        (place / ".git").write_text(f"gitdir: {tmp_path}/store\n")
+        assert (
+            refused(place).message == f"the git directory {tmp_path}/store does not say that it belongs here"
+        )
+    assert find(str(repo.root), named=str(repo.root)).root == str(repo.root)
+    repo.git("config", "core.worktree", str(repo.root))
+    assert find(str(repo.root)).root == str(repo.root)
+    assert "belongs to" in refused(tmp_path / "planted").message

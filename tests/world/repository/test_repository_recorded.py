@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.errors import Trouble
-from clada.world.git.history import runs
+from clada.past import history
+from clada.world.git.branch import BranchCommits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.world.repository.conftest import Repo
 
-MODES = pytest.mark.parametrize("known", [True, False], ids=["touched", "scanned"])
-
 
 def test_two_commits_of_what_was_there_and_of_what_changed(repo: Repo) -> None:
     """Before: everything that was changed or new. After: what the run did."""
     repo.write("mine.txt")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("clada.txt")
-        record.touched = {"clada.txt"}
     assert repo.subjects() == ["clada:post", "clada:pre"]
     assert repo.names("HEAD~1") == ["mine.txt"]
     assert repo.names("HEAD") == ["clada.txt"]
@@ -37,9 +35,9 @@ def test_two_commits_of_what_was_there_and_of_what_changed(repo: Repo) -> None:
 def test_the_subject_carries_the_time_as_date_prints_it(repo: Repo) -> None:
     """[clada:pre] and date -Iseconds."""
     repo.write("a")
-    with repo.found().recorded() as record:
-        record.touched = set()
-    kind, stamp = repo.git("log", "-1", "--format=%B").strip().split(" ")
+    with repo.recorded():
+        pass
+    kind, stamp = repo.git("log", "-1", "--format=%s").split(" ")
     assert kind == "[clada:pre]"
     parsed = subprocess.run(["date", "-Iseconds", "-d", stamp], capture_output=True, text=True, check=True)
     assert parsed.stdout.strip() == stamp
@@ -51,7 +49,7 @@ def test_the_time_zone_is_the_users(repo: Repo, monkeypatch: pytest.MonkeyPatch)
     time.tzset()
     try:
         repo.write("a")
-        with repo.found().recorded():
+        with repo.recorded():
             pass
         assert repo.git("log", "-1", "--format=%s").endswith("-03:30")
     finally:
@@ -59,12 +57,11 @@ def test_the_time_zone_is_the_users(repo: Repo, monkeypatch: pytest.MonkeyPatch)
         time.tzset()
 
 
-@MODES
-def test_nothing_is_committed_where_nothing_changed(repo: Repo, known: bool) -> None:
+def test_nothing_is_committed_where_nothing_changed(repo: Repo) -> None:
     """No empty commits."""
     before = repo.commit(a="1")
-    with repo.found().recorded() as record:
-        record.touched = set() if known else None
+    with repo.recorded() as record:
+        pass
     assert repo.head() == before
     assert record.commits == (None, None)
 
@@ -72,16 +69,15 @@ def test_nothing_is_committed_where_nothing_changed(repo: Repo, known: bool) -> 
 def test_a_file_written_as_it_was_makes_no_commit(repo: Repo) -> None:
     """Touched is not changed."""
     before = repo.commit(a="1")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("a", "1")
-        record.touched = {"a"}
     assert (repo.head(), record.commits, record.error) == (before, (None, None), None)
 
 
 def test_nothing_changed_before_the_first_commit(repo: Repo) -> None:
     """An empty repository stays without commits."""
-    with repo.found().recorded() as record:
-        record.touched = None
+    with repo.recorded() as record:
+        pass
     assert repo.head() == ""
     assert record.error is None
 
@@ -100,7 +96,7 @@ def test_the_author_is_the_one_given_and_the_committer_the_user(
 ) -> None:
     """A bare name gets a mail address."""
     repo.write("a")
-    with repo.found().recorded(author=author):
+    with repo.recorded(git_author=author):
         pass
     assert repo.git("log", "-1", "--format=%an <%ae>|%cn <%ce>") == f"{expected}|User <user@example.org>"
 
@@ -109,7 +105,7 @@ def test_without_an_identity_the_author_is_the_committer(repo: Repo, home: Path)
     """Nothing is guessed from the machine's name."""
     (home / ".gitconfig").unlink()
     repo.write("a")
-    with repo.found().recorded(author="Ada <ada@example.org>"):
+    with repo.recorded(git_author="Ada <ada@example.org>"):
         pass
     assert repo.git("log", "-1", "--format=%cn <%ce>") == "Ada <ada@example.org>"
 
@@ -119,7 +115,7 @@ def test_the_committer_of_the_environment_counts(repo: Repo, monkeypatch: pytest
     monkeypatch.setenv("GIT_COMMITTER_NAME", "Env")
     monkeypatch.setenv("GIT_COMMITTER_EMAIL", "env@example.org")
     repo.write("a")
-    with repo.found().recorded():
+    with repo.recorded():
         pass
     assert repo.git("log", "-1", "--format=%cn <%ce>") == "Env <env@example.org>"
 
@@ -127,17 +123,18 @@ def test_the_committer_of_the_environment_counts(repo: Repo, monkeypatch: pytest
 @pytest.mark.parametrize("author", ["", " ", "<a@b>", "Ada <ada", "A\nB", "Ada <a> <b>"])
 def test_what_is_no_author_is_refused_before_anything(repo: Repo, author: str) -> None:
     """With a message that says how to write one."""
+    with pytest.raises(ValueError, match="git_author"), repo.recorded(git_author=author):
+        pytest.fail("it was started")
     with pytest.raises(Trouble, match="not an author"):
-        repo.found().recorded(author=author)
+        BranchCommits(repo.found(), author)
 
 
 def test_the_after_commit_is_made_when_an_operation_raises(repo: Repo) -> None:
     """There is no rollback: what changed is recorded."""
 
     def fail() -> None:
-        with repo.found().recorded() as record:
+        with repo.recorded():
             repo.write("half.txt")
-            record.touched = {"half.txt"}
             raise ValueError("a bug")
 
     with pytest.raises(ValueError, match="a bug"):
@@ -146,10 +143,10 @@ def test_the_after_commit_is_made_when_an_operation_raises(repo: Repo) -> None:
 
 
 def test_the_after_commit_is_made_when_the_run_is_interrupted(repo: Repo) -> None:
-    """An interrupt before the engine could say what was touched: the tree is scanned."""
+    """What the command had done until then is recorded."""
 
     def interrupted() -> None:
-        with repo.found().recorded():
+        with repo.recorded():
             repo.write("half.txt")
             raise KeyboardInterrupt
 
@@ -158,8 +155,7 @@ def test_the_after_commit_is_made_when_the_run_is_interrupted(repo: Repo) -> Non
     assert repo.names() == ["half.txt"]
 
 
-@MODES
-def test_every_kind_of_change_is_recorded(repo: Repo, known: bool) -> None:
+def test_every_kind_of_change_is_recorded(repo: Repo) -> None:
     """Removed, renamed, executable, links, file for folder and folder for file, odd names, empty folders."""
     repo.write("gone.txt")
     repo.write("old-name.txt", "renamed\n" * 9)
@@ -171,7 +167,7 @@ def test_every_kind_of_change_is_recorded(repo: Repo, known: bool) -> None:
     repo.write("old-folder/x/y")
     (repo.root / "link").symlink_to("gone.txt")
     repo.commit()
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         (repo.root / "gone.txt").unlink()
         (repo.root / "old-name.txt").rename(repo.root / "new-name.txt")
         (repo.root / "script.sh").chmod(0o755)
@@ -187,9 +183,6 @@ def test_every_kind_of_change_is_recorded(repo: Repo, known: bool) -> None:
         (repo.root / "link").unlink()
         (repo.root / "link").symlink_to("elsewhere")
         (repo.root / "empty").mkdir()
-        gone = {"gone.txt", "old-name.txt", "old-folder", "folder-to-link/inside", "folder-to-file/a"}
-        there = set(os.listdir(repo.root)) - {".git"}
-        record.touched = gone | there if known else None
     assert record.error is None
     assert repo.status() == []
     assert repo.files() == sorted(
@@ -202,39 +195,33 @@ def test_every_kind_of_change_is_recorded(repo: Repo, known: bool) -> None:
     assert repo.git("show", "HEAD:link") == "elsewhere"
 
 
-@MODES
 @pytest.mark.parametrize(
     "name",
     [b"new\nline", b'quo"te', b"back\\slash", b"\xff\xfe", b"-option", b":(top)magic", b":colon", b"gl*b?[x]",
      b" ", b"tab\t", b"\xe2\x80\xae", b"!bang", b"#hash"],
 )  # fmt: skip
-def test_odd_names_are_recorded_and_removed(repo: Repo, name: bytes, known: bool) -> None:
+def test_odd_names_are_recorded_and_removed(repo: Repo, name: bytes) -> None:
     """A name is bytes: nothing in it is read as a pattern, an option or a line's end."""
     path = os.path.join(os.fsencode(repo.root), name)
-    with repo.found().recorded() as record:
-        with open(path, "w") as file:
-            file.write("odd")
-        record.touched = {name} if known else None
+    with repo.recorded() as record, open(path, "w") as file:
+        file.write("odd")
     assert record.error is None
     assert repo.files() == [os.fsdecode(name)]
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         os.unlink(path)
-        record.touched = {name} if known else None
     assert (record.error, repo.files()) == (None, [])
 
 
-@MODES
-def test_ignored_files_stay_ignored_and_tracked_ones_count(repo: Repo, known: bool) -> None:
+def test_ignored_files_stay_ignored_and_tracked_ones_count(repo: Repo) -> None:
     """What is tracked all the same is recorded."""
     repo.write("tracked.log", "1")
     repo.commit()
     repo.write(".gitignore", "*.log\nbuild/\n")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("tracked.log", "2")
         repo.write("new.log")
         repo.write("build/out.o")
         repo.write("build/deep/er.o")
-        record.touched = {"tracked.log", "new.log", "build"} if known else None
     assert record.error is None
     assert repo.names() == ["tracked.log"]
     assert repo.files() == [".gitignore", "tracked.log"]
@@ -243,21 +230,19 @@ def test_ignored_files_stay_ignored_and_tracked_ones_count(repo: Repo, known: bo
 def test_the_approvals_are_recorded_like_any_file(repo: Repo) -> None:
     """They are meant to be version-controlled."""
     repo.write(".clada/allowed-commands.json", "{}")
-    with repo.found().recorded():
+    with repo.recorded():
         pass
     assert repo.files() == [".clada/allowed-commands.json"]
 
 
-@MODES
-def test_only_the_workspace_is_committed(inner: Repo, known: bool) -> None:
+def test_only_the_workspace_is_committed(inner: Repo) -> None:
     """Of a larger repository nothing else is taken in: changed, new or removed."""
     inner.write("outside.txt", "changed")
     inner.write("new-outside.txt")
     inner.write("work/beside.txt")
     inner.write("work/space/mine.txt")
-    with inner.found().recorded() as record:
+    with inner.recorded() as record:
         inner.write("work/space/new/clada.txt")
-        record.touched = {"new/clada.txt"} if known else None
     assert record.error is None
     assert inner.names("HEAD~1") == ["work/space/mine.txt"]
     assert inner.names("HEAD") == ["work/space/new/clada.txt"]
@@ -273,9 +258,8 @@ def test_what_is_staged_elsewhere_stays_staged(inner: Repo) -> None:
     inner.git("add", "outside.txt", "new-outside.txt")
     inner.write("outside.txt", "and changed")
     inner.write("work/space/mine.txt")
-    with inner.found().recorded() as record:
+    with inner.recorded() as record:
         inner.write("work/space/clada.txt")
-        record.touched = {"clada.txt"}
     assert inner.status() == ["A  new-outside.txt", "MM outside.txt"]
     assert inner.git("show", ":outside.txt") == "staged"
     assert inner.names("HEAD") == ["work/space/clada.txt"]
@@ -284,9 +268,8 @@ def test_what_is_staged_elsewhere_stays_staged(inner: Repo) -> None:
 
 def test_the_last_file_of_a_workspace_can_go(inner: Repo) -> None:
     """The folders around it go with it, in the commit."""
-    with inner.found().recorded() as record:
+    with inner.recorded() as record:
         (inner.workspace / "inside.txt").unlink()
-        record.touched = {"inside.txt"}
     assert record.error is None
     assert inner.files() == ["outside.txt"]
 
@@ -296,110 +279,114 @@ def test_the_first_commit_from_a_workspace_below_the_root(repo: Repo) -> None:
     repo.write("outside.txt")
     repo.write("deep/er/inside.txt")
     repo.workspace = repo.root / "deep/er"
-    with repo.found().recorded():
+    with repo.recorded(repository=str(repo.root)):
         pass
     assert repo.files() == ["deep/er/inside.txt"]
     assert repo.status() == ["?? outside.txt"]
 
 
-def test_what_is_staged_in_the_workspace_is_committed_as_the_tree_has_it(repo: Repo) -> None:
-    """And the staged version, which no commit has, is kept reachable."""
+def test_what_is_staged_in_the_workspace_is_committed_as_the_tree_has_it_and_stays_staged(repo: Repo) -> None:
+    """No commit has the staged version: the index keeps it."""
     repo.commit(a="1")
     repo.write("a", "staged only")
     repo.write("b", "staged, then removed")
     repo.git("add", "a", "b")
     repo.write("a", "in the tree")
     (repo.root / "b").unlink()
-    with repo.found().recorded() as record:
-        pass
+    with repo.recorded() as record:
+        repo.write("c")
+    assert (record.error, record.notes) == (None, ())
     assert repo.git("show", "HEAD:a") == "in the tree"
-    assert repo.git("show", "refs/clada/staged:a") == "staged only"
-    assert repo.git("show", "refs/clada/staged:b") == "staged, then removed"
-    assert any("refs/clada/staged" in note for note in record.notes)
-    assert repo.status() == []
+    assert repo.files() == ["a", "c"]
+    assert repo.git("show", ":a") == "staged only"
+    assert repo.git("show", ":b") == "staged, then removed"
+    assert repo.status() == ["MM a", "AD b"]
+    assert repo.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
-def test_staged_versions_are_kept_each_time(repo: Repo) -> None:
-    """The next one leads to the one before."""
+def test_staged_versions_stay_over_several_runs(repo: Repo) -> None:
+    """Also where the runs change the same file."""
     repo.commit(a="1")
+    repo.write("a", "staged")
+    repo.git("add", "a")
     for text in ("first", "second"):
-        repo.write("a", text)
-        repo.git("add", "a")
-        repo.write("a", text + " in the tree")
-        with repo.found().recorded():
-            pass
-    kept = repo.git("log", "--format=%s", "refs/clada/staged").splitlines()
-    assert len([line for line in kept if line.startswith("[clada:staged]")]) == 2
-    assert repo.git("show", "refs/clada/staged^2:a") == "first"
+        with repo.recorded() as record:
+            repo.write("a", text)
+        assert (record.error, repo.git("show", "HEAD:a"), repo.git("show", ":a")) == (None, text, "staged")
+    assert repo.git("diff", "--cached", "--name-only") == "a"
 
 
-def test_a_file_removed_from_the_index_only_is_recorded_as_the_tree_has_it(repo: Repo) -> None:
-    """The tree decides, and nothing needs keeping."""
-    before = repo.commit(a="1")
+def test_a_file_removed_from_the_index_only_stays_so(repo: Repo) -> None:
+    """The user has taken it out: no commit has it changed or removed, and a note says so."""
+    repo.commit(a="1")
     repo.git("rm", "-q", "--cached", "a")
-    with repo.found().recorded() as record:
-        pass
-    assert (repo.head(), repo.status(), record.notes) == (before, [], ())
+    with repo.recorded() as record:
+        repo.write("a", "2")
+        repo.write("b")
+    assert (repo.names(), repo.status()) == (["b"], ["D  a", "?? a"])
+    assert repo.git("show", "HEAD:a") == "1"
+    assert record.notes == ("not committed, as you have taken them out of the index: a",)
 
 
-def test_a_note_on_untracked_secrets_and_large_files(repo: Repo) -> None:
-    """Only where the pre-commit takes them in, and only new ones."""
+def test_untracked_secrets_and_large_files_stay_off_the_branch(repo: Repo) -> None:
+    """Those that were there and those that the run makes; tracked ones are files like others."""
     repo.commit(**{".npmrc": "tracked"})
     repo.write(".npmrc", "changed")
-    for name in (".env", "conf/.env.local", "key.PEM", "id_ed25519", ".env.example", "fine.txt"):
+    for name in (".env", "conf/.env.local", "key.PEM", ".env.example", "fine.txt"):
         repo.write(name)
     repo.write("big.bin", b"\0" * (10 * 1024 * 1024 + 1))
     repo.write("nearly.bin", b"\0" * (10 * 1024 * 1024))
-    with repo.found().recorded() as record:
-        pass
-    secrets, large = record.notes
-    assert secrets.endswith("that look like secrets: .env, conf/.env.local, id_ed25519, key.PEM")
-    assert large.endswith("that are over 10 MB: big.bin")
+    with repo.recorded() as record:
+        repo.write("id_ed25519")
+        repo.write("new.txt")
+    why = "left untracked, as they look like secrets or are over 10 MB (--commit-all takes them in)"
+    assert record.notes == (f"{why}: .env, big.bin, conf/.env.local, key.PEM", f"{why}: id_ed25519")
+    assert repo.names("HEAD~1") == [".env.example", ".npmrc", "fine.txt", "nearly.bin"]
+    assert repo.names() == ["new.txt"]
+    with repo.recorded(commit_all=True) as record:
+        repo.write(".pgpass")
+    assert record.notes == ()
+    assert repo.names("HEAD~1") == [".env", "big.bin", "conf/.env.local", "id_ed25519", "key.PEM"]
+    assert repo.names() == [".pgpass"]
 
 
 def test_names_in_notes_cannot_act_on_a_terminal(repo: Repo) -> None:
     """Control characters are escaped."""
     repo.write("\x1b[2J\n[task-1] SUCCESS.pem")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         pass
     assert record.notes[0].endswith(r"\x1b[2J\n[task-1] SUCCESS.pem")
 
 
-@MODES
-def test_a_nested_repository_is_left_alone_and_named(repo: Repo, known: bool) -> None:
+def test_a_nested_repository_is_left_alone_and_named(repo: Repo) -> None:
     """It is not made into a broken submodule."""
     repo.write("nested/file.txt")
     subprocess.run(["git", "init", "-q", str(repo.root / "nested")], check=True)
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("nested/more.txt")
         repo.write("own.txt")
-        record.touched = {"nested/more.txt", "own.txt"} if known else None
     assert record.error is None
     assert repo.files() == ["own.txt"]
     assert "nested/ is a repository of its own: not recorded" in record.notes
 
 
-@MODES
-def test_tracked_files_are_recorded_even_where_someone_planted_a_repository(repo: Repo, known: bool) -> None:
+def test_tracked_files_are_recorded_even_where_someone_planted_a_repository(repo: Repo) -> None:
     """A .git that appears beside tracked files does not hide them."""
     repo.write("lib/a.txt", "1")
     repo.commit()
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         subprocess.run(["git", "init", "-q", str(repo.root / "lib")], check=True)
         repo.write("lib/a.txt", "2")
-        record.touched = {"lib/a.txt"} if known else None
     assert record.error is None
     assert repo.names() == ["lib/a.txt"]
 
 
-@MODES
-def test_a_submodule_is_left_alone(repo: Repo, tmp_path: Path, known: bool) -> None:
+def test_a_submodule_is_left_alone(repo: Repo, tmp_path: Path) -> None:
     """What changes in it is its own affair; the rest is recorded."""
     _add_submodule(repo, tmp_path)
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("sub/new.txt")
         repo.write("own.txt")
-        record.touched = {"sub/new.txt", "own.txt"} if known else None
     assert record.error is None
     assert repo.names() == ["own.txt"]
 
@@ -416,9 +403,8 @@ def test_a_submodule_can_be_the_workspace(repo: Repo, tmp_path: Path) -> None:
     """Its .git file leads to the repository around it, on purpose."""
     _add_submodule(repo, tmp_path)
     repo.workspace = repo.root / "sub"
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("sub/new.txt")
-        record.touched = {"new.txt"}
     assert record.error is None
     assert repo.git("-C", "sub", "ls-tree", "--name-only", "HEAD") == "new.txt"
 
@@ -428,9 +414,8 @@ def test_a_linked_work_tree_works(repo: Repo, tmp_path: Path) -> None:
     repo.commit(a="1")
     linked = type(repo)(tmp_path / "linked")
     repo.git("worktree", "add", "-q", "-b", "side", str(linked.root))
-    with linked.found().recorded() as record:
+    with linked.recorded() as record:
         linked.write("b")
-        record.touched = {"b"}
     assert record.error is None
     assert linked.files() == ["a", "b"]
     assert repo.files() == ["a"]
@@ -443,7 +428,7 @@ def test_a_linked_work_tree_of_a_bare_repository_works(repo: Repo, tmp_path: Pat
     repo.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     linked = type(repo)(tmp_path / "linked")
     subprocess.run(["git", "-C", tmp_path / "bare.git", "worktree", "add", "-q", linked.root], check=True)
-    with linked.found().recorded():
+    with linked.recorded():
         linked.write("b")
     assert linked.files() == ["a", "b"]
 
@@ -452,7 +437,7 @@ def test_a_detached_head_moves_on(repo: Repo) -> None:
     """And no branch does."""
     first = repo.commit(a="1")
     repo.git("checkout", "-q", "--detach")
-    with repo.found().recorded():
+    with repo.recorded():
         repo.write("b")
     assert repo.git("rev-parse", "main") == first
     assert repo.git("rev-parse", "HEAD~1") == first
@@ -464,7 +449,7 @@ def test_a_shallow_clone_works(repo: Repo, tmp_path: Path) -> None:
     repo.commit(a="2")
     clone = type(repo)(tmp_path / "clone")
     repo.git("clone", "-q", "--depth=1", f"file://{repo.root}", str(clone.root))
-    with clone.found().recorded() as record:
+    with clone.recorded() as record:
         clone.write("b")
     assert (record.error, clone.files()) == (None, ["a", "b"])
 
@@ -480,9 +465,8 @@ def test_a_partial_clone_works_and_fetches_nothing(repo: Repo, tmp_path: Path, k
     clone = type(repo)(tmp_path / "clone", "deep")
     repo.git("clone", "-q", f"--filter={kind}", f"file://{repo.root}", str(clone.root))
     repo.root.rename(tmp_path / "away")
-    with clone.found().recorded() as record:
+    with clone.recorded() as record:
         clone.write("deep/b")
-        record.touched = {"b"}
     assert (record.error, clone.names()) == (None, ["deep/b"])
 
 
@@ -492,9 +476,8 @@ def test_a_sha256_repository_works(tmp_path: Path, inner: Repo) -> None:
     repo.root.mkdir()
     repo.git("init", "-q", "--object-format=sha256")
     repo.write("folder/a")
-    with repo.found().recorded() as record:
+    with repo.recorded(repository=str(repo.root)) as record:
         repo.write("folder/b")
-        record.touched = {"b"}
     assert record.error is None
     assert len(repo.head()) == 64
     assert repo.names() == ["folder/b"]
@@ -506,7 +489,7 @@ def test_a_sparse_checkout_keeps_what_is_not_there(repo: Repo) -> None:
     repo.write("out/b")
     repo.commit()
     repo.git("sparse-checkout", "set", "in")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("in/c")
     assert record.error is None
     assert repo.files() == ["in/a", "in/c", "out/b"]
@@ -516,9 +499,8 @@ def test_line_endings_are_recorded_as_the_user_has_it(repo: Repo) -> None:
     """core.autocrlf counts, and a file with mixed endings does not stop the commit."""
     repo.git("config", "core.autocrlf", "input")
     repo.git("config", "core.safecrlf", "true")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("a", "one\r\ntwo\n")
-        record.touched = {"a"}
     assert record.error is None
     assert repo.git("cat-file", "-p", "HEAD:a") == "one\ntwo"
 
@@ -526,7 +508,7 @@ def test_line_endings_are_recorded_as_the_user_has_it(repo: Repo) -> None:
 def test_special_files_do_not_stop_a_run(repo: Repo) -> None:
     """A FIFO where a file was counts as its removal; git cannot record one."""
     repo.commit(a="1", b="1")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         (repo.root / "a").unlink()
         os.mkfifo(repo.root / "a")
         os.mkfifo(repo.root / "new")
@@ -538,7 +520,7 @@ def test_special_files_do_not_stop_a_run(repo: Repo) -> None:
 def test_the_reflog_says_what_happened(repo: Repo) -> None:
     """So that a lost branch can be found."""
     repo.write("a")
-    with repo.found().recorded():
+    with repo.recorded():
         pass
     assert "clada: [clada:pre]" in repo.git("reflog", "-1")
 
@@ -546,7 +528,7 @@ def test_the_reflog_says_what_happened(repo: Repo) -> None:
 def test_commits_made_by_the_runs_own_commands_stay(repo: Repo) -> None:
     """The commit after the run goes on top of them."""
     repo.commit(a="1")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.commit(b="by a command")
         repo.write("c")
     assert repo.subjects() == ["clada:post", "by hand", "by hand"]
@@ -558,11 +540,10 @@ def test_many_removed_files_are_found_without_matching_each_against_all(repo: Re
     for number in range(200):
         repo.write(f"d{number % 20}/f{number}")
     repo.commit()
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         for number in range(120):
             (repo.root / f"d{number % 20}/f{number}").unlink()
         subprocess.run(["rm", "-r", "d0"], cwd=repo.root, check=True)
-        record.touched = {f"d{number % 20}/f{number}" for number in range(120)} | {"d0"}
     assert record.error is None
     assert repo.status() == []
     assert len(repo.files()) == 200 - 120 - 4
@@ -571,10 +552,9 @@ def test_many_removed_files_are_found_without_matching_each_against_all(repo: Re
 def test_a_failed_after_commit_keeps_the_changes_and_says_what_to_do(repo: Repo) -> None:
     """The changes stay, and the error names the remedy."""
     repo.commit(a="1")
-    with repo.found().recorded() as record:
+    with repo.recorded() as record:
         repo.write("a", "2")
         repo.write(".git/MERGE_HEAD", repo.head() + "\n")
-        record.touched = {"a"}
     assert record.error is not None
     assert record.error.type == "git_operation_failed"
     assert record.error.message == "a merge is in progress"
@@ -583,22 +563,31 @@ def test_a_failed_after_commit_keeps_the_changes_and_says_what_to_do(repo: Repo)
 
 
 def test_a_git_directory_that_was_replaced_during_the_run_is_not_used(repo: Repo) -> None:
-    """A command cannot put another repository in its place."""
+    """A command cannot put another repository in its place: it fails, and nothing is written there."""
     repo.commit(a="1")
-    with repo.found().recorded() as record:
-        (repo.root / ".git").rename(repo.root / "moved")
-        subprocess.run(["git", "init", "-q", str(repo.root)], check=True)
-        repo.write("a", "2")
+    records = []
+
+    def replaced() -> None:
+        with repo.recorded() as record:
+            records.append(record)
+            (repo.root / ".git").rename(repo.root / "moved")
+            subprocess.run(["git", "init", "-q", str(repo.root)], check=True)
+            repo.write("a", "2")
+
+    with pytest.raises(Trouble, match="replaced"):
+        replaced()
+    (record,) = records
     assert record.error is not None
     assert "replaced" in record.error.message
     assert repo.head() == ""
+    assert not (repo.root / ".git/clada").exists()
 
 
 def test_an_index_lock_that_goes_away_is_waited_for(repo: Repo) -> None:
     """An editor that looks at the repository now and then does not fail a run."""
     repo.write("a")
     lock = repo.write(".git/index.lock", "")
-    with subprocess.Popen(["sh", "-c", f"sleep 0.2; rm '{lock}'"]), repo.found().recorded():
+    with subprocess.Popen(["sh", "-c", f"sleep 0.2; rm '{lock}'"]), repo.recorded():
         pass
     assert repo.files() == ["a"]
 
@@ -608,29 +597,27 @@ def test_notes_name_files_as_the_workspace_knows_them(inner: Repo) -> None:
     inner.write("work/space/.env")
     subprocess.run(["git", "init", "-q", str(inner.workspace / "nested")], check=True)
     inner.write("work/space/nested/a")
-    with inner.found().recorded() as record:
+    with inner.recorded() as record:
         pass
-    secret, nested = record.notes
-    assert secret.endswith("that look like secrets: .env")
+    nested, secret = record.notes
+    assert secret.endswith("(--commit-all takes them in): .env")
     assert nested == "nested/ is a repository of its own: not recorded"
 
 
 def test_what_was_touched_outside_the_workspace_is_not_committed(inner: Repo) -> None:
     """By --allow-escape; the history names it, because no undo restores it."""
-    with inner.found().recorded() as record:
-        outside = inner.write("outside.txt", "changed")
-        inner.write("work/space/new.txt")
-        record.touched = {f"/{outside}", "new.txt"}
-    assert record.error is None
+    document = (
+        '<---WRITE file="../../outside.txt"--->\n<---END--->\n<---WRITE file="new.txt"--->\n<---END--->\n'
+    )
+    assert inner.execute(document, allow_escape=True).ok
     assert inner.names() == ["work/space/new.txt"]
-    assert runs(inner.found())[0].unrecorded == (f"/{outside}",)
+    assert inner.status() == [" M outside.txt"]
+    assert history(inner.workspace)[0].unrecorded == (str(inner.root / "outside.txt"),)
 
 
 def test_a_run_that_touched_ignored_files_only_makes_no_commit(repo: Repo) -> None:
-    """And is in the history all the same."""
+    """And is in the history all the same, to be undone."""
     before = repo.commit(**{".gitignore": "*.log\n"})
-    with repo.found().recorded() as record:
-        repo.write("x.log")
-        record.touched = {"x.log"}
-    assert (record.error, record.commits, repo.head()) == (None, (None, None), before)
-    assert runs(repo.found())[0].unrecorded == ("x.log",)
+    report = repo.execute('<---WRITE file="x.log"--->\n<---END--->\n')
+    assert (report.ok, report.commits, repo.head()) == (True, {}, before)
+    assert (history(repo.root)[0].changed, history(repo.root)[0].unrecorded) == (1, ())

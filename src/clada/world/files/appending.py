@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 
-from clada.errors import Trouble
 from clada.text.line_endings import CR, LF, endings_at, to_lf
 from clada.world.files.atomic import AS_OWNER
 from clada.world.files.entries import checked_utf8, identity_of
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from clada.world.files.versions import Version
 
 EXTEND = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | NO_FOLLOW
-SAMPLE = 64  # bytes by which UTF-16 is told
 
 
 class Addition:
@@ -30,7 +28,7 @@ class Addition:
         """Take the file's content, which must be a text in UTF-8."""
         self.parts, self.read = parts, read
         self.data = bytearray()
-        self._ending = _last_ending(_checked(content))
+        self._ending = _last_ending(checked_utf8(content))
 
     def add(self, data: bytes) -> None:
         """Add a piece."""
@@ -85,15 +83,6 @@ def _write_or_cut_back(handle: int, data: bytes) -> None:
         if end - start == written and os.fstat(handle).st_size == end:  # else others have added to it
             os.ftruncate(handle, start)
         raise
-
-
-def _checked(content: bytes) -> bytes:
-    """Return the content, which must be UTF-8; without its mark, UTF-16 can look as if it was."""
-    checked_utf8(content)
-    sample = content[:SAMPLE]
-    if b"\0" in sample and len(content) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
-        raise Trouble("invalid_utf8", "not UTF-8, but UTF-16 by its looks")
-    return content
 
 
 def _last_ending(content: bytes) -> bytes | None:

@@ -8,7 +8,7 @@ import stat
 
 from clada.errors import Trouble
 from clada.values import Value
-from clada.world.files.attributes import ACL, attributes_of, give, group_not_kept
+from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
 
 TYPE_CHECKING = False
@@ -52,6 +52,13 @@ def _is_abandoned(name: str) -> bool:
     return False
 
 
+class Belongings(Value):
+    """What a file has beside content and mode."""
+
+    owner: tuple[int, int]  # user and group
+    attributes: Attributes
+
+
 class Target(Value):
     """Where content is put: a name in a directory, and what is known of the file that has this name."""
 
@@ -59,6 +66,8 @@ class Target(Value):
     name: str
     old: os.stat_result | None  # the file that is there
     read: Version | None = None  # the same, where what is put there was made of its content
+    durable: bool = False  # new content reaches the disk before it takes the place
+    given: Belongings | None = None  # what the file gets, rather than what the old one has
 
 
 def put(parent: int, name: str, data: bytes) -> None:
@@ -80,7 +89,12 @@ def find_target(parent: int, name: str, read: Version | None = None) -> Target:
 
 
 def fill(
-    target: Target, data: bytes, mode: int | None = None, confirm: Callable[[], None] = lambda: None
+    target: Target,
+    data: bytes,
+    mode: int | None = None,
+    confirm: Callable[[], None] = lambda: None,
+    *,
+    named: bool = False,
 ) -> None:
     """Put a file with this content there, or replace the one that is there.
 
@@ -88,26 +102,13 @@ def fill(
     others in, it is not replaced. Other hard links keep the old content. Where the content was made of the
     one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
     """
-    try:
-        _fill(target, _scratch(target, NAMELESS), (data, mode), confirm)
-    except _OutOfReachError:
-        _fill(target, _scratch(target, 0), (data, mode), confirm)
-
-
-def _fill(
-    target: Target,
-    made: tuple[int, str | None],
-    content: tuple[bytes, int | None],
-    confirm: Callable[[], None],
-) -> None:
-    """Fill a scratch file, and put it in place under its final name."""
-    parent, (fd, scratch), (data, mode) = target.parent, made, content
+    parent, (fd, scratch) = target.parent, _scratch(target, named=named)
     try:
         written = os.write(fd, data) if data else 0
         if written < len(data):
             _write_rest(fd, data, written)
-        if target.old is not None or mode is not None:
-            _adopt(fd, target, mode)
+        if target.old is not None or mode is not None or target.given or target.durable:
+            _prepare(fd, target, mode)
         if scratch is None and target.old is None:
             confirm()
             if _link(fd, parent, target.name):
@@ -120,10 +121,20 @@ def _fill(
             target.read.confirm(parent, target.name)
         os.rename(scratch, target.name, src_dir_fd=parent, dst_dir_fd=parent)
         scratch = None
+    except _OutOfReachError:
+        os.ftruncate(fd, 0)  # the other one may need its room
+        fill(target, data, mode, confirm, named=True)
     finally:
         os.close(fd)
         if scratch is not None:
             _discard(parent, scratch)
+
+
+def _prepare(fd: int, target: Target, mode: int | None) -> None:
+    """Give a new file what it needs beside its content, before it takes its place."""
+    _adopt(fd, target, mode)
+    if target.durable:
+        os.fsync(fd)
 
 
 def _not_replaceable(old: os.stat_result) -> Trouble:
@@ -135,13 +146,13 @@ def _not_replaceable(old: os.stat_result) -> Trouble:
     return Trouble("permission_denied", "not a regular file")
 
 
-def _scratch(target: Target, nameless: int) -> tuple[int, str | None]:
+def _scratch(target: Target, *, named: bool) -> tuple[int, str | None]:
     """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
     parent, flags = target.parent, os.O_WRONLY | os.O_CLOEXEC
-    mode = NEW if target.old is None else PRIVATE
-    if nameless:
+    mode = NEW if target.old is None and target.given is None else PRIVATE
+    if NAMELESS and not named:
         try:
-            return os.open(".", flags | nameless, mode, dir_fd=parent), None
+            return os.open(".", flags | NAMELESS, mode, dir_fd=parent), None
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
@@ -162,9 +173,12 @@ def _write_rest(fd: int, data: bytes, written: int) -> None:
 
 def _adopt(fd: int, target: Target, mode: int | None) -> None:
     """Give the new file the owner, the extended attributes and the mode of the old one: never more rights."""
+    if target.given is not None:
+        _give(fd, target.given, mode)
+        return
     old = target.old
     if old is not None:
-        same_owner, same_group = _adopt_owner(fd, old)
+        same_owner, same_group = _adopt_owner(fd, (old.st_uid, old.st_gid))
         attributes = attributes_of(target.parent, target.name)
         if ACL in attributes and not same_group:
             raise group_not_kept()
@@ -184,18 +198,30 @@ def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
     return mode
 
 
-def _adopt_owner(fd: int, old: os.stat_result) -> tuple[bool, bool]:
-    """Give the new file the owner of the old one, or at least its group; return whether it has each."""
-    new, owner = os.fstat(fd), (old.st_uid, old.st_gid)
+def _give(fd: int, given: Belongings, mode: int | None) -> None:
+    """Give the new file what it had once, as far as we may; without its list, nobody else gets in."""
+    same_owner, same_group = _adopt_owner(fd, given.owner)
+    if same_group or ACL not in given.attributes:
+        try:
+            give(fd, given.attributes)
+        except Trouble:
+            same_group = same_group and ACL not in given.attributes
+    if mode is not None:
+        os.fchmod(fd, _adopted_mode(mode, same_owner=same_owner, same_group=same_group))
+
+
+def _adopt_owner(fd: int, owner: tuple[int, int]) -> tuple[bool, bool]:
+    """Give the new file this owner, or at least the group; return whether it has each."""
+    new = os.fstat(fd)
     if (new.st_uid, new.st_gid) == owner:
         return True, True
-    for uid, gid in (owner, (-1, old.st_gid)):
+    for uid, gid in (owner, (-1, owner[1])):
         try:
             os.fchown(fd, uid, gid)
         except PermissionError:
             continue
         return uid >= 0, True
-    return new.st_uid == old.st_uid, new.st_gid == old.st_gid
+    return new.st_uid == owner[0], new.st_gid == owner[1]
 
 
 class _OutOfReachError(Exception):

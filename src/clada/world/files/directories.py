@@ -1,21 +1,93 @@
-"""The handles of directories: walked to through no link, made on the way, and kept for their neighbours."""
+"""The workspace's own directory, and the handles of those below it.
+
+They are walked to through no link, made on the way, and kept for their neighbours.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 
 from clada.errors import Trouble
 from clada.grammar import MAX_PATH, SHORT, byte_length
-from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, trouble
-from clada.world.files.paths import OUTSIDE, Parts, display_path, protect
-from clada.world.handles import DIRECTORY, open_directory
+from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, reason, trouble
+from clada.world.files.paths import FIRST_LETTERS, OUTSIDE, Parts, display_path, is_protected, protect
+from clada.world.handles import DIRECTORY, NO_LINK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.files.limits import Created
+    from clada.world.files.workspace import Limits
+    from clada.world.record.snapshot import Snapshot
 
+HANDLES = "/proc/self/fd"
+DELETED = " (deleted)"  # how the system marks the path of a directory that is gone
 MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
 MAX_CLIMB, MAX_DESCENT = 1000, 15  # levels that one path can go up and, by the longest names, down
+
+
+# The workspace.
+
+
+def check_workspace(directory: str) -> None:
+    """Raise where this can be no workspace: before anything waits, is recorded or executed."""
+    os.close(open_workspace(directory)[0])
+
+
+def open_workspace(directory: str) -> tuple[int, str]:
+    """Return a handle on the directory, and its path without links."""
+    try:
+        handle = os.open(directory, DIRECTORY)
+    except OSError as error:
+        raise _of_workspace(_unopened(error, directory)) from None
+    try:
+        path = _path_of(handle, directory)
+    except Trouble as error:
+        os.close(handle)
+        raise _of_workspace(error) from None
+    for part in path.split("/"):
+        if part[:1] in FIRST_LETTERS and is_protected(part):  # so is every file in it, though no path says so
+            os.close(handle)
+            message = f"{path} is in a directory that is protected ({part})"
+            raise _of_workspace(Trouble("permission_denied", message, "work outside of it"))
+    return handle, path
+
+
+def _of_workspace(error: Trouble) -> Trouble:
+    """Say that it is the workspace itself that cannot be used: that is a mistake in the call."""
+    return Trouble.of(error.error.replace(stage="WORKSPACE"))
+
+
+def _unopened(error: OSError, directory: str) -> Trouble:
+    type_ = trouble(error).error.type
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        return Trouble(type_, f"{directory} is not a directory")
+    return Trouble(type_, f"{_whole(directory)} cannot be opened: {reason(error)}")
+
+
+def _whole(directory: str) -> str:
+    try:
+        return os.path.abspath(directory)
+    except OSError:
+        return directory  # nobody knows where the current directory is
+
+
+def _path_of(handle: int, directory: str) -> str:
+    """Return the path of an open directory, without links: as the system knows it, or by following them."""
+    path = ""
+    try:
+        path = os.readlink(f"{HANDLES}/{handle}")
+        if os.path.samestat(os.stat(path), os.fstat(handle)):
+            return path
+    except OSError:
+        pass  # there are no such paths here, we may not look at ours, or it is one of the system's own making
+    try:
+        return os.path.realpath(directory)
+    except FileNotFoundError:  # there is no current directory any more
+        place = path.removesuffix(DELETED) or "the current directory"
+        raise Trouble("file_not_found", f"{place} has been removed") from None
+
+
+# What is below it.
 
 
 class Directories:
@@ -25,19 +97,22 @@ class Directories:
     is looked at whether it still leads to its path; if not, the path is walked anew.
     """
 
-    def __init__(self, root: int, identity: Identity, touched: set[Parts], created: Created) -> None:
-        self._root, self._touched, self._created = root, touched, created
+    def __init__(self, root: int, identity: Identity, touched: set[Parts], limits: Limits) -> None:
+        self._root, self._touched, self._limits = root, touched, limits
         self._root_identity = identity
         self._kept: dict[Parts, tuple[int, Identity]] = {}
+        self.snapshot: Snapshot | None = None  # in which what is made is told of first
         self.made: list[Parts] = []  # by the present step
 
-    def make(self, parts: Parts) -> int:
-        """Return the handle of a directory, which is made if need be, with its parents."""
-        return self.handle(parts, create=True)
+    def make(self, parts: Parts, *, looking: bool = True) -> int:
+        """Return the handle of a directory, which is made if need be, with its parents: a step begins.
 
-    def make_unconfirmed(self, parts: Parts) -> int:
-        """Do the same for who does not act at once, and calls `confirm` right before."""
-        return self._kept[parts][0] if parts in self._kept else self.handle(parts, create=True)
+        Who does not act at once, and calls `confirm` right before, need not have it looked at now.
+        """
+        self.made.clear()
+        if not looking and parts in self._kept:
+            return self._kept[parts][0]
+        return self.handle(parts, create=True)
 
     def forget_all(self) -> None:
         """Close the handles that are kept."""
@@ -94,7 +169,10 @@ class Directories:
             return False  # it is gone
 
     def handle(self, parts: Parts, *, create: bool = False) -> int:
-        """Return the handle of a directory; `create` makes it if need be, with its parents."""
+        """Return the handle of a directory; `create` makes it if need be, with its parents.
+
+        Raises Trouble where something is in the way, and OSError where the directory is not there.
+        """
         if not parts:
             return self._root
         if parts in self._kept:
@@ -102,14 +180,11 @@ class Directories:
                 return self._kept[parts][0]
             self.forget_all()  # what is below or beside it is no more to be trusted
         walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
-        try:
-            handle = walk(parts, create=create)
-            if len(self._kept) >= MAX_HANDLES:
-                self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
-            status = os.fstat(handle)
-            self._kept[parts] = handle, (status.st_dev, status.st_ino)
-        except OSError as error:
-            raise trouble(error) from None  # too many open files
+        handle = walk(parts, create=create)
+        if len(self._kept) >= MAX_HANDLES:
+            self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
+        status = os.fstat(handle)
+        self._kept[parts] = handle, (status.st_dev, status.st_ino)
         return handle
 
     def _walk(self, parts: Parts, *, create: bool) -> int:
@@ -119,10 +194,10 @@ class Directories:
         for at in range(known, len(parts)):
             parent, name = handle, parts[at]
             try:
-                handle = open_directory(name, parent)
-            except FileNotFoundError as error:
+                handle = os.open(name, NO_LINK, dir_fd=parent)
+            except FileNotFoundError:
                 if not create:
-                    raise trouble(error) from None
+                    raise
                 handle = self._make_and_open(parent, parts[: at + 1])
             except OSError as error:
                 raise _in_the_way(error, parent, name, "/".join(parts[: at + 1]), create=create) from None
@@ -131,17 +206,21 @@ class Directories:
         return handle
 
     def _make_and_open(self, parent: int, parts: Parts) -> int:
-        self._created.add(1, 0)
+        self._limits.add(1, 0)
         try:
+            if self.snapshot:
+                self.snapshot.make(parts, parent)
             os.mkdir(parts[-1], dir_fd=parent)
             self._touched.add(parts)
             self.made.append(parts)
+            if self.snapshot:
+                self.snapshot.done(parts, parent)
         except FileExistsError:
             pass  # somebody made it meanwhile: open it, if it is a directory
         except OSError as error:
             raise trouble(error, "/".join(parts)) from None
         try:
-            return open_directory(parts[-1], parent)
+            return os.open(parts[-1], NO_LINK, dir_fd=parent)
         except OSError as error:
             raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
 
@@ -160,7 +239,7 @@ class Directories:
         for size in range(2, len(parts) + 1):
             path = display_path(parts[:size])
             if not os.path.isdir(path):
-                self._created.add(1, 0)
+                self._limits.add(1, 0)
                 os.mkdir(path)
                 self.made.append(parts[:size])
 
@@ -170,7 +249,7 @@ def _below(handle: int, parts: Parts) -> Identity:
     path = "/".join(parts)
     if byte_length(path) < MAX_PATH:
         return identity_of(os.stat(path, dir_fd=handle, follow_symlinks=False))
-    half_way = open_directory("/".join(parts[:MAX_DESCENT]), handle)
+    half_way = os.open("/".join(parts[:MAX_DESCENT]), NO_LINK, dir_fd=handle)
     try:
         return _below(half_way, parts[MAX_DESCENT:])
     finally:

@@ -26,6 +26,8 @@ DENIED = frozenset(
 
 Identity = tuple[int, int]  # the device, and the number of a file on it: the same by whatever name
 
+_SAMPLE = 64  # bytes by which UTF-16 is told
+
 
 class Entry(Value):
     """What stands at a path: a file, a directory, a link, or something else (other)."""
@@ -109,7 +111,10 @@ def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
 
 
 def checked_utf8(data: bytes) -> bytes:
-    """Return the data, which must be UTF-8."""
+    """Return the data, which must be UTF-8; without its mark, UTF-16 can look as if it was."""
+    sample = data[:_SAMPLE]
+    if b"\0" in sample and len(data) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
+        raise Trouble("invalid_utf8", "not UTF-8, but UTF-16 by its looks")
     if not data.isascii():
         try:
             data.decode()

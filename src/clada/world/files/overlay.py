@@ -10,7 +10,6 @@ from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.appending import Addition
 from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
-from clada.world.files.limits import Created
 from clada.world.files.paths import display_path
 from clada.world.files.tree import walk
 
@@ -18,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
+    from clada.text.indexed import IndexedText
     from clada.world.files.paths import Parts
     from clada.world.files.workspace import Workspace
 
@@ -43,6 +43,17 @@ class _Branch:
         self.is_changed = False  # by the overlay; then the disk does not count here, nor below
         self.made: _Made | None = None  # None where it is changed: it was removed, with all below it
 
+    def copied(self) -> _Branch:
+        """Return a copy, with copies of all below it."""
+        copy = _Branch()
+        waiting = [(self, copy)]
+        while waiting:
+            old, new = waiting.pop()
+            new.is_changed, new.made = old.is_changed, old.made
+            new.below = {name: _Branch() for name in old.below}
+            waiting += [(old.below[name], branch) for name, branch in new.below.items()]
+        return copy
+
 
 class Overlay:
     """A view of a workspace in which changes seem made."""
@@ -52,14 +63,14 @@ class Overlay:
         self.root = under.root
         self.locate = under.locate
         self.locate_directory = under.locate_directory
-        self.created = Created(under.created.limits)
+        self.limits = under.limits  # which nothing else counts on in a dry run
         self.identity = under.identity
         self.lineage = under.lineage
         self.touched: set[Parts] = set()
         self._tree = _Branch()
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
         self._near: tuple[Parts, _Branch, bool] = ((), self._tree, True)
-        self._text = Text(b"")  # the last one: edits in a row build on what it has learnt
+        self._held: tuple[Parts, Text | IndexedText] | None = None  # new content, as the workspace holds it
         self._loaded: tuple[Parts, bytes] = (
             (),
             b"",
@@ -113,10 +124,11 @@ class Overlay:
         self._loaded = (parts, data)
         return data
 
-    def text(self, parts: Parts) -> Text:
-        """Return the content of a file that must be UTF-8."""
-        data = self.load(parts)
-        return self._text if self._text.data is data else Text(checked_utf8(data))
+    def text(self, parts: Parts) -> Text | IndexedText:
+        """Return the content of a file that must be UTF-8; what is held of it, as it is."""
+        if self._held and self._held[0] == parts:
+            return self._held[1]
+        return Text(checked_utf8(self.load(parts)))
 
     def handle(self, parts: Parts) -> int:
         """Return a new handle of a directory on disk; the caller closes it."""
@@ -124,10 +136,11 @@ class Overlay:
 
     # Changing.
 
-    def hold(self, parts: Parts, text: Text) -> None:
+    def hold(self, parts: Parts, text: Text | IndexedText) -> None:
         """Take the new content of a file."""
-        self.store(parts, text.data)
-        self._text = text
+        if self._held and self._held[0] != parts:
+            self.flush()
+        self._held = (parts, text)
 
     def append(self, parts: Parts, data: bytes) -> bool:
         """Add this to the end of a file, on a line of its own; return False where there is no file."""
@@ -139,8 +152,23 @@ class Overlay:
         self._store(parts, old + addition.lead(old) + addition.data, None, len(addition.data))
         return True
 
+    def mark(self) -> _Branch:
+        """Return what the overlay has changed by now."""
+        self.flush()
+        return self._tree.copied()
+
+    def end_mark(self, mark: _Branch, *, keep: bool) -> None:
+        """Go back to what it had changed then, unless what came since is kept."""
+        self.flush()
+        if not keep:
+            self._tree = mark
+            self._near = ((), mark, True)
+
     def flush(self) -> None:
-        """Do nothing: whoever looks sees the overlay."""
+        """Put what is held in its place."""
+        held, self._held = self._held, None
+        if held:
+            self.store(held[0], held[1].data)
 
     def forget(self) -> None:
         """Do nothing: there are no handles of its own."""
@@ -151,7 +179,7 @@ class Overlay:
 
     def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
         old = self._replaceable(parts)
-        self.created.add(0 if old else 1, written)
+        self.limits.add(0 if old else 1, written)
         self.make_all(parts[:-1])
         if mode is None:
             mode = old.mode if old else NEW_FILE
@@ -168,7 +196,7 @@ class Overlay:
             raise errno_trouble(errno.ENOENT)
         if above.kind != "directory":
             raise errno_trouble(errno.ENOTDIR)
-        self.created.add(1, 0)
+        self.limits.add(1, 0)
         self._set(parts, _Made(Entry("directory", mode & NEW_DIRECTORY)))
 
     def make_all(self, parts: Parts) -> list[Parts]:
@@ -185,7 +213,7 @@ class Overlay:
                 raise _link_on_the_way(parts[:size])
             elif there.kind != "directory":
                 raise not_a_directory(display_path(parts[:size]))
-        self.created.add(len(missing), 0)
+        self.limits.add(len(missing), 0)
         for each in missing:
             self._set(each, _Made(Entry("directory", NEW_DIRECTORY)))
         return missing
@@ -227,6 +255,7 @@ class Overlay:
 
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return each file that differs from the disk: its path, the old content and the new one."""
+        self.flush()
         changed = self._changed()
         places = set(changed)
         for parts in changed:
@@ -239,6 +268,7 @@ class Overlay:
 
     def modes(self) -> list[tuple[str, str | None, str | None]]:
         """Return each place whose kind or mode differs from the disk: its path, and both in git's form."""
+        self.flush()
         both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in self._changed())
         return [(display_path(parts), old, new) for parts, old, new in both if old != new]
 
@@ -247,6 +277,8 @@ class Overlay:
 
         It does not where something above was made or removed by the overlay.
         """
+        if self._held:
+            self.flush()
         start, branch, on_disk = self._near
         if parts[: len(start)] != start:
             start, branch, on_disk = (), self._tree, True

@@ -16,8 +16,8 @@ import os
 from clada.errors import Trouble
 from clada.text.match import Text
 from clada.world.files.appending import Addition, extend
-from clada.world.files.atomic import clear, fill, find_target
-from clada.world.files.directories import Directories
+from clada.world.files.atomic import Belongings, clear, fill, find_target
+from clada.world.files.directories import HANDLES, Directories, open_workspace
 from clada.world.files.entries import (
     Entry,
     Identity,
@@ -28,7 +28,6 @@ from clada.world.files.entries import (
     refuse_shared,
     trouble,
 )
-from clada.world.files.limits import Created, Limits
 from clada.world.files.paths import (
     OUTSIDE,
     Parts,
@@ -39,18 +38,48 @@ from clada.world.files.paths import (
     parts_outside,
     protect,
 )
-from clada.world.files.root import HANDLES, opened
 from clada.world.files.versions import Version, now
 from clada.world.handles import NO_FOLLOW, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, Self
+
+    from clada.text.indexed import IndexedText
+    from clada.world.record.snapshot import Snapshot
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
 ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
+
+
+class Limits:
+    """What one document may create: without a limit, a few lines of `cp -r` double a tree without end."""
+
+    def __init__(self, max_files: int = 200_000, max_bytes: int = 10 << 30) -> None:
+        self.max_files, self.max_bytes = max_files, max_bytes  # directories count as files
+        self._files = self._bytes = 0  # that it has created so far
+
+    def add(self, files: int, size: int) -> None:
+        """Count so many files and directories, and bytes that are written; raise where that is too much."""
+        files, size = self._files + files, self._bytes + size
+        if files > self.max_files:
+            raise _too_much(f"{files:,} files and directories", f"{self.max_files:,}", "max_files")
+        if size > self.max_bytes:
+            raise _too_much(f"{size:,} bytes", f"{self.max_bytes:,}", "max_bytes")
+        self._files, self._bytes = files, size
+
+    def check(self, files: int, size: int) -> None:
+        """Raise where so many more would be too much."""
+        counted = self._files, self._bytes
+        self.add(files, size)
+        self._files, self._bytes = counted
+
+
+def _too_much(more: str, most: str, setting: str) -> Trouble:
+    message = f"this document would create {more}, and {most} are allowed"
+    return Trouble("io_error", message, f"the setting {setting} allows more")
 
 
 class Workspace:
@@ -60,33 +89,60 @@ class Workspace:
         self, directory: str = ".", *, allow_escape: bool = False, limits: Limits | None = None
     ) -> None:
         self.allow_escape = allow_escape
-        self.created = Created(limits or Limits())
+        self.limits = limits or Limits()
         self.touched: set[Parts] = set()  # what was changed, for the commit
-        self._root, self.root = opened(directory)
+        self._root, self.root = open_workspace(directory)
         status = os.fstat(self._root)
         self.identity: Identity = status.st_dev, status.st_ino
-        self._directories = Directories(self._root, self.identity, self.touched, self.created)
+        self._directories = Directories(self._root, self.identity, self.touched, self.limits)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
-        self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
+        self._held: tuple[Parts, Text | IndexedText, Version | None] | None = (
+            None  # new content; or else a file that grows
+        )
         self._addition: Addition | None = None
+        self._snapshot: Snapshot | None = None
+
+    def stop_recording(self) -> Snapshot | None:
+        """Keep nothing more before it is changed; return where it was kept."""
+        snapshot, self._snapshot, self._directories.snapshot = self._snapshot, None, None
+        return snapshot
+
+    def record_in(self, snapshot: Snapshot, planned: Iterable[str] = ()) -> None:
+        """Let what is changed from now on be kept first; what is planned to change, now and all at once."""
+        self._snapshot = self._directories.snapshot = snapshot
+        for path in planned:
+            try:
+                parts = self.locate(path)
+                if parts not in ROOTS:
+                    snapshot.prepare(parts, self._directories.handle(parts[:-1]))
+            except (Trouble, OSError):
+                continue  # the operation that names it will say what is wrong
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def close(self, error: type[BaseException] | None = None, *_: object) -> None:
+        """Write what is held, and close all handles; to do so again does nothing.
 
-    def close(self) -> None:
-        """Write what is held, and close all handles; to do so again does nothing."""
+        Raise where the workspace itself is not at its place any more, unless there is another error.
+        """
         if self._root < 0:
             return
         try:
             self.flush()
+            is_there = os.path.exists(self.root) and os.path.samestat(
+                os.lstat(self.root), os.fstat(self._root)
+            )
+            if error is None and not is_there:
+                message = f"the workspace {self.root} was moved, replaced or removed meanwhile"
+                raise Trouble("io_error", message, "look where it is now: what was done is there")
         finally:
             self._directories.forget_all()
             root, self._root = self._root, -1
             os.close(root)
+
+    __exit__ = close
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
@@ -148,9 +204,8 @@ class Workspace:
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
         self.flush()
-        with_handle = self._directories.handle(parts)
         try:
-            return sorted(os.listdir(with_handle))
+            return sorted(os.listdir(self._directories.handle(parts)))
         except OSError as error:
             raise trouble(error) from None
 
@@ -168,7 +223,7 @@ class Workspace:
         self._read = (parts, Version(status, data, start))
         return data
 
-    def text(self, parts: Parts) -> Text:
+    def text(self, parts: Parts) -> Text | IndexedText:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
         if self._held and self._held[0] == parts:
             return self._held[1]
@@ -195,7 +250,7 @@ class Workspace:
 
     # Changing.
 
-    def hold(self, parts: Parts, text: Text) -> None:
+    def hold(self, parts: Parts, text: Text | IndexedText) -> None:
         """Take the new content of a file; it is written before anything else could look at it."""
         if self._held and self._held[0] == parts:
             self._held = (parts, text, self._held[2])
@@ -226,11 +281,13 @@ class Workspace:
 
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
-        parts = addition.parts
-        self.created.add(0, len(addition.data))
-        confirm = self._confirming(parts[:-1])
+        parts, above = addition.parts, addition.parts[:-1]
+        self.limits.add(0, len(addition.data))
         try:
-            done = extend(self._directories.make_unconfirmed(parts[:-1]), parts[-1], addition, confirm)
+            parent = self._directories.make(above, looking=False)
+            if self._snapshot:
+                self._snapshot.extend(parts, parent, addition)
+            done = extend(parent, parts[-1], addition, lambda: self._directories.confirm(above))
         except OSError as error:
             raise trouble(error) from None
         if not done:
@@ -238,52 +295,80 @@ class Workspace:
             whole = content + addition.lead(content) + addition.data
             self._store(parts, whole, None, self._version_read(parts))
             return
-        confirm()
+        self._directories.confirm(above)
+        self._changed(parts, parent)
+
+    def _changed(self, parts: Parts, parent: int) -> None:
+        """Note that a change has been made."""
         self.touched.add(parts)
+        if self._snapshot:
+            self._snapshot.done(parts, parent)
 
-    def _confirming(self, parts: Parts) -> Callable[[], None]:
-        """Return what raises once a directory is no longer at its place."""
-        return lambda: self._directories.confirm(parts)
-
-    def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
+    def store(
+        self, parts: Parts, data: bytes, mode: int | None = None, given: Belongings | None = None
+    ) -> None:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
 
         If the file there was the last that was read, it must still be what was read.
         """
         self.flush()
-        self._store(parts, data, mode, self._version_read(parts))
+        self._store(parts, data, mode, self._version_read(parts), given)
 
     def _version_read(self, parts: Parts) -> Version | None:
         """Return what the file at this place was when it was read, if that was the last look at anything."""
         read, self._read = self._read, None
         return read[1] if read and read[0] == parts else None
 
-    def _store(self, parts: Parts, data: bytes, mode: int | None, read: Version | None) -> None:
+    def _store(
+        self,
+        parts: Parts,
+        data: bytes,
+        mode: int | None,
+        read: Version | None,
+        given: Belongings | None = None,
+    ) -> None:
         if parts in ROOTS:
             raise _is_root(parts)
-
-        def put(parent: int) -> None:
+        above, directories = parts[:-1], self._directories
+        try:
+            parent = directories.make(above, looking=False)
             target = find_target(parent, parts[-1], read)
-            self.created.add(0 if target.old else 1, len(data))
-            fill(target, data, mode, confirm)
-
-        confirm = self._confirming(parts[:-1])
-        self._act_in(parts[:-1], put, self._directories.make_unconfirmed)
-        confirm()
+            self.limits.add(0 if target.old else 1, len(data))
+            if self._snapshot:
+                self._snapshot.write(parts, parent, data, mode, given)
+                target = target.replace(durable=self._snapshot.durable, given=given)
+                fill(target, data, mode, lambda: self._confirm(above, parent))
+            else:
+                fill(target, data, mode, lambda: directories.confirm(above))
+        except (OSError, Trouble) as error:
+            raise self._taken_back(error) from None
+        directories.confirm(above)
         self.touched.add(parts)
-        if parts[:-1] not in self._cleared:
-            self._cleared.add(parts[:-1])
-            clear(self._directories.handle(parts[:-1]))
+        if self._snapshot:
+            self._snapshot.done(parts, parent)
+        if above not in self._cleared:
+            self._cleared.add(above)
+            if above not in directories.made:  # which has nothing in it
+                clear(parent)
+
+    def _confirm(self, above: Parts, parent: int) -> None:
+        """Look once more, right before content takes its place."""
+        self._directories.confirm(above)
+        if self._snapshot:
+            self._snapshot.confirm(parent)
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory; its parent exists."""
-        self.created.add(1, 0)
+        self.limits.add(1, 0)
         self._change(os.mkdir, parts, mode)
 
     def make_all(self, parts: Parts) -> list[Parts]:
         """Make a directory and those above it; return which were not there, the topmost first."""
         self.flush()
-        self._act_in(parts, lambda _handle: None)
+        try:
+            self._directories.make(parts)
+        except (OSError, Trouble) as error:
+            raise self._taken_back(error) from None
         return list(self._directories.made)
 
     def rename(self, source: Parts, target: Parts) -> None:
@@ -293,18 +378,52 @@ class Workspace:
             if parts in ROOTS:
                 raise _is_root(parts)
         old = self.handle(source[:-1])
-
-        def rename(new: int) -> None:
-            self._directories.confirm(source[:-1])
-            os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
-
         try:
-            self._act_in(target[:-1], rename)
+            new = self._directories.make(target[:-1])
+            self._directories.confirm(source[:-1])
+            if self._snapshot:
+                self._keep_moved(self._snapshot, source, target)
+            os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
+            if self._snapshot:
+                self._snapshot.moved_all()
+                self._snapshot.done(target, new)  # its own times are others now
+        except (OSError, Trouble) as error:
+            raise self._taken_back(error) from None
         finally:
             os.close(old)
         self._directories.confirm(target[:-1])
         self.forget()
         self.touched.update((source, target))
+
+    def _keep_moved(self, snapshot: Snapshot, source: Parts, target: Parts) -> None:
+        """Keep what is moved, with all that is in it, and what has to make room for it."""
+        from clada.world.files.tree import walk
+
+        entry = self.entry(source)
+        below = walk(self, source) if entry and entry.kind == "directory" else ()
+        for parts in (*(parts for parts, _entry in below), source):
+            there = target + parts[len(source) :]
+            above = self._directories.handle(target[:-1]) if parts == source else None
+            snapshot.move(parts, there, self._directories.handle(parts[:-1]), above)
+        snapshot.moved.append((source, target))
+
+    def clear(self, parts: Parts) -> None:
+        """Remove what a killed run left in a directory of the files that it was writing."""
+        try:
+            clear(self._directories.handle(parts))
+        except (OSError, Trouble):
+            return  # there is no such directory
+
+    def make_link(self, parts: Parts, target: bytes) -> None:
+        """Make a symbolic link, which undo does; its parent exists."""
+        try:
+            parent = self._directories.handle(parts[:-1])
+            if self._snapshot:
+                self._snapshot.link(parts, parent, target)
+            os.symlink(target, os.fsencode(parts[-1]), dir_fd=parent)
+        except OSError as error:
+            raise trouble(error) from None
+        self._changed(parts, parent)
 
     def unlink(self, parts: Parts) -> None:
         """Remove a file or a link."""
@@ -317,6 +436,9 @@ class Workspace:
 
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""
+        if parts and self._snapshot:
+            self.flush()
+            self._snapshot.set_mode(parts, self._directories.handle(parts[:-1]), mode)
         self._pinned(parts, lambda path: os.chmod(path, mode))
 
     def set_times(self, parts: Parts, accessed: int, modified: int) -> None:
@@ -328,27 +450,20 @@ class Workspace:
         if parts in ROOTS:
             raise _is_root(parts)
         try:
-            action(parts[-1], *rest, dir_fd=self._directories.handle(parts[:-1]))
+            parent = self._directories.handle(parts[:-1])
+            if self._snapshot:
+                (self._snapshot.make if action is os.mkdir else self._snapshot.remove)(parts, parent)
+            action(parts[-1], *rest, dir_fd=parent)
         except OSError as error:
             raise trouble(error) from None
-        self.touched.add(parts)
+        self._changed(parts, parent)
 
-    def _act_in(
-        self, parts: Parts, action: Callable[[int], None], open_: Callable[[Parts], int] | None = None
-    ) -> None:
-        """Act in a directory, which is made if need be; where it fails, nothing that was made stays."""
-        self._directories.made.clear()
-        try:
-            action((open_ or self._directories.make)(parts))
-        except (OSError, Trouble) as error:
-            self._directories.remove_made()
-            self._refuse_if_removed()
-            raise trouble(error) if isinstance(error, OSError) else error from None
-
-    def _refuse_if_removed(self) -> None:
-        """Say why nothing can be written any more, where somebody has removed the workspace itself."""
-        if os.fstat(self._root).st_nlink == 0:
-            raise Trouble("file_not_found", f"the workspace {self.root} has been removed")
+    def _taken_back(self, error: OSError | Trouble) -> Trouble:
+        """Remove the directories that a step has made, for it has failed; return the trouble that it had."""
+        self._directories.remove_made()
+        if os.fstat(self._root).st_nlink == 0:  # that is why nothing can be written any more
+            return Trouble("file_not_found", f"the workspace {self.root} has been removed")
+        return trouble(error) if isinstance(error, OSError) else error
 
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
@@ -363,14 +478,13 @@ class Workspace:
         finally:
             os.close(fd)
         if parts:  # the workspace itself is in no commit
-            self.touched.add(parts)
+            self._changed(parts, self._directories.handle(parts[:-1]))
 
     def _open(self, parts: Parts, flags: int) -> int:
         if parts in ROOTS:
             raise _is_root(parts)
-        parent = self._directories.handle(parts[:-1])
         try:
-            return os.open(parts[-1], flags, dir_fd=parent)
+            return os.open(parts[-1], flags, dir_fd=self._directories.handle(parts[:-1]))
         except OSError as error:
             raise trouble(error) from None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clada.world.git.confinement import GitConfinement
     from clada.world.git.repository import Repository
-    from clada.world.sandbox.landlock import LandlockRules
+    from clada.world.sandbox.landlock import KeptRules
 
 REFUSING = "/bin/false"
 
@@ -126,13 +126,14 @@ class Git(Value):
     command: tuple[str, ...]  # git with the options that come before a subcommand
     variables: Mapping[str, str]
     confinement: GitConfinement | None = None
+    stop: int | None = None  # a handle that becomes readable when the caller must end
 
     def call(self, *arguments: str, stdin: bytes = b"", directory: str = "", **variables: str) -> GitOutput:
         """Run git in the root of the work tree, or another directory of it, whatever its exit code."""
         argv = (*self.command, "-C", directory or self.root, *arguments)
         given = {**self.variables, **OWN_VARIABLES, **variables}
         rules = self.confinement.of_own_call(arguments[0]) if self.confinement else None
-        return run(argv, given, stdin, self._refuse_pipes, rules)
+        return run(argv, given, stdin, self._refuse_pipes, rules, self.stop)
 
     def check_output(self, *arguments: str, stdin: bytes = b"", **variables: str) -> bytes:
         """Run git and return what it printed; raise Trouble if it fails."""
@@ -142,8 +143,11 @@ class Git(Value):
         return result.output
 
     def check_word(self, *arguments: str, stdin: bytes = b"", **variables: str) -> str:
-        """Run git and return the one word that it printed; raise Trouble if it fails."""
-        return self.check_output(*arguments, stdin=stdin, **variables).decode().strip()
+        """Run git and return the one word that it printed; raise Trouble if it fails, or prints none."""
+        word = self.check_output(*arguments, stdin=stdin, **variables).decode().strip()
+        if not word:
+            raise Trouble("git_operation_failed", f"git {arguments[0]} does not answer", "try again")
+        return word
 
     def _refuse_pipes(self) -> None:
         """Raise, naming it, if there is a pipe where git expects a file: git would wait for it for ever."""
@@ -224,21 +228,23 @@ def configuration(repository: Repository) -> list[tuple[str, str, str]]:
     ]
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 (all but the first two are rarely given)
     argv: Sequence[str],
     variables: Mapping[str, str],
     stdin: bytes = b"",
     when_slow: Callable[[], None] | None = None,
-    rules: LandlockRules | None = None,
+    rules: KeptRules | None = None,
+    stop: int | None = None,
 ) -> GitOutput:
     """Run a program to its end. Its input and output are files, so that it never waits for us.
 
-    If it takes long, `when_slow` is called once, and may raise to end it. `rules` confine it.
+    If it takes long, `when_slow` is called once, and may raise to end it; `stop` ends it when it is readable.
+    `rules` confine it.
     """
     files: list[int] = []
     try:
         files += [_unnamed_file(stdin), _unnamed_file(), _unnamed_file()]
-        code = _wait(_start(argv, variables, files, rules), when_slow)
+        code = _wait(_start(argv, variables, files, rules), when_slow, stop)
         return GitOutput(code, _content(files[1]), _content(files[2]))
     finally:
         for handle in files:
@@ -246,7 +252,7 @@ def run(
 
 
 def _start(
-    argv: Sequence[str], variables: Mapping[str, str], files: list[int], rules: LandlockRules | None
+    argv: Sequence[str], variables: Mapping[str, str], files: list[int], rules: KeptRules | None
 ) -> int:
     """Start a program with these files as its input, output and errors; return its process id."""
 
@@ -265,7 +271,7 @@ def _start(
 
     if rules is None:
         return start()
-    from clada.world.processes.spawn import in_thread
+    from clada.world.processes.threads import in_thread
 
     return in_thread(start, _terminate)
 
@@ -347,11 +353,12 @@ def _content(handle: int) -> bytes:
         return file.read()
 
 
-def _wait(pid: int, when_slow: Callable[[], None] | None) -> int:
+def _wait(pid: int, when_slow: Callable[[], None] | None, stop: int | None = None) -> int:
     """Wait for the process and return its exit code. If we are interrupted, it is ended first."""
     try:
-        if when_slow is not None and not _ends_soon(pid):
+        if when_slow is not None and not _ends(pid, SLOW_MS, stop):
             when_slow()
+            _ends(pid, None, stop)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # the host ignores SIGCHLD, or waits for all children
         message = "git's exit code is lost: the host process takes it itself"
@@ -370,8 +377,11 @@ def _terminate(pid: int) -> None:
         return  # the host has waited for it already
 
 
-def _ends_soon(pid: int) -> bool:
-    """Wait up to SLOW_MS; return True if it ended, or if the system cannot wait for a process that way."""
+def _ends(pid: int, milliseconds: int | None, stop: int | None) -> bool:
+    """Wait so long; return True if it ended, or if the system cannot wait for a process that way.
+
+    If it must stop before, that is raised.
+    """
     if not hasattr(os, "pidfd_open"):
         return True
     import select
@@ -383,6 +393,11 @@ def _ends_soon(pid: int) -> bool:
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)
-        return bool(poll.poll(SLOW_MS))
+        if stop is not None:
+            poll.register(stop, select.POLLIN)
+        ready = [each for each, _ in poll.poll(milliseconds)]
     finally:
         os.close(handle)
+    if ready == [stop]:
+        raise Trouble("git_operation_failed", "interrupted while git was at work")
+    return bool(ready)

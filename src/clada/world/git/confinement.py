@@ -8,6 +8,7 @@ these are the user's own programs, and may need the network, or a cache in their
 from __future__ import annotations
 
 import os
+from stat import S_IMODE, S_IWGRP
 
 from clada.values import Value
 from clada.world.sandbox.reading import ReadOnly, has_landlock, rules
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from clada.world.git.repository import Repository
-    from clada.world.sandbox.landlock import LandlockRules
+    from clada.world.sandbox.landlock import KeptRules
 
 # Keys of the user's configuration that name a file which git then reads; `path` only where it includes one.
-_NAMING = ("excludesfile", "attributesfile")
+_NAMING = ("excludesfile", "attributesfile", "orderfile")
 _MOST = 32  # files of the user's configuration that are looked at
 _LARGEST = 1 << 20  # bytes of each
 _DEEPEST = 5  # alternates of alternates, as git has it
@@ -30,7 +31,7 @@ _SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".s
 # Subcommands that pass no file of the work tree through a filter; most others may, to refresh the index.
 _UNFILTERED = frozenset(
     """
-    config rev-parse rev-list cat-file hash-object commit-tree update-ref diff-tree ls-tree mktree
+    config rev-parse rev-list cat-file hash-object commit-tree update-ref diff-tree ls-tree
     check-ignore
     """.split()
 )
@@ -43,12 +44,11 @@ class GitConfinement(Value):
     reads: tuple[str, ...]
     programs: tuple[str, ...]
     filters: bool  # whether the user's own configuration has filters
+    own: KeptRules  # of the calls that clada makes for itself
 
-    def of_own_call(self, subcommand: str) -> LandlockRules | None:
+    def of_own_call(self, subcommand: str) -> KeptRules | None:
         """Return the rules of a call that clada makes for itself; None where there are none."""
-        if self.filters and subcommand not in _UNFILTERED:
-            return None
-        return rules(self._writing(_git_directories(self.repository)), self.repository.program)
+        return None if self.filters and subcommand not in _UNFILTERED else self.own
 
     def of_reader(self) -> ReadOnly:
         """Return how a git command of a document is confined that only looks at things."""
@@ -58,10 +58,7 @@ class GitConfinement(Value):
         """Return how a git command of a document is confined that writes the work tree."""
         if self.filters:
             return None
-        return self._writing((*_git_directories(self.repository), self.repository.root))
-
-    def _writing(self, write: tuple[str, ...]) -> ReadOnly:
-        return ReadOnly(self.reads, write, self.programs, capabilities=True)
+        return _writing(self.reads, (*_git_directories(self.repository), self.repository.root), self.programs)
 
 
 def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConfinement | None:
@@ -71,12 +68,29 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     """
     if not repository.confined or not has_landlock() or _is_script(repository.program):
         return None
+    from clada.world.sandbox.landlock import KeptRules
+
     users, filters = _users_files()
     alternates = _alternates(os.path.join(repository.common_dir, "objects"))
     installed = _installed(repository.program)
     reads = (repository.root, *_git_directories(repository), *alternates, *users, *installed)
     programs = (*_HELPERS, *installed, *(_SHELL if drivers else ()))
-    return GitConfinement(repository, reads, programs, filters)
+    umask = _shared_umask(repository)
+    own = rules(_writing(reads, _git_directories(repository), programs), repository.program)
+    return GitConfinement(repository, reads, programs, filters, KeptRules(own.replace(umask=umask)))
+
+
+def _shared_umask(repository: Repository) -> int | None:
+    """Return the umask that makes files as a group which shares the repository needs them; None: none does.
+
+    With it git need not change the mode of a directory that it makes, in which setgid is inherited.
+    """
+    mode = S_IMODE(os.stat(repository.common_dir).st_mode)
+    return 0o777 & ~mode if mode & S_IWGRP else None
+
+
+def _writing(reads: tuple[str, ...], write: tuple[str, ...], programs: tuple[str, ...]) -> ReadOnly:
+    return ReadOnly(reads, write, programs, capabilities=True)
 
 
 def _git_directories(repository: Repository) -> tuple[str, ...]:
@@ -127,6 +141,18 @@ def _users_files() -> tuple[tuple[str, ...], bool]:
                 else:
                     found[named] = None
     return tuple(found), filters
+
+
+def configured_files(left: Iterable[str]) -> Iterable[str]:
+    """Yield the files that these configurations name, and those that they include."""
+    waiting, seen = list(left), set[str]()
+    while waiting and len(seen) < _MOST:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            for named, included in _named_files(_text(path), path, os.environ.get("HOME", "")):
+                yield named
+                waiting += [named] if included else []
 
 
 def _text(path: str) -> str:

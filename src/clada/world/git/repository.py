@@ -10,16 +10,16 @@ from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import calls as git
-from clada.world.git.confinement import git_confinement
+from clada.world.git.confinement import configured_files, git_confinement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from clada.world.git.recording import Recording
     from clada.world.locks import RepositoryLock
 
 NO_GIT = "use --no-git to work without commits"
+SNAPSHOTS = "--record=snapshots"
 BARE, WORK_IN_A_CLONE = "this is a bare repository, without a work tree", "work in a clone of it"
 NOT_FOLLOWED = ("hooks", "lfs", "annex")  # in a git directory, by the git that clada runs
 MAX_POINTER = 4096  # bytes of a file that names another path, such as a .git file
@@ -46,25 +46,12 @@ class Repository(Value):
     prefix: str  # where the workspace is below the root: "" or "some/directory/"
     identity: tuple[int, int]  # device and inode of git_dir
     confined: bool = True  # whether git is kept from all the rest, where the machine can do it
+    named: bool = False  # by the user: it may be used though it has no file of the workspace
 
     @property
     def workspace(self) -> str:
         """The workspace itself."""
         return os.path.join(self.root, self.prefix).rstrip("/") or "/"
-
-    def recorded(
-        self,
-        author: str = "clada",
-        describe: str = "",
-        *,
-        lock_timeout: float = 10.0,
-        waiting: Callable[[], None] | None = None,
-        stop: int | None = None,
-    ) -> Recording:
-        """Return the context manager that records a run: a commit before it, and one after it."""
-        from clada.world.git.recording import Recording
-
-        return Recording(self, author, describe, self.lock(lock_timeout, waiting, stop))
 
     def lock(
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
@@ -87,7 +74,7 @@ class os_errors_as_trouble:  # noqa: N801 (called like contextlib.suppress; cont
 
 
 class suggest_no_git:  # noqa: N801 (as above)
-    """A context manager that adds --no-git to the hint of an error of git."""
+    """A context manager that adds to the hint of an error of git how to work without commits."""
 
     def __enter__(self) -> None:
         pass
@@ -95,6 +82,8 @@ class suggest_no_git:  # noqa: N801 (as above)
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Trouble) and error.error.type == "git_operation_failed":
             hint = f"{error.error.hint}, or {NO_GIT}" if error.error.hint else NO_GIT
+            if SNAPSHOTS not in hint:
+                hint += f"; {SNAPSHOTS} makes none and can undo all the same"
             raise Trouble.of(error.error.replace(hint=hint)) from None
 
 
@@ -103,13 +92,19 @@ def as_trouble(error: OSError) -> Trouble:
     return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
-def find(workspace: str, *, confined: bool = True) -> Repository:
-    """Return the repository around the workspace, whatever state it is in; raise Trouble if there is none."""
+def find(workspace: str, *, confined: bool = True, named: str | None = None) -> Repository:
+    """Return the repository around the workspace, whatever state it is in; raise Trouble if there is none.
+
+    named: the root of the one that the user wants; another one is refused.
+    """
     with os_errors_as_trouble():
         directory = os.path.realpath(workspace)
         if not os.path.isdir(directory):
             raise Trouble("file_not_found", f"there is no directory {escape_controls(directory)}")
         root = _root(directory)
+        if named is not None and os.path.realpath(named) != root:
+            message = f"the repository around the workspace is {escape_controls(root)}"
+            raise _trouble(f"{message}, not {escape_controls(named)}", "name that one, or none")
         git_dir = _git_dir(root)
         pointer = os.path.join(git_dir, "commondir")  # which linked work trees have
         linked = os.path.lexists(pointer)
@@ -120,31 +115,45 @@ def find(workspace: str, *, confined: bool = True) -> Repository:
                 raise _trouble(message, "repair the .git file")
             if os.path.islink(os.path.join(place, "clada")):
                 raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
-        program = _program(directory)
+        program = git_program(directory)
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
-        found = Repository(program, root, git_dir, common_dir, prefix, _identity(git_dir), confined)
+        identity = _identity(git_dir)
+        found = Repository(program, root, git_dir, common_dir, prefix, identity, confined, named is not None)
         _refuse_links(found)
+        _refuse_devices(found)
         _check_owner(found)
         _check_configuration(found)
         return found
 
 
-def check(repository: Repository) -> None:
-    """Raise Trouble if a commit cannot be made now, or would interfere with a merge, rebase and the like."""
+def check(repository: Repository, *, dry: bool = False) -> None:
+    """Raise Trouble if a commit cannot be made now, or would interfere with a merge, rebase and the like.
+
+    dry: only look, and leave the lock that a killed clada has left.
+    """
     with os_errors_as_trouble():
-        if _identity(repository.git_dir) != repository.identity:
-            raise _trouble("the git directory was replaced by another one", "look into it before going on")
+        check_identity(repository)
         for name, what, remedy in IN_PROGRESS:
             if os.path.lexists(os.path.join(repository.git_dir, name)):
                 raise _trouble(f"{what} is in progress", f"end it first ({remedy})")
-        for path in _locked_by_commits(repository):
+        for path in _locked_by_commits(repository, dry=dry):
             _wait_for_git_lock(f"{path}.lock")
         objects = os.path.join(repository.common_dir, "objects")
         for place in (repository.git_dir, repository.common_dir, objects):
             if not os.access(place, os.W_OK | os.X_OK):
                 message = f"no permission to write in {escape_controls(place)}"
                 raise _trouble(message, "give yourself that permission")
+
+
+def check_identity(repository: Repository) -> None:
+    """Raise Trouble if another git directory stands in the place of the one that was found."""
+    try:
+        now = _identity(repository.git_dir)
+    except FileNotFoundError:
+        raise _trouble("the git directory is gone", "look into it before going on") from None
+    if now != repository.identity:
+        raise _trouble("the git directory was replaced by another one", "look into it before going on")
 
 
 def _trouble(message: str, remedy: str) -> Trouble:
@@ -210,7 +219,8 @@ def _damaged(path: str) -> Trouble:
     return _trouble(f"{escape_controls(path)} is not a file that git could have made", "repair it")
 
 
-def _program(workspace: str) -> str:
+def git_program(workspace: str) -> str:
+    """Return the path of git, which is nothing in the workspace."""
     for directory in git.path_directories(os.environ, workspace):
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
@@ -252,6 +262,24 @@ def _links(place: str) -> Iterator[str]:
                 left.append(entry.path)
 
 
+def _refuse_devices(repository: Repository) -> None:
+    """Refuse a configuration that names a pipe or a device as a file: git would wait for it without end."""
+    left = [
+        os.path.join(repository.common_dir, "config"),
+        os.path.join(repository.git_dir, "config.worktree"),
+    ]
+    for path in configured_files(left):
+        try:
+            mode = os.stat(path).st_mode
+        except (OSError, ValueError):
+            continue  # git cannot read it, either
+        if not (S_ISREG(mode) or S_ISDIR(mode) or path == os.devnull):
+            message = (
+                f"{escape_controls(path)} is a pipe or a device, and the repository's configuration names it"
+            )
+            raise _trouble(message, f"look at {escape_controls(left[0])}, and remove that")
+
+
 def _check_owner(repository: Repository) -> None:
     """Refuse another user's git directory, unless git is configured to trust it (safe.directory)."""
     user = os.geteuid()
@@ -279,32 +307,53 @@ def _check_configuration(repository: Repository) -> None:
     if repository.git_dir == os.path.join(repository.root, ".git"):
         return
     expected = _work_tree(repository, linked=linked)
-    if os.path.realpath(expected) != repository.root:
+    place, root = escape_controls(repository.git_dir), escape_controls(repository.root)
+    if expected is None and not repository.named:
         raise _trouble(
-            f"the git directory {escape_controls(repository.git_dir)} belongs to {escape_controls(expected)}",
+            f"the git directory {place} does not say that it belongs here",
+            f"if it does, run git config core.worktree {root}, or say --repository={root}; "
+            "if not, remove the .git file here",
+        )
+    if expected is not None and os.path.realpath(expected) != repository.root:
+        raise _trouble(
+            f"the git directory {place} belongs to {escape_controls(expected)}",
             "remove the .git file here",
         )
 
 
-def _work_tree(repository: Repository, *, linked: bool) -> str:
-    """Return the work tree that a git directory elsewhere says it belongs to."""
+def _work_tree(repository: Repository, *, linked: bool) -> str | None:
+    """Return the work tree that a git directory elsewhere says it belongs to; None if it does not say."""
     git_dir = repository.git_dir
     if linked:
         return os.path.dirname(os.path.join(git_dir, _read_pointer(os.path.join(git_dir, "gitdir"))))
     configured = git.hardened_git(repository).call("config", "--get", "core.worktree")  # as a submodule has
     if configured.code == 0:
         return os.path.join(git_dir, os.fsdecode(configured.output.rstrip(b"\n")))
-    return os.path.dirname(git_dir) if os.path.basename(git_dir) == ".git" else repository.root
+    return os.path.dirname(git_dir) if os.path.basename(git_dir) == ".git" else None
 
 
-def _locked_by_commits(repository: Repository) -> list[str]:
-    """Return the files that git locks for a commit: the index, HEAD and the branch that it names."""
+def head_name(repository: Repository) -> str:
+    """Return the branch that HEAD names, as refs/heads/...; nothing if it names a commit."""
     head = os.path.join(repository.git_dir, "HEAD")
-    branch = f"ref:{os.readlink(head)}" if os.path.islink(head) else _read_pointer(head)
-    files = [os.path.join(repository.git_dir, "index"), head]
-    if branch.startswith("ref:"):
-        files.append(os.path.join(repository.common_dir, branch.removeprefix("ref:").strip()))
-    return files
+    text = f"ref:{os.readlink(head)}" if os.path.islink(head) else _read_pointer(head)
+    return text.removeprefix("ref:").strip() if text.startswith("ref:") else ""
+
+
+def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:
+    """Return the files that others may have locked: the index, HEAD and the branch that it names.
+
+    The index is free where a killed clada left its lock, which is removed, unless dry.
+    """
+    files, branch = [os.path.join(repository.git_dir, "HEAD")], head_name(repository)
+    if branch:
+        files.append(os.path.join(repository.common_dir, branch))
+    index = os.path.join(repository.git_dir, "index")
+    if not os.path.lexists(f"{index}.lock"):
+        return files
+    from clada.world.git.index import clear_left_lock, left_lock
+
+    is_free = left_lock(repository) is not None if dry else clear_left_lock(repository)
+    return files if is_free else [index, *files]
 
 
 def _wait_for_git_lock(path: str, tries: int = 10) -> None:

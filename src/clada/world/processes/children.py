@@ -13,7 +13,7 @@ from clada.world.processes.process_tree import (
     SIGKILL,
     SIGTERM,
     end_tree,
-    kill_writers,
+    kill_orphans,
     open_pidfd,
 )
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 _MOMENT = 0.001
+MARK = "CLADA_COMMAND"  # the variable by which a command's processes are found if its supervisor is killed
 
 
 class NotStarted(Trouble):
@@ -135,6 +136,53 @@ class DirectChild:
         return True
 
 
+class PipedChildren:
+    """The programs of a pipeline, as one child: ended when all have, with the exit code of the last."""
+
+    def __init__(self, children: list[Child]) -> None:
+        import select
+
+        self._children, self._left = children, list(children)
+        self._ends = None
+        self.handle = -1
+        if all(child.handle >= 0 for child in children) and hasattr(select, "epoll"):
+            self._ends = select.epoll()
+            for child in children:
+                self._ends.register(child.handle, select.EPOLLIN)
+            self.handle = self._ends.fileno()
+
+    def has_ended(self) -> bool:
+        """Return whether all have ended."""
+        if self._ends is None:
+            self._left = [child for child in self._left if not child.has_ended()]
+            return not self._left
+        for handle, _event in self._ends.poll(0):
+            self._ends.unregister(handle)
+            self._left = [child for child in self._left if child.handle != handle]
+        return not self._left
+
+    def terminate(self) -> None:
+        """Ask all to end."""
+        for child in self._left:
+            child.terminate()
+
+    def kill(self) -> None:
+        """End all."""
+        for child in self._left:
+            child.kill()
+
+    def reap(self) -> None:
+        """End what is left of any."""
+        for child in self._children:
+            child.reap()
+        if self._ends is not None:
+            self._ends.close()
+
+    def exit_code(self) -> int:
+        """Return the exit code of the last one."""
+        return self._children[-1].exit_code()
+
+
 class SupervisedChild:
     """A command that runs under a supervisor process: see supervisor.py."""
 
@@ -144,6 +192,7 @@ class SupervisedChild:
         self._control = control
         self._name = spec.argv[0]
         self._pipe = os.fstat(spec.output).st_ino
+        self._mark = f"{MARK}={spec.environment[MARK]}"
         self._received = b""
 
     def has_ended(self) -> bool:
@@ -169,7 +218,7 @@ class SupervisedChild:
         os.close(self.handle)
         _wait_for(self._pid)
         if not any(map(self._reported, ("exited", "failed", "trouble"))):
-            kill_writers(self._pipe)
+            kill_orphans(self._pipe, int(self._reported("started") or -1), self._mark)
 
     def exit_code(self) -> int:
         """Return the exit code that the supervisor reported."""
@@ -179,7 +228,7 @@ class SupervisedChild:
             raise cannot_start(self._name, int(number))
         if text := self._reported("trouble"):
             kind, _, message = text.partition(" ")
-            raise Trouble(kind, message)
+            raise NotStarted(kind, message)
         raise Trouble(
             "exec_failed", "the process that supervised the command was killed", "by the command itself?"
         )

@@ -118,27 +118,40 @@ def _all_gone(reap: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def kill_writers(pipe: int) -> None:
-    """Kill the processes that can write to a pipe, given its inode number.
+def kill_orphans(pipe: int, session: int, mark: str) -> None:
+    """Kill what is left of a command whose supervisor is dead.
 
-    Nothing else is known of a command whose supervisor is dead.
+    Nobody has its processes as descendants any more. They are known by the pipe that they can write to, given
+    its inode number, by their session, or by a variable of the environment that nothing else has.
     """
     deadline = time.monotonic() + GIVE_UP_AFTER
-    while (pids := list(_writers(pipe))) and time.monotonic() < deadline:
+    while (pids := list(_orphans(pipe, session, mark.encode()))) and time.monotonic() < deadline:
         send_signal(pids, SIGKILL)
         time.sleep(_STEP)
 
 
-def _writers(pipe: int) -> Iterator[int]:
-    """Return the processes that hold the writing end, except the host's own, which are in its session."""
+def _orphans(pipe: int, session: int, mark: bytes) -> Iterator[int]:
+    """Return the living processes that have one of the signs, except the host's own."""
     ours = os.getsid(0)
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
-            handles = os.listdir(f"/proc/{pid}/fd") if os.getsid(pid) != ours else []
-            if any(_is_writer(pid, handle, pipe) for handle in handles):
+            with open(f"/proc/{pid}/stat", "rb") as facts:
+                state, _parent, _group, theirs = facts.read().rpartition(b")")[2].split()[:4]
+            if state in (b"Z", b"X") or int(theirs) == ours:
+                continue
+            if int(theirs) == session or _has_variable(pid, mark) or _can_write(pid, pipe):
                 yield pid
         except OSError:  # gone, or another user's
             continue
+
+
+def _has_variable(pid: int, mark: bytes) -> bool:
+    with open(f"/proc/{pid}/environ", "rb") as variables:
+        return mark in variables.read().split(b"\0")
+
+
+def _can_write(pid: int, pipe: int) -> bool:
+    return any(_is_writer(pid, handle, pipe) for handle in os.listdir(f"/proc/{pid}/fd"))
 
 
 def _is_writer(pid: int, handle: str, pipe: int) -> bool:

@@ -22,7 +22,7 @@ from clada.world.processes.process_tree import GRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clada.world.processes.children import Child
     from clada.world.processes.output import Emit, OutputReader
@@ -101,25 +101,85 @@ def _run_with_retries(
 ) -> tuple[ProcessResult, list[str]]:
     from clada.world.processes.children import NotStarted
 
+    def start(sink: int) -> Child:
+        return launcher.start(spec.replace(output=sink))
+
     for _attempt in range(_ATTEMPTS - 1):
         try:
-            return _run_once(launcher, spec, emit, deadline, stop)
+            return _run_once(start, launcher.listen(emit), deadline, stop)
         except NotStarted:
             continue
-    return _run_once(launcher, spec, emit, deadline, stop)
+    return _run_once(start, launcher.listen(emit), deadline, stop)
+
+
+def run_pipeline(  # noqa: PLR0913 (as above)
+    programs: Sequence[tuple[Sequence[str], Launcher]],
+    *,
+    directory: int,
+    timeout: float | None,
+    emit: Emit,
+    stop: int | None = None,
+    path: Sequence[str] = SYSTEM_PATH,
+) -> ProcessResult:
+    """Run programs at once, each reading what the one before it prints, until all have ended.
+
+    Time and output are those of all together; the exit code is that of the last one. They need no supervisor.
+    """
+    from clada.world.processes.spawn import SpawnSpec
+
+    deadline = None if timeout is None else time.monotonic() + timeout
+    specs = [
+        SpawnSpec(find_program(argv[0], path), argv, launcher.environment, directory, cpu_seconds=timeout)
+        for argv, launcher in programs
+    ]
+    started = list(zip(specs, (launcher for _argv, launcher in programs), strict=True))
+    try:
+        result, _tail = _run_once(lambda sink: _start_pipeline(started, sink), emit, deadline, stop)
+    finally:
+        for _argv, launcher in programs:
+            launcher.close()
+    return result
+
+
+def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -> Child:
+    """Start all programs; what they print as errors, and what the last one prints, goes to `sink`."""
+    from clada.world.processes.children import PipedChildren
+
+    children: list[Child] = []
+    reading = -1  # what the last one that was started prints
+    try:
+        for spec, launcher in programs[:-1]:
+            following, writing = os.pipe()
+            try:
+                children.append(launcher.start(spec.replace(input=reading, output=writing, errors=sink)))
+            finally:
+                os.close(writing)  # so that the next one sees an end
+                if reading >= 0:
+                    os.close(reading)  # so that this one's writer sees nobody reading, once it has ended
+                reading = following
+        spec, launcher = programs[-1]
+        children.append(launcher.start(spec.replace(input=reading, output=sink, errors=sink)))
+    except BaseException:
+        for child in children:
+            child.reap()  # which ends it
+        raise
+    finally:
+        if reading >= 0:
+            os.close(reading)
+    return PipedChildren(children)
 
 
 def _run_once(
-    launcher: Launcher, spec: SpawnSpec, emit: Emit, deadline: float | None, stop: int | None
+    start: Callable[[int], Child], emit: Emit, deadline: float | None, stop: int | None
 ) -> tuple[ProcessResult, list[str]]:
-    """Run a program; return how it ended, and its last lines of output."""
+    """Run what is started with its output to a handle; return how it ended, and its last lines of output."""
     from clada.world.processes.output import OutputReader
 
     source, sink = os.pipe()
-    output = OutputReader(source, launcher.listen(emit))
+    output = OutputReader(source, emit)
     try:
         try:
-            child = launcher.start(spec.replace(output=sink))
+            child = start(sink)
         finally:
             os.close(sink)  # from now on only the program can write to the pipe
         try:
@@ -148,7 +208,7 @@ class Launcher:
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the program; raise NotStarted where another attempt may succeed."""
-        from clada.world.processes.children import DirectChild, SupervisedChild, cannot_start
+        from clada.world.processes.children import MARK, DirectChild, SupervisedChild, cannot_start
         from clada.world.processes.spawn import spawn
 
         if self._supervised:
@@ -156,6 +216,7 @@ class Launcher:
             if _LINUX:
                 from clada.world.processes.supervisor import start_supervisor
 
+                spec = spec.replace(environment={**spec.environment, MARK: os.urandom(8).hex()})
                 return SupervisedChild(*start_supervisor(spec), spec)
         try:
             return DirectChild(spawn(spec))

@@ -11,14 +11,15 @@ import os
 import struct
 import sys
 
-from clada.errors import Trouble
+from clada.errors import Trouble, system_words
 from clada.values import Value
 from clada.world.libc import LIBC
+from clada.world.processes.threads import in_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, NoReturn, Protocol
+    from typing import Any, Protocol
 
     class ThreadRules(Protocol):
         """Restrictions that a thread puts on itself; a value, so that they can be sent to another process."""
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
 
-        def enter(self, start: Callable[[], int], directory: int, told: int) -> NoReturn:
-            """Be the process that starts the command in them, and end with its exit code."""
+        def enter(self, start: Callable[[], int], directory: int, answer: int, told: int) -> int:
+            """Start the command in them; return the process that ends with it, and with its exit code."""
 
 
 _posix_spawn = LIBC.posix_spawn  # looked up once here, rather than in every forked supervisor
@@ -47,18 +48,17 @@ _SET_SESSION = 0x400 if _MAC else 0x80  # POSIX_SPAWN_SETSID
 _CLOSE_OTHERS = 0x4000 if _MAC else 0  # POSIX_SPAWN_CLOEXEC_DEFAULT
 _FIRST_OTHER = 3  # the handle after standard input, output and error
 _RLIMIT_CPU = 0
-_PATIENCE = 5.0  # seconds; a thread takes a millisecond to start a program
 _HIGH = 64  # handles that are passed on are first copied to here, so that none is overwritten
 
 
 class SpawnSpec(Value):
     """A program to start: where it is, its arguments, and all that it inherits.
 
-    `handles` become its handles 3, 4, … `rules` are applied in a thread that lives only until the program
-    has started: the child inherits what the thread has put on itself. `namespaces` are entered by a process
-    of its own. `cpu_seconds` limits a program that has
-    no supervisor, so that it ends even if clada is dead. A supervisor removes the `temporary` directory
-    when the command is over, for the same reason.
+    `input` and `errors` are given in a pipeline: else the one is empty, and the other goes where the output
+    does. `handles` become its handles 3, 4, … `rules` are applied in a thread that lives only until the
+    program has started: the child inherits what the thread has put on itself. `namespaces` are entered by a
+    process of its own. `cpu_seconds` limits a program that has no supervisor, so that it ends even if clada
+    is dead. A supervisor removes the `temporary` directory when the command is over, for the same reason.
     """
 
     program: str
@@ -71,6 +71,8 @@ class SpawnSpec(Value):
     namespaces: Namespaces | None = None
     cpu_seconds: float | None = None
     temporary: str = ""
+    input: int = -1
+    errors: int = -1
 
 
 def spawn(spec: SpawnSpec) -> int:
@@ -91,7 +93,14 @@ class PreparedSpawn:
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
         self._actions, self._attributes = _c_structure(), _c_structure()
-        self._handles = [fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH) for handle in spec.handles]
+        self._handles = [_copied_high(handle) for handle in spec.handles]
+        if spec.errors >= 0:  # of a pipeline: its handles must not overwrite each other either
+            names = ("input", "output", "errors")
+            streams = {name: _copied_high(handle) for name in names if (handle := getattr(spec, name)) >= 0}
+            spec = spec.replace(**streams)
+            self._copies = [*self._handles, *streams.values()]
+        else:
+            self._copies = self._handles
         _check(LIBC.posix_spawn_file_actions_init(self._actions))
         _check(LIBC.posix_spawnattr_init(self._attributes))
         _add_actions(self._actions, spec.replace(handles=self._handles))
@@ -115,10 +124,13 @@ class PreparedSpawn:
         Only for a process with one thread, which a supervisor is.
         """
         answer, told = os.pipe()
-        pid = os.fork()
-        if not pid:
-            namespaces.enter(self._start, self._spec.directory, told)
-        os.close(told)
+        try:
+            pid = namespaces.enter(self._start, self._spec.directory, answer, told)
+        except OSError as error:
+            os.close(answer)
+            raise _no_sandbox(system_words(error)) from error
+        finally:
+            os.close(told)
         with open(answer, encoding="utf-8", errors="replace") as file:
             word, _, rest = file.read().partition(" ")
         if word == "started":
@@ -126,13 +138,13 @@ class PreparedSpawn:
         os.waitpid(pid, 0)
         if word == "failed":
             raise OSError(int(rest), os.strerror(int(rest)))
-        raise Trouble("command_not_allowed", f"the sandbox could not be set up: {rest or 'it ended at once'}")
+        raise _no_sandbox(rest or "it ended at once")
 
     def close(self) -> None:
         """Free what was allocated, and close the copied handles."""
         LIBC.posix_spawn_file_actions_destroy(self._actions)
         LIBC.posix_spawnattr_destroy(self._attributes)
-        for handle in self._handles:
+        for handle in self._copies:
             os.close(handle)
 
     def _start(self) -> int:
@@ -144,58 +156,12 @@ class PreparedSpawn:
         return pid.value
 
 
-class _ThreadEnd:
-    """Calls a function once when a thread ends; if there is no memory for the thread, before it begins."""
-
-    def __init__(self, ended: Callable[[], object]) -> None:
-        self._left = [ended]
-
-    def tell(self) -> None:
-        for ended in self._left[:]:
-            self._left.clear()
-            ended()
-
-    __del__ = tell
+def _copied_high(handle: int) -> int:
+    return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
-def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _result: None) -> int:
-    """Do the work in a thread of its own, and return what it returns or raise what it raises.
-
-    Where an interrupt comes before its result could be returned, that is given to `undo`.
-    """
-    import _thread
-    import errno
-
-    done = _thread.allocate_lock()
-    done.acquire()
-    results: list[int] = []
-    failures: list[BaseException] = []
-
-    def thread(end: _ThreadEnd) -> None:
-        try:
-            results.append(work())
-        except BaseException as failure:  # noqa: BLE001 (it is raised again by the caller's thread)
-            failures.append(failure)
-        finally:
-            end.tell()
-
-    try:
-        _thread.start_new_thread(thread, (_ThreadEnd(done.release),))
-    except RuntimeError as refusal:  # the system has no room for one more
-        raise OSError(errno.EAGAIN, str(refusal)) from None
-    try:
-        done.acquire()
-    except BaseException:
-        if not (results or failures):  # else it may have been acquired just before the interrupt
-            done.acquire(timeout=_PATIENCE)
-        for result in results:
-            undo(result)
-        raise
-    if failures:
-        raise failures[0]
-    if not results:
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-    return results[0]
+def _no_sandbox(reason: str) -> Trouble:
+    return Trouble("command_not_allowed", f"the sandbox could not be set up: {reason}")
 
 
 def _c_structure() -> ctypes.Array[ctypes.c_uint64]:
@@ -212,9 +178,12 @@ def _c_strings(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
 def _add_actions(actions: ctypes.Array[ctypes.c_uint64], spec: SpawnSpec) -> None:
     # In this order none of them can overwrite a handle that a later one still needs.
     _check(LIBC.posix_spawn_file_actions_addfchdir_np(actions, spec.directory))
-    for target in (1, 2):
-        _check(LIBC.posix_spawn_file_actions_adddup2(actions, spec.output, target))
-    _check(LIBC.posix_spawn_file_actions_addopen(actions, 0, b"/dev/null", os.O_RDONLY, 0))
+    for target, handle in ((1, spec.output), (2, spec.errors if spec.errors >= 0 else spec.output)):
+        _check(LIBC.posix_spawn_file_actions_adddup2(actions, handle, target))
+    if spec.input >= 0:
+        _check(LIBC.posix_spawn_file_actions_adddup2(actions, spec.input, 0))
+    else:
+        _check(LIBC.posix_spawn_file_actions_addopen(actions, 0, b"/dev/null", os.O_RDONLY, 0))
     for target, handle in enumerate(spec.handles, _FIRST_OTHER):
         _check(LIBC.posix_spawn_file_actions_adddup2(actions, handle, target))
     _close_from(actions, _FIRST_OTHER + len(spec.handles))

@@ -5,7 +5,7 @@ supervisor's child. When the command ends, or clada says so, or clada itself is 
 host with one thread it is a plain fork; in others it is a new interpreter, because a fork is not safe there.
 
 It reads its control pipe, whose end means "end everything", and writes to its status pipe:
-`exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
+`started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
 """
 
 from __future__ import annotations
@@ -174,6 +174,7 @@ def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status
         _report(status, f"trouble {trouble.error.type} {trouble}")
         return
     os.close(spec.output)
+    _report(status, f"started {pid}")
     reaper = Reaper(pid)
     _wait_for_end(pid, control, host, reaper)
     end_children(reaper.reap)

@@ -172,6 +172,7 @@ def _system() -> list[str]:
     for path in visible.system():
         is_link = os.path.islink(path)
         options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
+    options += _hidden(visible.closed_places())
     if os.geteuid():
         return options
     closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))

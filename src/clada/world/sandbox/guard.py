@@ -210,10 +210,6 @@ def _saved(path: str, directory: int, room: int) -> SavedEntry | None:
     return SavedEntry(found.st_mode, stamp, content, (found.st_atime_ns, found.st_mtime_ns))
 
 
-def _is_remembered(path: str) -> bool:
-    return _REMEMBERED in path or not any(part in path for part in _NOT_REMEMBERED)
-
-
 def _mode(path: str, directory: int) -> int:
     """Return what kind of file is at a path, and its rights; 0 if it is missing."""
     try:

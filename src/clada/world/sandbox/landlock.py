@@ -15,6 +15,7 @@ from clada.world.sandbox import seccomp
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
 _GET_VERSION, _PATH_BENEATH = 1, 1
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _CLEAR_ALL = 24, 38, 47, 4
+_CLONE_FS = 0x200
 _CAPABILITY_VERSION, _CAPABILITIES = 0x20080522, 64
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
@@ -40,6 +41,7 @@ class LandlockRules(Value):
 
     Where `read` is given, only that, what is written and what is executed can be read; None: everything,
     and every program can be executed. `capabilities`: root keeps those that Landlock does not make worthless.
+    `umask`: with which the program makes files; None: with that of this process.
     """
 
     write: tuple[str, ...] = ()
@@ -47,23 +49,37 @@ class LandlockRules(Value):
     read: tuple[str, ...] | None = None
     execute: tuple[str, ...] = ()
     capabilities: bool = False
+    umask: int | None = None
 
     def apply(self) -> None:
         """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
+        ruleset = self.open_ruleset()
         try:
-            known = version()
+            self.apply_opened(ruleset)
+        finally:
+            os.close(ruleset)
+
+    def open_ruleset(self) -> int:
+        """Return a handle of what may be done to files, as they are now; raise Trouble if that fails."""
+        handled = _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE  # only by a rule
+        try:
+            return _open_ruleset(version(), handled, self._rights())
+        except OSError as error:
+            raise _no_sandbox(error) from error
+
+    def apply_opened(self, ruleset: int) -> None:
+        """Restrict this thread for good to what such a handle says; raise Trouble if that fails."""
+        try:
+            if self.umask is not None:
+                _check(LIBC.unshare(_CLONE_FS))  # a umask of this thread's own
+                os.umask(self.umask)
             _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-            handled = _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE  # only by a rule
-            _restrict_files(known, handled, self._rights())
+            _check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
             if not self.capabilities and os.geteuid() == 0:  # others have nothing to drop
                 drop_capabilities()
             seccomp.install(self.filter_program())
         except OSError as error:
-            raise Trouble(
-                "command_not_allowed",
-                f"the sandbox could not be set up: {system_words(error)}",
-                "--sandbox=off runs without it",
-            ) from error
+            raise _no_sandbox(error) from error
 
     def _rights(self) -> list[tuple[str, int]]:
         """Return which rights are given below which path."""
@@ -78,13 +94,36 @@ class LandlockRules(Value):
         return seccomp.filter_program(network=self.network, shared=True, refused=refused)
 
 
+class KeptRules:
+    """Rules for several programs, one after the other: files are looked up once, for the first of them."""
+
+    def __init__(self, rules: LandlockRules) -> None:
+        self._rules = rules
+        self._ruleset = -1
+
+    def apply(self) -> None:
+        """Restrict this thread for good; raise Trouble if that fails."""
+        if self._ruleset < 0:
+            self._ruleset = self._rules.open_ruleset()
+        self._rules.apply_opened(self._ruleset)
+
+    def __del__(self) -> None:
+        if self._ruleset >= 0:
+            os.close(self._ruleset)
+
+
 def version() -> int:
     """Return the version of the kernel's Landlock, 0 if it has none."""
     found: int = LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _GET_VERSION)
     return max(0, found)
 
 
-def _restrict_files(known: int, handled: int, given: list[tuple[str, int]]) -> None:
+def _no_sandbox(error: OSError) -> Trouble:
+    message = f"the sandbox could not be set up: {system_words(error)}"
+    return Trouble("command_not_allowed", message, "--sandbox=off runs without it")
+
+
+def _open_ruleset(known: int, handled: int, given: list[tuple[str, int]]) -> int:
     for since, right in _NEW_IN:
         if known < since:
             handled &= ~right
@@ -94,9 +133,10 @@ def _restrict_files(known: int, handled: int, given: list[tuple[str, int]]) -> N
     try:
         for path, rights in given:
             _allow(ruleset, path, rights & handled)
-        _check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
-    finally:
+    except BaseException:
         os.close(ruleset)
+        raise
+    return ruleset
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

@@ -1,14 +1,14 @@
 """Namespaces of our own, for machines without bubblewrap: the same mounts, made by system calls.
 
-The supervisor forks a process that leaves the host's namespaces for new ones; its child is the first process
-in them, builds what the command sees, gives up all rights, and starts the command. When it ends, so does
-everything in the namespace.
+The supervisor forks a process into new namespaces, the first one in them: it builds what the command sees,
+gives up all rights, and starts the command. When it ends, so does everything in the namespaces.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import select
 import stat
 import struct
 
@@ -39,10 +39,11 @@ _NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
 _NO_SUID, _NO_DEV, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _DETACH = 2
 _MOUNT_SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
-_HERE, _EMPTY_PATH, _ALL_BELOW = -100, 0x1000, 0x8000
+_CLONE = {"x86_64": 56, "aarch64": 220}
+_HERE, _ALL_BELOW = -100, 0x8000
 _READ_ONLY = 1
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
-_SIGKILL = 9
+_SIGKILL, _SIGCHLD = 9, 17
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
 _INET, _DATAGRAMS, _SET_FLAGS, _IS_UP = 2, 2, 0x8914, 0x1 | 0x40
@@ -56,30 +57,30 @@ class NamespaceRules(Value):
     mounts: tuple[str, ...]
     network: bool = False
 
-    def enter(self, start: Callable[[], int], directory: int, told: int) -> NoReturn:
-        """Be the process between the supervisor and the namespace: start the command in it, end with it.
+    def enter(self, start: Callable[[], int], directory: int, answer: int, told: int) -> int:
+        """Start the command in the namespaces; return the process that ends with it, the first one in them.
 
-        To `told` goes `started`, or `failed ERRNO` or `trouble TEXT`.
+        To `told` goes `started`, or `failed ERRNO` or `trouble TEXT`; `answer` is where we read that.
         """
-        code = 1
-        try:
-            inside = os.readlink(f"/proc/self/fd/{directory}")
-            _leave(network=self.network)
-            pid = os.fork()
-            if not pid:
-                self._be_first(start, directory, inside, told)
-            os.close(told)
-            code = shell_code(os.waitpid(pid, 0)[1])
-        except OSError as error:
-            _tell(told, f"trouble {system_words(error)}")
-        finally:
-            os._exit(code)
+        inside = os.readlink(f"/proc/self/fd/{directory}")
+        spaces = _NEW_USER | _NEW_NS | _NEW_PID | _NEW_IPC | _NEW_UTS | (0 if self.network else _NEW_NET)
+        who = os.geteuid(), os.getegid()
+        pid: int = _fork_with(spaces | _SIGCHLD)
+        _check(pid)
+        if not pid:
+            os.close(answer)
+            self._be_first(start, directory, inside, told, who)
+        return pid
 
-    def _be_first(self, start: Callable[[], int], directory: int, inside: str, told: int) -> NoReturn:
+    def _be_first(
+        self, start: Callable[[], int], directory: int, inside: str, told: int, who: tuple[int, int]
+    ) -> NoReturn:
         code = 1
         try:
+            _stay(*who)
+            _end_with_parent(told)
             self._build(directory, inside)
-            _end_with_parent()
+            _end_with_parent(told)  # once more: to give up rights undoes that
             code = _command(start, told)
         except OSError as error:
             _tell(told, f"trouble {system_words(error)}")
@@ -135,24 +136,38 @@ def trouble() -> str | None:
     return None if result.exit_code == 0 else f"exit code {result.exit_code}"
 
 
-def _leave(*, network: bool) -> None:
-    """Leave the host's namespaces, as the same user without any rights outside."""
-    user, group = os.geteuid(), os.getegid()
+def _fork_with(flags: int) -> int:
+    """Fork into new namespaces, by one system call.
+
+    os.fork knows no flags: it would take a second process, which a Python takes a millisecond to make. There
+    is only one thread, so nothing has to be put in order in the child.
+    """
+    number = ctypes.c_long(_CLONE[os.uname().machine])
+    pid: int = ctypes.PyDLL(None, use_errno=True).syscall(
+        number, ctypes.c_ulong(flags), None, None, None, None
+    )
+    return pid
+
+
+def _stay(user: int, group: int) -> None:
+    """Be the same user as before, without any rights outside."""
     # Else the system would let only root say who we are.
     _check(LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0))
-    spaces = _NEW_USER | _NEW_NS | _NEW_PID | _NEW_IPC | _NEW_UTS | (0 if network else _NEW_NET)
-    _check(LIBC.unshare(spaces))
     maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
     for name, text in maps.items():
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-            file.write(text)
+        file = os.open(f"/proc/self/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(file, text.encode())
+        os.close(file)
     _check(LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
-    _end_with_parent()
 
 
-def _end_with_parent() -> None:
-    """Have the system kill this process when the one that started it is gone; new rights would undo that."""
+def _end_with_parent(told: int) -> None:
+    """Have the system kill this process when the one that started it is gone; end, if it is gone already."""
     _check(LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
+    poll = select.poll()
+    poll.register(told, 0)
+    if poll.poll(0):  # nobody reads it any more
+        os._exit(1)
 
 
 def _command(start: Callable[[], int], told: int) -> int:
@@ -202,6 +217,9 @@ def _bind(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> Non
     _set_attributes(place, attributes, _ALL_BELOW)
 
 
+_no_links: set[str] = set()  # paths of the host that are none; only known in the process that builds
+
+
 def _resolved(path: str) -> str:
     """Return where a path of the host really leads: its links are seen from the host's root."""
     done, parts = "", [part for part in path.split("/") if part]
@@ -212,10 +230,14 @@ def _resolved(path: str) -> str:
         if part == "..":
             done = done.rpartition("/")[0]
             continue
+        if (next_one := f"{done}/{part}") in _no_links:
+            done = next_one
+            continue
         try:
-            link = os.readlink(f"{_OLD}{done}/{part}")
+            link = os.readlink(_OLD + next_one)
         except OSError:
-            done = f"{done}/{part}"
+            _no_links.add(next_one)
+            done = next_one
             continue
         done = "" if link.startswith("/") else done
         parts = [word for word in link.split("/") if word not in ("", ".")] + parts

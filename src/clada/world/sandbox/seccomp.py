@@ -16,12 +16,13 @@ from clada.world.libc import LIBC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _NUMBER, _ARCHITECTURE = 0, 4  # where the kernel's seccomp_data has them
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_GROUP = 12  # calls that the filter jumps over at once
 _X32 = 0x40000000  # a second set of numbers on x86_64, for the same calls
 
 _NEW_USER = 0x10000000  # CLONE_NEWUSER
@@ -200,19 +201,35 @@ def _compiled(*, network: bool, shared: bool, refused: tuple[str, ...]) -> bytes
             _step(_LOAD, _NUMBER),
             _step(_AT_LEAST, _X32, no=1),
             _refuse(errno.ENOSYS),
-            *(step for row in rows for step in _steps(row, numbers)),
-            _step(_RETURN, _ALLOW),
+            *_groups(_checked_calls(rows, numbers)),
         )
     )
 
 
-def _steps(row: CallRule, numbers: dict[str, int]) -> Iterable[bytes]:
-    """Return the instructions of one row; the number of the call is loaded before and after them."""
-    for name in row.calls.split():
-        if name in numbers:
+def _checked_calls(rows: Iterable[CallRule], numbers: dict[str, int]) -> dict[int, list[bytes]]:
+    """Return the instructions for each call that a row names; its number is loaded before and after them."""
+    checked: dict[int, list[bytes]] = {}
+    for row in rows:
+        for number in (numbers[name] for name in row.calls.split() if name in numbers):
             body = _body(row)
-            yield _step(_EQUAL, numbers[name], no=len(body))
-            yield from body
+            checked.setdefault(number, []).extend((_step(_EQUAL, number, no=len(body)), *body))
+    return checked
+
+
+def _groups(checked: dict[int, list[bytes]]) -> Iterator[bytes]:
+    """Yield the instructions for all calls; what no row refuses is allowed.
+
+    A call passes through one group of them only: the kernel tries the filter with every number that there is,
+    each time that it is installed.
+    """
+    ordered = sorted(checked)
+    for at in range(0, len(ordered), _GROUP):
+        steps = [step for number in ordered[at : at + _GROUP] for step in checked[number]]
+        for following in ordered[at + _GROUP : at + _GROUP + 1]:
+            yield _step(_AT_LEAST, following, no=1)
+            yield _step(_JUMP, len(steps) + 1)
+        yield from steps
+        yield _step(_RETURN, _ALLOW)
 
 
 def _body(row: CallRule) -> list[bytes]:

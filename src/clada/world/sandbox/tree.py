@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _BARE = {"HEAD", "objects", "refs"}  # the names by which git knows a repository without a work tree
 _MOST = 200_000  # entries that are looked at
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
-# Of git's index: its header, and where an entry has its mode, its flags and its name.
-_HEADER, _MODE, _FLAGS, _NAME = 12, 24, 60, 62
+# Of git's index: its header, where an entry has its mode and its object, and how long the name of that is.
+_HEADER, _MODE, _OBJECT, _HASH, _LONG_HASH = 12, 24, 40, 20, 32
 _EXTENDED, _GITLINK, _LARGEST_INDEX = 0x40, b"\0\0\xe0\0", 64 << 20
 
 
@@ -60,9 +60,15 @@ def look(workspace: str) -> Tree:
 
 def _empty_submodules(workspace: str, nested: set[str]) -> set[str]:
     """Return the folders of submodules that are not checked out: git would take what is put there for one."""
-    links = _gitlinks(os.path.join(workspace, ".git", "index"))
-    missing = (path for path in links if f"{path}/.git" not in nested)
+    missing = (path for path in gitlinks(_git_directory(workspace)) if f"{path}/.git" not in nested)
     return {path for path in missing if _is_folder_of(workspace, path)}
+
+
+def _git_directory(workspace: str) -> str:
+    """Return where the index of a work tree is: a linked one has a file that says so."""
+    path = os.path.join(workspace, ".git")
+    text = os.fsdecode(_content(path, 1 << 12))
+    return os.path.join(workspace, text[8:].strip()) if text.startswith("gitdir: ") else path
 
 
 def _is_folder_of(workspace: str, path: str) -> bool:
@@ -72,25 +78,58 @@ def _is_folder_of(workspace: str, path: str) -> bool:
     return full != real and os.path.realpath(full) == full and os.path.isdir(full)
 
 
-def _gitlinks(index: str) -> Iterator[str]:
-    """Return the submodules that an index names, in the versions of it that git writes by default."""
-    try:
-        with open(os.open(index, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            data = file.read(_LARGEST_INDEX)
-    except OSError:
-        return
-    if data[:4] != b"DIRC" or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or _GITLINK not in data:
-        return
-    at = _HEADER
+def gitlinks(git_directory: str) -> Iterator[str]:
+    """Yield the submodules that an index names, and the parts that several indexes share."""
+    names = [entry.name for entry in _entries(git_directory) if entry.name.startswith("sharedindex.")]
+    common = os.path.join(git_directory, os.fsdecode(_content(f"{git_directory}/commondir", 1 << 12)).strip())
+    is_long = b"sha256" in _content(os.path.join(common, "config"), 1 << 20).lower()
+    for name in ("index", *names):
+        data = _content(os.path.join(git_directory, name), _LARGEST_INDEX)
+        if data[:4] == b"DIRC" and _GITLINK in data:
+            yield from _links_in(data, _OBJECT + (_LONG_HASH if is_long else _HASH))
+
+
+def _links_in(data: bytes, flags: int) -> Iterator[str]:
+    """Yield the submodules in an index; `flags` is where an entry has its flags, behind the object's name."""
+    is_compressed = data[4:8] == b"\0\0\0\4"  # each name is told by what differs from the one before
+    at, name = _HEADER, b""
     for _ in range(int.from_bytes(data[8:_HEADER], "big")):
-        is_extended = data[at + _FLAGS : at + _NAME] and data[at + _FLAGS] & _EXTENDED
-        start = at + _NAME + (2 if is_extended else 0)
+        is_extended = data[at + flags : at + flags + 1] and data[at + flags] & _EXTENDED
+        start = at + flags + (4 if is_extended else 2)
+        kept = 0
+        if is_compressed:
+            removed, start = _number(data, start)
+            kept = max(0, len(name) - removed)
         stop = data.find(b"\0", start)
         if stop < 0:
             return
+        name = name[:kept] + data[start:stop]
         if data[at + _MODE : at + _MODE + 4] == _GITLINK:
-            yield os.fsdecode(data[start:stop])
-        at += (stop - at + 8) // 8 * 8
+            yield os.fsdecode(name)
+        at = stop + 1 if is_compressed else at + (stop - at + 8) // 8 * 8
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number as git writes it in as few bytes as it takes, and where it ends."""
+    value = -1
+    for end in range(at, min(at + 8, len(data))):
+        value = (value + 1 << 7) + (data[end] & 0x7F)
+        if data[end] < 0x80:  # noqa: PLR2004 (the highest bit: more follows)
+            return value, end + 1
+    return 0, len(data)
+
+
+def _content(path: str, most: int) -> bytes:
+    """Return what a file holds, that is no link; nothing where there is none."""
+    try:
+        with open(path, "rb", opener=_not_through_links) as file:
+            return file.read(most)
+    except OSError:
+        return b""
+
+
+def _not_through_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -7,6 +7,7 @@ sockets of services lie anywhere.
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ HOME = {
 }
 # Folders of a home in which programs write nothing: where rights go by path, one link to all of it will do.
 ONLY_PROGRAMS = ".rustup .pyenv .nvm .fnm .volta .rbenv .rvm .sdkman .ghcup .elan .asdf sdk".split()
+# Folders of what is installed beside the system in which it keeps its data, and services their sockets.
+_CHANGING = ("var", "run", "tmp", "sockets")
+_FEW = 16  # entries of a folder of /opt that may be a maker's, with a folder for each product
 # Beside a folder of programs: what they need, where the folder above holds more than programs.
 _BESIDE = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include")
 
@@ -67,6 +71,55 @@ def is_in(path: str, directory: str) -> bool:
 def system() -> list[str]:
     """Return the system's own directories that this machine has; links among them as they are."""
     return [path for paths in SYSTEM.values() for path in paths.split() if os.path.lexists(path)]
+
+
+def closed_places() -> list[str]:
+    """Return what is in the way of sockets: where services keep theirs below the system's own directories.
+
+    Mounts cannot keep a command from a socket that it can see. What is installed beside the system keeps
+    what changes in folders with these names; the sockets that the system knows of go as well.
+    """
+    packages = _folders("/opt", 1000) if _is_real_folder("/opt") else []
+    products = [path for package in packages for path in _folders(package, _FEW)]
+    tops = (*filter(_is_real_folder, ("/usr/local", "/opt")), *packages, *products)
+    found = filter(_is_real_folder, (f"{top}/{name}" for top in tops for name in _CHANGING))
+    return outermost((*found, *_sockets()))
+
+
+def _is_real_folder(path: str) -> bool:
+    """Return whether a path is a folder and no link: a link may lead to where no command sees anything."""
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _folders(path: str, most: int) -> list[str]:
+    """Return the folders in a folder; none if it has more entries than that."""
+    try:
+        with os.scandir(path) as entries:
+            found = [entry for entry, _ in zip(entries, range(most + 1), strict=False)]
+            few = found if len(found) <= most else []
+            return [entry.path for entry in few if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _sockets() -> list[str]:
+    """Return the sockets below the system's own directories that somebody listens at."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            names = [line.rstrip("\n").partition(" /")[2] for line in file]
+    except OSError:
+        return []
+    tops = [path for paths in SYSTEM.values() for path in paths.split()]
+    real = {os.path.realpath(f"/{name}") for name in names if name}
+    return [path for path in real if any(is_in(path, top) for top in tops) and _is_socket(path)]
+
+
+def _is_socket(path: str) -> bool:
+    """Return whether there is a socket; the name may be one of another container, and here something else."""
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def programs(environment_path: str, program: str) -> list[str]:

@@ -1,0 +1,103 @@
+"""Files that hardened git would not commit as the user's own git does: local filters, other encodings."""
+
+from __future__ import annotations
+
+import os
+
+from clada.values import Value
+from clada.world.git.calls import configuration, safe_opener
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clada.world.git.calls import Git
+    from clada.world.git.repository import Repository
+
+USERS_SCOPES = ("system", "global")
+CLEANING = ("clean", "process")  # what a filter does to a file that is committed
+PLAIN = ("unspecified", "unset", "set", "", "utf-8", "utf8")  # values of an encoding that change nothing
+MAX_ATTRIBUTES = 1 << 20  # bytes of an attributes file that are looked at
+
+
+class Unfit(Value):
+    """A file that must not be committed without what applies to it."""
+
+    path: str
+    because: str
+
+
+def unfit_files(
+    repository: Repository,
+    git: Git,
+    present: Sequence[str],
+    planned: Sequence[str] = (),
+    *,
+    dry: bool = False,
+) -> list[Unfit]:
+    """Return which of these files cannot be committed; of planned ones the content is not known yet.
+
+    dry: write nothing into the repository. Git then does not try whether a text survives the way back.
+    """
+    filters = _local_filters(repository)
+    if not filters and not _name_encodings(repository, (*present, *planned)):
+        return []
+    files = [path for path in present if not os.path.islink(os.path.join(git.root, path))]
+    coming = [path for path in planned if path not in files]
+    found = []
+    for path, (name, encoding) in _attributes(git, [*files, *coming]).items():
+        if name in filters:
+            found.append(Unfit(path, f"the repository's own filter {name}"))
+        elif encoding.lower() not in PLAIN and (path in coming or not _fits(git, path, dry=dry)):
+            found.append(Unfit(path, f"the encoding {encoding}"))
+    return found
+
+
+def _local_filters(repository: Repository) -> set[str]:
+    """Return the filters that git itself would run and hardened git does not."""
+    users: dict[str, str] = {}
+    local: dict[str, str] = {}
+    for scope, key, value in configuration(repository):
+        if key.startswith("filter.") and key.endswith(tuple(f".{name}" for name in CLEANING)):
+            (users if scope in USERS_SCOPES else local)[key] = value
+    return {
+        key.split(".", 1)[1].rpartition(".")[0] for key, value in local.items() if users.get(key) != value
+    }
+
+
+def _name_encodings(repository: Repository, paths: Iterable[str]) -> bool:
+    """Return whether an attributes file around these paths speaks of encodings; most speak of none."""
+    directories = {""}
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above not in directories:
+            directories.add(above)
+            above = above.rpartition("/")[0]
+    places = [os.path.join(repository.root, each, ".gitattributes") for each in directories]
+    return any(
+        b"working-tree-encoding" in _content(place)
+        for place in (*places, os.path.join(repository.common_dir, "info", "attributes"))
+    )
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb", opener=safe_opener) as file:
+            return file.read(MAX_ATTRIBUTES)
+    except OSError:
+        return b""  # as for git, which does not follow links here, either
+
+
+def _attributes(git: Git, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return filter and encoding of each file."""
+    stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    call = ("check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
+    fields = os.fsdecode(git.check_output(*call, stdin=stdin)).split("\0")[:-1]
+    return dict(zip(fields[0::6], zip(fields[2::6], fields[5::6], strict=True), strict=True))
+
+
+def _fits(git: Git, path: str, *, dry: bool) -> bool:
+    """Ask git whether it can turn the file into what a commit would hold; if not, it may only say so."""
+    writing = () if dry else ("-w",)
+    result = git.call("hash-object", *writing, "--path", path, "--", os.path.join(git.root, path))
+    return result.code == 0 and b"error: " not in result.errors

@@ -1,0 +1,359 @@
+"""The commits of a run on the branch: of what was there before it, and of what it changed.
+
+They hold what git itself would commit, and are built in an index of their own: what the user has staged stays
+staged. All of this is in addition to the record from which a run is undone.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
+from clada.values import Value
+from clada.world.clock import timestamp
+from clada.world.git import commits
+from clada.world.git.calls import git_failed, hardened_git, safe_opener
+from clada.world.git.commits import GITIGNORE, Head
+from clada.world.git.index import IndexLock, OwnIndex, remove_left
+from clada.world.git.messages import commit_message
+from clada.world.git.repository import check, head_name, os_errors_as_trouble
+from clada.world.git.selection import Selection
+from clada.world.git.staging import indexed, put, put_lines, reversal, stage, staged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from clada.world.git.calls import Git
+    from clada.world.git.repository import Repository
+    from clada.world.git.staging import Staged
+
+ME = "me"  # the author that stands for the user
+TRIES = 3  # where the user commits while a commit is being made
+ENOUGH = 512  # bytes of a commit that have the name of its tree
+
+
+class _Moved(Exception):  # noqa: N818 (it is no error, but a reason to look again)
+    """HEAD is no longer what the commit was made for."""
+
+
+class _SavedMeanwhile(Exception):  # noqa: N818 (as above)
+    """Somebody has saved a file that was staged: it is not the run's any more."""
+
+
+class _Before(Value):
+    """What the commit before the run leaves for the one after it."""
+
+    branch: str
+    head: Head
+    staged: frozenset[str] = frozenset()  # paths that were staged before the run
+    index: tuple[int, ...] = ()  # identity of the user's index then
+
+
+class _Draft(Value):
+    """What a commit is made from."""
+
+    own: OwnIndex
+    old: Head
+    different: Mapping[str, Staged]  # what the user's index has in another way than the old HEAD
+    message: str
+
+
+class BranchCommits:
+    """The commits of a run on the branch that is checked out: of what was there, and of what it changed.
+
+    The repository's lock must be held. Errors are Trouble.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        author: str,
+        *,
+        message: str | None = None,
+        commit_all: bool = False,
+        lock_file: str | None = None,
+    ) -> None:
+        self._repository, self._message = repository, message
+        self._author = None if author == ME else commits.read_author(author)
+        self._selection = Selection(repository, commit_all=commit_all, lock_file=lock_file)
+        self._before: _Before | None = None
+        self._unreported: str | None = None  # a commit that was made when an interrupt came
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the person has to know, in order."""
+        return self._selection.notes
+
+    # Before the run.
+
+    def before(
+        self,
+        planned: Sequence[str],
+        *,
+        wide: bool,
+        consent: Callable[[str], bool] | None,
+        run: int | None = None,
+        stop: int | None = None,
+    ) -> str | None:
+        """Check that commits can be made, and make the one before the run; return it, None where none is due.
+
+        planned: the paths below the workspace that file operations name; wide: whether anything else may
+        change too (commands, moves, removals). consent asks a person a yes/no question; None where nobody
+        can be asked. stop: a handle that becomes readable when the run must end. If it raises, nothing has
+        changed.
+        """
+        with os_errors_as_trouble():
+            repository = self._repository
+            check(repository)
+            git = hardened_git(repository).replace(stop=stop)
+            self._refuse_without_identity(git)
+            remove_left(repository)
+            ignores = wide or any(os.path.basename(path) == GITIGNORE for path in planned)
+            message = self._worded("pre", run, ())
+            for _ in range(TRIES):
+                try:
+                    with OwnIndex(repository, git) as own:
+                        branch = head_name(repository)
+                        found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
+                        return self._commit_before(own, branch, found, message)
+                except _Moved:
+                    continue  # the user was faster
+        raise _trouble("HEAD moves all the time: no commit was made", "try again")
+
+    def _commit_before(
+        self, own: OwnIndex, branch: str, found: tuple[str, dict[str, Staged], list[str]], message: str
+    ) -> str | None:
+        commit, different, paths = found
+        head = _head(self._repository, own.git, commit)
+        self._before = _Before(branch, head, frozenset(different), own.seen)
+        taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
+        if not taken:
+            return None
+        stage(own.git, paths)
+        return self._commit(_Draft(own, head, different, message), taken)
+
+    def refuse(self, planned: Sequence[str], consent: Callable[[str], bool] | None) -> None:
+        """Raise what `before` would raise, and touch nothing."""
+        with os_errors_as_trouble():
+            check(self._repository, dry=True)
+            git = hardened_git(self._repository)
+            git = git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
+            self._refuse_without_identity(git)
+            self._selection.to_record(git, planned, consent)
+
+    def _refuse_without_identity(self, git: Git) -> None:
+        if self._author is None and git.call("var", "GIT_AUTHOR_IDENT").code != 0:
+            raise _trouble(
+                "git does not know who you are",
+                "git config --global user.name NAME, and user.email MAIL; or give --git-author a name",
+            )
+
+    # After the run.
+
+    def after(  # noqa: PLR0913 (what to commit, what not, and the words for it)
+        self,
+        touched: Iterable[str],
+        moved: Sequence[tuple[str, str]] = (),
+        *,
+        kind: str = "post",
+        run: int,
+        body: Sequence[str] = (),
+        is_ours: Callable[[str], bool] = lambda _path: True,
+        reverts: Sequence[str] = (),
+    ) -> str | None:
+        """Commit these paths as they are in the tree now, and nothing else; return the commit, or None.
+
+        touched: files below the workspace, or directories with all in them; moved: from where to where.
+        kind: post or undo. body: the operations, one a line. is_ours: whether a file is still as the run left
+        it. reverts: the commits that an undo takes back, the newest first; then the tree does not count.
+        """
+        prefix = self._repository.prefix
+        names = sorted({prefix + name.rstrip("/") for name in touched if not name.startswith("/")})
+        if not names:
+            return None
+        places = [(prefix + old.rstrip("/"), prefix + new.rstrip("/")) for old, new in moved]
+        with os_errors_as_trouble():
+            check(self._repository)
+            git = hardened_git(self._repository)
+            message = self._worded(kind, run, body)
+            for _ in range(TRIES):
+                try:
+                    with OwnIndex(self._repository, git) as own:
+                        draft = self._draft(own, git, message)
+                        if reverts:
+                            return self._commit_reversal(draft, reverts, names)
+                        return self._commit_touched(draft, names, places, is_ours)
+                except _Moved:
+                    self.look(git)
+                except _SavedMeanwhile:
+                    continue  # it is left out the next time
+        raise _trouble("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
+
+    def look(self, git: Git | None = None) -> None:
+        """Find out where HEAD is by now; what the user committed meanwhile is no longer staged.
+
+        Raise where no commit can be made: there are unmerged files, or it is another branch than before.
+        """
+        git = git or hardened_git(self._repository)
+        last, head, branch = self._before, commits.head(git), head_name(self._repository)
+        if last is None:
+            staged(git, head.commit)
+        if last is not None and branch != last.branch:
+            raise _switched(last.branch, branch)
+        if last is not None and not branch and last.head.commit:
+            ancestor = git.call("merge-base", "--is-ancestor", last.head.commit, head.commit or "HEAD")
+            if ancestor.code != 0:
+                raise _switched(last.head.commit[:12], head.commit[:12])
+        self._before = _Before(branch, head)
+
+    def _draft(self, own: OwnIndex, git: Git, message: str) -> _Draft:
+        if self._before is None:
+            self.look(git)
+        last = self._before
+        assert last is not None  # noqa: S101 (for type checkers)
+        branch = head_name(self._repository)
+        if branch != last.branch:
+            raise _switched(last.branch, branch)
+        unchanged = own.seen == last.index and not last.staged
+        return _Draft(own, last.head, {} if unchanged else staged(own.git, last.head.commit), message)
+
+    def _commit_reversal(self, draft: _Draft, reverts: Sequence[str], names: Sequence[str]) -> str | None:
+        """Take these commits back, as far as the undo has done so in the tree."""
+        entries, changed = reversal(draft.own.git, reverts, draft.old.commit)
+        undone, selection = set(names), self._selection
+        if left := sorted(undone.intersection(changed)):
+            selection.note(f"not committed, as HEAD has something else by now: {selection.listed(left)}")
+        taken = {path: entry for path, entry in entries.items() if path in undone}
+        put(draft.own.git, taken)
+        return self._commit(draft, taken)
+
+    def _commit_touched(
+        self,
+        draft: _Draft,
+        names: Sequence[str],
+        moved: Sequence[tuple[str, str]],
+        is_ours: Callable[[str], bool],
+    ) -> str | None:
+        """Commit what the run has left, as far as nobody else has saved there since."""
+        selection = self._selection
+        found = selection.to_commit(draft.own.git, names, moved, draft.different)
+        paths = [path for path in found if is_ours(selection.shown(path))]
+        if left := sorted(set(found).difference(paths).intersection(names)):
+            selection.note(f"saved by somebody else meanwhile, and not committed: {selection.listed(left)}")
+        stage(draft.own.git, paths)
+        if not all(is_ours(selection.shown(path)) for path in paths):
+            raise _SavedMeanwhile
+        return self._commit(draft, paths)
+
+    # Making a commit.
+
+    def _commit(self, draft: _Draft, paths: Collection[str]) -> str | None:
+        """Commit these files as the draft's index has them; all else as it was."""
+        git, different = draft.own.git, draft.different
+        taken = frozenset(paths)
+        if not taken:
+            return self._unreported
+        put(git, {path: each.committed for path, each in different.items() if path not in taken})
+        tree = git.check_word("write-tree", "--missing-ok")
+        if tree == draft.old.tree:
+            return self._unreported
+        parents = (draft.old.commit,) if draft.old.commit else ()
+        made = commits.make_commit(git, tree, parents, draft.message, self._author)
+        self._set_head(draft, Head(made, tree), taken)
+        return made
+
+    def _is_taken_in(self, path: str, each: Staged) -> bool:
+        """Return whether the commit before the run has what the tree has of a file that is staged."""
+        if not path.startswith(self._repository.prefix) or each.is_submodule or each.announced:
+            return False
+        return each.indexed.is_there or not os.path.lexists(os.path.join(self._repository.root, path))
+
+    def _set_head(self, draft: _Draft, made: Head, taken: frozenset[str]) -> None:
+        """Set HEAD to the commit, and bring the user's index along."""
+        own, last = draft.own, self._before
+        before = last.staged if last else frozenset()
+        with IndexLock(self._repository) as lock:
+            if last and head_name(self._repository) != last.branch:
+                raise _Moved
+            if own.is_current and not draft.different and not before:
+                self._move(own, lock, draft, made)
+                return
+            with OwnIndex(self._repository, own.git) as users:
+                kept = draft.different if own.is_current else staged(users.git, draft.old.commit)
+                _bring_along(own.git, users.git, taken - kept.keys() - before, len(made.tree))
+                self._move(users, lock, draft, made)
+                if self._before:
+                    self._before = self._before.replace(staged=before.union(kept))
+
+    def _move(self, new: OwnIndex, lock: IndexLock, draft: _Draft, made: Head) -> None:
+        """Set HEAD, and the index with it, even where an interrupt comes between."""
+        lock.promise(new, made.commit)
+        reason = f"clada: {draft.message.splitlines()[0]}"
+        call = ("update-ref", "--create-reflog", "-m", reason, "HEAD", made.commit, draft.old.commit)
+        try:
+            result = new.git.call(*call)
+        except BaseException:
+            if commits.head(new.git).commit == made.commit:
+                self._settle(new, made)
+                self._unreported = made.commit
+            raise
+        if result.code == 0:
+            self._settle(new, made)
+        elif commits.head(new.git).commit != draft.old.commit:
+            raise _Moved
+        else:
+            raise git_failed("update-ref", result)
+
+    def _settle(self, new: OwnIndex, made: Head) -> None:
+        place = new.take_place()
+        if self._before is not None:
+            branch = head_name(self._repository)
+            self._before = self._before.replace(branch=branch, head=made, index=place)
+
+    # Words.
+
+    def _worded(self, kind: str, run: int | None, body: Sequence[str]) -> str:
+        subject = self._message if kind == "post" else None
+        return commit_message(kind, timestamp(), subject, body, run)
+
+
+def _bring_along(own: Git, users: Git, paths: Collection[str], digits: int) -> None:
+    """Give the paths in the user's index the entries that were committed; all others stay as they are."""
+    entries = indexed(own, paths)
+    gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in entries)
+    put_lines(users, [*gone, *(entry.line for path, entry in entries.items() if path in paths)])
+
+
+def _head(repository: Repository, git: Git, commit: str) -> Head:
+    """Return the commit with its tree."""
+    if not commit:
+        return Head(commit, commits.empty_tree(git))
+    tree = _tree_in_file(repository, commit) or git.check_word("rev-parse", "--verify", f"{commit}^{{tree}}")
+    return Head(commit, tree)
+
+
+def _tree_in_file(repository: Repository, commit: str) -> str | None:
+    """Return the tree of a commit that has a file of its own and is in no pack; to ask git takes longer."""
+    path = os.path.join(repository.common_dir, "objects", commit[:2], commit[2:])
+    try:
+        with open(path, "rb", opener=safe_opener) as file:
+            start = zlib.decompressobj().decompress(file.read(ENOUGH), ENOUGH)
+    except (OSError, zlib.error):
+        return None
+    match start.partition(b"\n")[0].split(b" "):  # as in: commit 240\0tree 4b825d…
+        case [b"commit", _, tree] if len(tree) == len(commit):
+            return tree.decode("ascii", "replace")
+    return None
+
+
+def _switched(old: str, new: str) -> Trouble:
+    names = [name.removeprefix("refs/heads/") or "a detached HEAD" for name in (old, new)]
+    message = f"{escape_controls(names[0])} was left for {escape_controls(names[1])} during the run"
+    return _trouble(f"{message}: no commit was made", "commit what is in the tree where it belongs")
+
+
+def _trouble(message: str, hint: str) -> Trouble:
+    return Trouble("git_operation_failed", message, hint)

@@ -1,0 +1,216 @@
+"""Which files the commits of a run take, which stay out and why, and what is refused before it begins."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
+from clada.world.git import commits
+from clada.world.git.attributes import unfit_files
+from clada.world.git.commits import WorkTree, with_parents
+from clada.world.git.messages import listed
+from clada.world.git.secrets import is_large, looks_secret
+from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from clada.world.git.calls import Git
+    from clada.world.git.index import OwnIndex
+    from clada.world.git.repository import Repository
+    from clada.world.git.staging import Staged
+
+MANY = 500  # untracked files that are committed unasked, at most
+SNAPSHOTS = "use --record=snapshots"
+
+
+class Selection:
+    """What is committed of a repository, as far as it is in the workspace. Errors are Trouble."""
+
+    def __init__(self, repository: Repository, *, commit_all: bool, lock_file: str | None) -> None:
+        self.notes: tuple[str, ...] = ()  # for the person, in order
+        self.ignored: frozenset[str] = frozenset()  # files and directories that were ignored before the run
+        self._repository, self._commit_all = repository, commit_all
+        self._lock_file = _below_root(repository, lock_file)
+
+    # Before the run.
+
+    def to_record(
+        self,
+        git: Git,
+        planned: Sequence[str],
+        consent: Callable[[str], bool] | None,
+        own: OwnIndex | None = None,
+        *,
+        ignored: bool = False,
+    ) -> tuple[str, dict[str, Staged], list[str]]:
+        """Return HEAD, what is staged, and which files the commit before the run takes from the tree.
+
+        Raise what keeps it from being made. own: the index of this git; without one, nothing is written.
+        ignored: whether to remember what is ignored.
+        """
+        _refuse_unknown_workspace(self._repository, git)
+        found = commits.status(git, self._repository.prefix, ignored=ignored)
+        nothing = own is not None and _is_as_committed(self._repository, own, found)
+        different = {} if nothing else staged(git, found.head)
+        paths = self._to_stage(found, different)
+        self._refuse_unfit(git, paths, planned, dry=own is None)
+        self._ask_about_many(found.untracked, paths, consent)
+        self.ignored = frozenset(path.rstrip("/") for path in found.ignored)
+        return found.head, different, paths
+
+    def _to_stage(self, found: commits.WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
+        """Return the files to stage for the commit before the run."""
+        for path in found.nested:
+            self.note(f"{escape_controls(self.shown(path))} is a repository of its own: not recorded")
+        held = self._held(different, (*found.changed, *found.untracked))
+        new = [path for path in found.untracked if path not in held and path != self._lock_file]
+        kept_out = self._kept_out(new)
+        return [path for path in (*found.changed, *new) if path not in held and path not in kept_out]
+
+    def _refuse_unfit(self, git: Git, paths: Sequence[str], planned: Sequence[str], *, dry: bool) -> None:
+        """Raise if one of these files, or of those that the run will write, cannot be committed."""
+        tree = WorkTree(git.root)
+        present = [path for path in paths if tree.kind(path) == "file"]
+        coming = [self._repository.prefix + path for path in planned]
+        unfit = unfit_files(self._repository, git, present, coming, dry=dry)
+        if unfit:
+            more = f" (and {len(unfit) - 1} more)" if len(unfit) > 1 else ""
+            message = f"{escape_controls(self.shown(unfit[0].path))}{more} cannot be committed"
+            raise _trouble(f"{message}: clada does not apply {unfit[0].because}", SNAPSHOTS)
+
+    def _ask_about_many(
+        self, untracked: Sequence[str], paths: Sequence[str], consent: Callable[[str], bool] | None
+    ) -> None:
+        count = len(set(untracked).intersection(paths))
+        if count <= MANY or self._commit_all:
+            return
+        if consent is not None and consent(f"Commit {count} untracked files that are here before the run?"):
+            return
+        raise _trouble(
+            f"there are {count} untracked files, and the commit before the run would take them all in",
+            f"name in .gitignore what is not to be committed, {SNAPSHOTS}, or commit them with --commit-all",
+        )
+
+    # After the run.
+
+    def to_commit(
+        self,
+        git: Git,
+        names: Sequence[str],
+        moved: Sequence[tuple[str, str]],
+        different: Mapping[str, Staged],
+    ) -> list[str]:
+        """Return which files of those that the run touched the commit after it can take."""
+        tree = WorkTree(git.root)
+        present = [file for name in names if not tree.is_listed(name) for file in tree.files(name)]
+        absent = [name for name in names if tree.kind(name) not in {"file", "nested"}]
+        try:
+            ignored = commits.ignored_files(git, present)
+        except Trouble:  # git refuses what is in a submodule, checked out or not
+            present = outside_submodules(git, present)
+            ignored = commits.ignored_files(git, present)
+        held = self._held(different, present)
+        left = {*ignored, *held, *((self._lock_file,) if self._lock_file else ())}
+        present = [path for path in present if path not in left]
+        suspects = [path for path in present if self._is_suspect(path, moved)]
+        known = indexed(git, [*absent, *suspects])
+        kept_out = self._kept_out([path for path in suspects if path not in known], moved)
+        present = [path for path in present if path not in kept_out]
+        unfit = {each.path: each.because for each in unfit_files(self._repository, git, present)}
+        for path, because in unfit.items():
+            self.note(f"{escape_controls(self.shown(path))} is not committed: clada does not apply {because}")
+        gone = [
+            path
+            for path, entry in known.items()
+            if not entry.is_flagged and entry.mode != GITLINK and tree.kind(path) not in {"file", "nested"}
+        ]
+        return [*(path for path in present if path not in unfit), *gone]
+
+    # What stays out.
+
+    def _held(self, different: Mapping[str, Staged], paths: Iterable[str]) -> set[str]:
+        """Return which files the user took out of the index, or only announced: the tree does not decide."""
+        held = {path for path in paths if path in different and different[path].is_taken_out}
+        present = sorted(path for path in held if os.path.lexists(os.path.join(self._repository.root, path)))
+        if present:
+            self.note(f"not committed, as you have taken them out of the index: {self.listed(present)}")
+        return held
+
+    def _is_suspect(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
+        """Return whether a file stays off the branch, unless it is tracked."""
+        if self._was_ignored(path, moved):
+            return True
+        return not self._commit_all and (
+            looks_secret(path) or is_large(os.path.join(self._repository.root, path))
+        )
+
+    def _was_ignored(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
+        """Return whether git ignored the file before the run, where it was then."""
+        if not self.ignored:
+            return False
+        places = [path, *(old + path[len(new) :] for old, new in moved if f"{path}/".startswith(f"{new}/"))]
+        return any(not self.ignored.isdisjoint(with_parents(place)) for place in places)
+
+    def _kept_out(self, untracked: Sequence[str], moved: Sequence[tuple[str, str]] = ()) -> set[str]:
+        """Return which of these files stay off the branch, and say so."""
+        ignored = [path for path in untracked if self._was_ignored(path, moved)]
+        if ignored:
+            self.note(f"left untracked, as git ignored them before the run: {self.listed(ignored)}")
+        rest = [path for path in untracked if path not in ignored and self._is_suspect(path, moved)]
+        if rest:
+            why = "left untracked, as they look like secrets or are over 10 MB (--commit-all takes them in)"
+            self.note(f"{why}: {self.listed(rest)}")
+        return {*ignored, *rest}
+
+    # Words.
+
+    def note(self, note: str) -> None:
+        """Tell the person something, once."""
+        if note not in self.notes:
+            self.notes = (*self.notes, note)
+
+    def shown(self, path: str) -> str:
+        """Return a path of the repository as one below the workspace."""
+        return path.removeprefix(self._repository.prefix)
+
+    def listed(self, paths: Sequence[str]) -> str:
+        """Return some of the paths, and how many more there are."""
+        return listed([self.shown(path) for path in paths])
+
+
+def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
+    """Raise if the repository is one further up that has no file of the workspace."""
+    prefix = repository.prefix.rstrip("/")
+    if not prefix or repository.named:
+        return
+    if git.call("rev-parse", "-q", "--verify", "--end-of-options", f"HEAD:{prefix}").code == 0:
+        return
+    if git.check_output("ls-files", "-z", "--", prefix):
+        return
+    root = escape_controls(repository.root)
+    raise _trouble(
+        f"the repository is {root}, and it has no file of this workspace",
+        f"git init here, {SNAPSHOTS}; or, if that is the one, --repository={root} or git add a file here",
+    )
+
+
+def _is_as_committed(repository: Repository, own: OwnIndex, found: commits.WorkTreeStatus) -> bool:
+    """Whether a status has shown that nothing is staged. It is silent of submodules and of other folders."""
+    if repository.prefix or own.has_submodules or not found.head:
+        return False
+    return not (found.staged or found.unmerged or found.announced)
+
+
+def _below_root(repository: Repository, path: str | None) -> str | None:
+    """Return a path as git has it, below the root of the work tree."""
+    if path is None:
+        return None
+    directory, name = os.path.split(path)
+    return os.path.relpath(os.path.join(os.path.realpath(directory), name), repository.root)
+
+
+def _trouble(message: str, hint: str) -> Trouble:
+    return Trouble("git_operation_failed", message, hint)

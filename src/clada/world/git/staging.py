@@ -1,0 +1,198 @@
+"""What an index holds and how files are put into it, or taken out; the index is that of the git given."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
+from clada.values import Value
+from clada.world.git.calls import git_failed
+from clada.world.git.commits import FEW, WorkTree, empty_tree, with_parents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from clada.world.git.calls import Git
+
+NONE = "000000"  # the mode of what does not exist
+GITLINK = "160000"  # the mode of a submodule
+CACHED = "H"  # how git marks an entry without flags
+# What the entry of a file has that is announced by `git add -N`: the content of an empty file, and a flag.
+EMPTY_BLOBS = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
+INTENT_TO_ADD = 1 << 29
+RAW = ("--raw", "-z", "--no-renames", "--no-abbrev")
+IN_THE_WAY = b"appears as both a file and as a directory"
+
+
+class Entry(Value):
+    """A mode and an object, as a commit or an index has them for a path."""
+
+    mode: str
+    name: str
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a file."""
+        return self.mode != NONE
+
+
+class Staged(Value):
+    """A path whose entry in the index is not that of the last commit."""
+
+    committed: Entry
+    indexed: Entry
+    announced: bool = False  # by git add -N: nothing of it is staged
+
+    @property
+    def is_taken_out(self) -> bool:
+        """Whether the next commit is not to have the file, whatever the tree has."""
+        return self.announced or not self.indexed.is_there
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it is, or was, a submodule."""
+        return GITLINK in {self.committed.mode, self.indexed.mode}
+
+
+def staged(git: Git, commit: str) -> dict[str, Staged]:
+    """Return what the index holds in another way than the commit; raise if it holds unmerged files."""
+    call = ("diff-index", "--cached", *RAW, "--ignore-submodules=none", commit or empty_tree(git), "--")
+    found: dict[str, Staged] = {}
+    unmerged = []
+    for path, kind, old, new in _differences(git.check_output(*call)):
+        if kind == "U":
+            unmerged.append(path)
+        found[path] = Staged(old, new)
+    if unmerged:
+        names = ", ".join(escape_controls(path) for path in dict.fromkeys(unmerged))
+        message = f"there are unmerged files: {names}"
+        raise Trouble("git_operation_failed", message, "resolve them and git add them")
+    for path in _announced(git, [path for path, each in found.items() if each.indexed.name in EMPTY_BLOBS]):
+        found[path] = found[path].replace(announced=True)
+    return found
+
+
+def _differences(raw: bytes) -> Iterator[tuple[str, str, Entry, Entry]]:
+    """Yield each path that differs, in which way, and the entries before and after."""
+    parts = os.fsdecode(raw).split("\0")[:-1]
+    for line, path in zip(parts[0::2], parts[1::2], strict=True):
+        old_mode, mode, old, name, kind = line[1:].split(" ")
+        yield path, kind, Entry(old_mode, old), Entry(mode, name)
+
+
+def reversal(git: Git, made: Sequence[str], head: str) -> tuple[dict[str, Entry], list[str]]:
+    """Return the entries that take back these commits, the newest first, and the paths that HEAD has changed.
+
+    A commit that is not there any more is passed over.
+    """
+    entries: dict[str, Entry] = {}
+    changed = []
+    for commit in made:
+        call = ("diff-tree", "-r", *RAW, "--end-of-options", commit)
+        own = git.call(*call[:1], "--root", "--no-commit-id", *call[1:])
+        since = git.call(*call, head)
+        if own.code != 0 or since.code != 0:
+            continue
+        at_head = {path: new for path, _kind, _old, new in _differences(since.output)}
+        for path, _kind, old, new in _differences(own.output):
+            now = entries.get(path, at_head.get(path, new))
+            if now == new:
+                entries[path] = old
+            elif now != old:
+                changed.append(path)
+    return entries, changed
+
+
+def _announced(git: Git, paths: Sequence[str]) -> list[str]:
+    """Return which of these are only announced: by their flags, which git shows for debugging."""
+    if not paths:
+        return []
+    limit = ["--", *paths] if len(paths) <= FEW else []
+    pieces = os.fsdecode(git.check_output("ls-files", "-z", "--debug", *limit)).split("\0")
+    found, name = [], pieces[0]
+    for piece in pieces[1:]:
+        *details, following = piece.split("\n", 5)
+        if int(details[-1].rpartition(": ")[2], 16) & INTENT_TO_ADD:
+            found.append(name)
+        name = following
+    wanted = set(paths)
+    return [path for path in found if path in wanted]
+
+
+class Indexed(Value):
+    """An entry of the index: as git prints it, and what it says."""
+
+    line: str
+    tag: str
+    mode: str
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether git was told not to look at the file in the tree."""
+        return self.tag != CACHED
+
+
+def indexed(git: Git, paths: Collection[str]) -> dict[str, Indexed]:
+    """Return the entries of the index at or below these paths."""
+    if not paths:
+        return {}
+    limit = ["--", *paths] if len(paths) <= FEW else []
+    listed = os.fsdecode(git.check_output("ls-files", "-s", "-v", "-z", *limit)).split("\0")[:-1]
+    wanted = set(paths)
+    found = {}
+    for entry in listed:
+        fields, _, path = entry.partition("\t")
+        if limit or not wanted.isdisjoint(with_parents(path)):
+            tag, _, line = fields.partition(" ")
+            found[path] = Indexed(f"{line}\t{path}", tag, line[: len(NONE)])
+    return found
+
+
+def stage(git: Git, paths: Collection[str]) -> None:
+    """Put these files into the index as they are in the tree, or take them out; but no flagged ones."""
+    tree = WorkTree(git.root)
+    plain = [path for path in paths if tree.kind(path) in {"file", "gone"}]
+    others = [path for path in paths if tree.kind(path) not in {"file", "gone"}]
+    if others:
+        git.check_output("update-index", "--force-remove", "-z", "--stdin", stdin=_lines(others))
+    if plain:
+        _stage_plain(git, plain)
+
+
+def _stage_plain(git: Git, paths: Sequence[str]) -> None:
+    call = ("update-index", "--add", "--remove", "--ignore-skip-worktree-entries", "-z", "--stdin")
+    result = git.call(*call, stdin=_lines(paths))
+    if result.code != 0 and IN_THE_WAY in result.errors:  # a file is where a directory was, or a submodule is
+        free = outside_submodules(git, paths)
+        result = git.call(*call[:2], "--replace", *call[2:], stdin=_lines(free))
+    if result.code != 0:
+        raise git_failed("update-index", result)
+
+
+def outside_submodules(git: Git, paths: Iterable[str]) -> list[str]:
+    """Return which of these files are not where the index has a submodule, checked out or not."""
+    listed = os.fsdecode(git.check_output("ls-files", "-s", "-z")).split("\0")
+    submodules = {line.partition("\t")[2] for line in listed if line.startswith(GITLINK)}
+    return [path for path in paths if submodules.isdisjoint(with_parents(path))]
+
+
+def put(git: Git, entries: Mapping[str, Entry]) -> None:
+    """Give these paths these entries, or none."""
+    gone_first = sorted(entries.items(), key=lambda item: item[1].is_there)
+    put_lines(git, (f"{entry.mode} {entry.name}\t{path}" for path, entry in gone_first))
+
+
+def put_lines(git: Git, lines: Iterable[str]) -> None:
+    """Give paths the entries that these lines say, as git prints them."""
+    stdin = _lines(lines)
+    if stdin:
+        git.check_output("update-index", "--add", "--replace", "-z", "--index-info", stdin=stdin)
+
+
+def _lines(texts: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(text) + b"\0" for text in texts)

@@ -1,0 +1,171 @@
+"""What a run did to the tree, by its journal: of each place, what was there and what the run left."""
+
+from __future__ import annotations
+
+from clada.text.escape import escape_controls
+from clada.values import Value
+from clada.world.files.paths import is_protected
+from clada.world.record.journal import JournalReader, Record, read_journal
+from clada.world.record.states import ABSENT, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
+
+    from clada.world.files.paths import Parts
+
+    Kept = tuple[JournalReader, Record]
+    Contents = list[tuple[str, bytes | None, bytes | None]]
+    Modes = list[tuple[str, str | None, str | None]]
+
+
+class ChangedPlace(Value):
+    """A place that a run changed. Contents are read when they are asked for."""
+
+    path: str
+    kept: Kept
+    told: tuple[Kept, ...]  # what the run left, each time; the last one holds unless it was killed
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of the path."""
+        return tuple(self.path.split("/"))
+
+    @property
+    def before(self) -> State:
+        """What was there before the run."""
+        return _state(self.kept)
+
+    @property
+    def after(self) -> State:
+        """What the run left."""
+        return _state(self.told[-1])
+
+    def left(self) -> Iterator[State]:
+        """Yield what the run left there, the last first. A file that was written again kept its mode."""
+        kinds, modes = list[str](), list[int | None]()
+        for journal, record in self.told:
+            state = journal.state(record, content=False) or ABSENT
+            kept = modes[-1] if state.mode is None and kinds[-1:] == [state.kind] else state.mode
+            kinds.append(state.kind)
+            modes.append(kept)
+        pairs = zip(reversed(self.told), reversed(modes), strict=True)
+        return (_state(each).replace(mode=mode) for each, mode in pairs)
+
+    def is_made_anew(self) -> bool:
+        """Whether something else was there in between: what the run left has no mode of what was before."""
+        states = (journal.state(record, content=False) or ABSENT for journal, record in self.told)
+        return any(state.kind != self.before.kind for state in states)
+
+    def changes_anything(self) -> bool:
+        """Whether the run left something else than was there."""
+        before, after = self.before, next(self.left())
+        return not (before.is_like(after) and before.is_same_beside(after))
+
+
+def _state(kept: Kept) -> State:
+    journal, record = kept
+    return journal.state(record) or ABSENT
+
+
+class Changes:
+    """What one run did, or several in a row of which each brings the one before it to its end."""
+
+    def __init__(self, paths: Sequence[str], since: int = 0) -> None:
+        """Read the journals of these runs; of the last, only what came `since` a mark, if one is given."""
+        self._journals = [read_journal(path) for path in paths]
+        kept: dict[str, Kept] = {}
+        told: dict[str, list[Kept]] = {}
+        for journal in self._journals:
+            for record in journal.records():
+                kind, path = record.fields[0], record.fields[1] if len(record.fields) > 1 else ""
+                if kind == "mark" and path == str(since):
+                    kept = {each: (told[each] or [kept[each]])[-1] for each in kept}
+                    told = {each: [] for each in kept}
+                if not _is_plain(path) or journal.state(record, content=False) is None:
+                    continue
+                if kind == "before" and not _is_our_own((journal, record), path, kept, told):
+                    kept[path], told[path] = (journal, record), []
+                elif kind == "after" and path in kept:
+                    told[path].append((journal, record))
+        self._kept = kept
+        self.untold = [path for path in kept if not told[path]]  # after a power cut, it may be changed
+        self.places = [ChangedPlace(path, kept[path], tuple(told[path])) for path in kept if told[path]]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for journal in self._journals:
+            journal.__exit__()
+
+    def kept(self, path: str) -> State:
+        """Return what was at a place before the run."""
+        return _state(self._kept[path])
+
+    def text(self, kind: str) -> bytes:
+        """Return the document, or the report, of the last of the runs."""
+        found = self._last(kind)
+        return self._journals[-1].content(found) if found else b""
+
+    def fields(self, kind: str) -> tuple[str, ...]:
+        """Return what is noted beside it."""
+        found = self._last(kind)
+        return found.fields[1:] if found else ()
+
+    def _last(self, kind: str) -> Record | None:
+        found = None
+        for record in self._journals[-1].records():
+            if record.fields[:1] == (kind,):
+                found = record
+        return found
+
+
+def _is_our_own(found: Kept, path: str, kept: dict[str, Kept], told: dict[str, list[Kept]]) -> bool:
+    """Whether what was found at a place is what the run had left there, or there from the start."""
+    if path not in kept:
+        return False
+    state = _state(found)
+    return any(state.is_like(_state(each)) for each in (kept[path], *told[path]))
+
+
+def _is_plain(path: str) -> bool:
+    """Whether this is the path of something that may be touched: somebody may have planted the journal."""
+    parts = path.split("/")
+    return "\0" not in path and all(
+        part and part not in {".", ".."} and not is_protected(part) for part in parts
+    )
+
+
+def diff_of(pairs: Iterable[tuple[str, State, State]]) -> tuple[Contents, Modes]:
+    """Return what a unified diff is made of: contents and modes, before and after, by path."""
+    contents: Contents = []
+    modes: Modes = []
+    for path, old, new in pairs:
+        was, is_now = (state.content if state.kind == "file" else None for state in (old, new))
+        if was != is_now:
+            contents.append((path, was, is_now))
+        old_mode, new_mode = _git_mode(old), _git_mode(new)
+        if old_mode != new_mode:
+            modes.append((path, old_mode, new_mode))
+    return contents, modes
+
+
+def _git_mode(state: State) -> str | None:
+    """Return a mode as git writes it; None for what is not there."""
+    match state.kind:
+        case "file":
+            return "100755" if (state.mode or 0) & 0o100 else "100644"
+        case "link":
+            return "120000"
+        case "directory":
+            return "040000"
+        case _:
+            return None
+
+
+def named(paths: Sequence[str], most: int = 20) -> str:
+    """Return these paths as a message names them."""
+    names = ", ".join(map(escape_controls, paths[:most]))
+    return f"{names} and {len(paths) - most} more" if len(paths) > most else names

@@ -1,0 +1,72 @@
+"""What is all or nothing and has begun: noted where the next run looks, in case this one is killed."""
+
+from __future__ import annotations
+
+import os
+
+from clada.grammar import read_number
+from clada.values import Value
+from clada.world.record.journal import escape_field, unescape_field
+from clada.world.record.store import Store, check_private, find_store, outside_store, state_home
+
+OWNER_ALL, OWNER_ONLY = 0o700, 0o600
+
+
+class Pending(Value):
+    """A part of a run that was not brought to its end: of this workspace, by its journal, since a mark."""
+
+    note: str  # the file that says so
+    store: Store
+    number: int
+    mark: int
+
+
+def add(store: Store, number: int, mark: int) -> None:
+    """Note that something begins which is taken back if it does not end."""
+    folder = _folder()
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    try:
+        os.mkdir(folder, OWNER_ALL)
+    except FileExistsError:
+        check_private(folder)
+    text = "\t".join(map(escape_field, (store.workspace, store.path, str(number), str(mark))))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(_note(store), flags, OWNER_ONLY), "wb") as file:
+        file.write(os.fsencode(f"{text}\n"))
+
+
+def remove(store: Store) -> None:
+    """Note that it has ended, or was taken back."""
+    for path, act in ((_note(store), os.unlink), (_folder(), os.rmdir)):
+        try:
+            act(path)
+        except OSError:
+            return  # it is gone, or there are others
+
+
+def of_workspace(workspace: str) -> Pending | None:
+    """Return what is pending in a workspace, whether or not its run is still going."""
+    real = os.path.realpath(workspace)
+    for name in sorted(os.listdir(_folder())) if os.path.isdir(_folder()) else ():
+        note = os.path.join(_folder(), name)
+        with open(os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            fields = [
+                unescape_field(field) for field in os.fsdecode(file.read(1 << 16)).strip("\n").split("\t")
+            ]
+        if len(fields) == 4 and fields[0] == real:  # noqa: PLR2004 (as `add` writes them)
+            number, mark = read_number(fields[2]), read_number(fields[3])
+            if number and mark:
+                stores = (find_store(real), outside_store(real))
+                store = next((store for store in stores if store.path == fields[1]), None)
+                return Pending(note, store, number, mark) if store else None
+    return None
+
+
+def _folder() -> str:
+    return os.path.join(state_home(), "clada", "pending")
+
+
+def _note(store: Store) -> str:
+    from hashlib import sha256
+
+    return os.path.join(_folder(), sha256(os.fsencode(store.path)).hexdigest()[:16])

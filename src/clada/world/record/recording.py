@@ -1,0 +1,372 @@
+"""Records a run: what it changes goes into its journal first; commits on the branch are made besides."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Error, Trouble, unforeseen
+from clada.values import Value
+from clada.world.clock import timestamp
+from clada.world.files.paths import display_path
+from clada.world.git.repository import as_trouble, check_identity, os_errors_as_trouble, suggest_no_git
+from clada.world.record import history, pending
+from clada.world.record.changes import Changes, named
+from clada.world.record.journal import Journal
+from clada.world.record.snapshot import Snapshot
+from clada.world.record.store import find_store, in_repository, outside_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Self
+
+    from clada.model import Task
+    from clada.report import Report
+    from clada.settings import Settings
+    from clada.world.files.workspace import Workspace
+    from clada.world.git.branch import BranchCommits
+    from clada.world.locks import RepositoryLock
+    from clada.world.record.looks import Looks
+    from clada.world.record.snapshot import Mark
+    from clada.world.record.store import Store
+    from clada.world.world import World
+
+NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then git add and git commit them"
+
+
+class RunToRecord(Value):
+    """What is known of a run before it begins."""
+
+    what: str  # in words
+    document: bytes = b""
+    form: tuple[
+        str, ...
+    ] = ()  # how the document is read: --format, the delimiters, --root, --run-fences and --strip-fences
+    planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it
+    wide: bool = False  # whether anything else may change, too
+    resumes: bool = False  # what failed, or was skipped, in the last run of the same document
+    undoes: int = 0
+    continues: int = 0
+    kept: bool = True  # in the history; else its journal serves this run alone
+    reverts: tuple[str, ...] = ()  # of an undo: the commits that it takes back, the newest first
+    consent: Callable[[str], bool] | None = None  # puts a question to a person
+    stop: int | None = None  # a handle that is readable once the run is to end
+
+
+class Recording:
+    """A context manager around a run. Whoever runs it sets what it did, and reads what was recorded.
+
+    commands: whether a command ran, which may have changed anything.
+    what: what the run was to do, in words; at its end, what it did. done: the same, an operation a line.
+    ended: how the run ended: ok, failed or interrupted. After an exception, that is decided here.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunToRecord,
+        settings: Settings,
+        lock: RepositoryLock | None,
+        branch: BranchCommits | None = None,
+    ) -> None:
+        """Take the lock to hold, unless it is held already, and what makes commits, if any are made."""
+        self.store, self.branch = store, branch
+        self.what, self.ended, self.commands = run.what, "ok", False
+        self.done: Sequence[str] = ()
+        self.commits: tuple[str | None, str | None] = (None, None)
+        self.error: Error | None = None
+        self.notes: tuple[str, ...] = ()
+        self._begun, self._lock, self._settings = run, lock, settings
+        record = "commits" if branch else "snapshots"
+        self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
+        self._looks: Looks | None = None
+        self.workspace: Workspace | None = None  # in which it runs
+
+    @property
+    def number(self) -> int:
+        """The number of the run in the history."""
+        return self._run.number
+
+    @property
+    def looks(self) -> Looks:
+        """The looks at the tree around commands."""
+        if self._looks is None:
+            from clada.world.record.looks import Looks
+
+            self._looks = Looks(self.store, self.snapshot, self._settings.history_size)
+        return self._looks
+
+    def __enter__(self) -> Self:
+        if self.store.repository is None:
+            self.store.make_outside()  # there is nothing to lock else
+        with suggest_no_git():
+            if self._lock:
+                self._lock.__enter__()
+        try:
+            with suggest_no_git(), os_errors_as_trouble():
+                self._begin()
+        except BaseException:
+            self.close()
+            self._run = self._run.replace(number=0)  # it has not begun
+            self._unlock()
+            raise
+        return self
+
+    def begin(self, workspace: Workspace, world: World) -> None:
+        """Take part in a run: what is changed there is kept here first."""
+        workspace.record_in(self.snapshot, self._begun.planned or () if self._settings.durable else ())
+        self.workspace = workspace
+        world.recording = world.takes_back = self
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.__exit__()
+
+    def _begin(self) -> None:
+        """Commit what is there, if commits are made; begin the journal, and record that the run starts."""
+        begun, settings = self._begun, self._settings
+        self.store.make(durable=settings.durable)
+        if not settings.again and not begun.resumes:
+            refuse_again(self.store, begun.document)
+        number, pre = history.next_number(self.store), None
+        self._recover(number - 1)
+        if self.branch and begun.planned is not None:
+            pre = self.branch.before(
+                begun.planned, wide=begun.wide, consent=begun.consent, run=number, stop=begun.stop
+            )
+            self._take_notes()
+        self.commits = (pre, None)
+        journal = Journal(self.store.journal(number))
+        self._run = self._run.replace(number=number, when=timestamp(), pre=pre or "")
+        limit, durable = settings.snapshot_limit, settings.durable
+        self.snapshot = Snapshot(journal, limit, durable=durable, consent=begun.consent)
+        if begun.document:
+            journal.add("document", *begun.form, data=begun.document)
+        if begun.kept:
+            history.start(self.store, self._run, durable=durable)
+
+    # All or nothing.
+
+    def mark(self) -> Mark:
+        """Begin something that is taken back as a whole if a part of it fails, or if clada is killed."""
+        mark = self.snapshot.mark()
+        self.snapshot.all_or_nothing = True
+        pending.add(self.store, self.number, mark.number)
+        return mark
+
+    def end_mark(self, mark: Mark, *, keep: bool) -> Error | None:
+        """End it, and take it back unless it is kept; return what could not be put back."""
+        error = None
+        if not keep and self.workspace:
+            from clada.world.record.undo import roll_back
+
+            try:
+                since = roll_back(self.snapshot.journal.path, self.workspace, mark.number)
+                self.snapshot.forget_since(mark)
+                if since:
+                    message = f"not put back, as another program has changed them meanwhile: {named(since)}"
+                    error = Error("io_error", message, "look at them: clada history show has what they were")
+            except (Trouble, OSError) as raised:
+                error = raised.error if isinstance(raised, Trouble) else as_trouble(raised).error
+                hint = "repair this, and clada recover puts back the rest"
+                return error.replace(message=f"putting back stopped half way: {error.message}", hint=hint)
+        pending.remove(self.store)
+        self.snapshot.all_or_nothing = False
+        return error
+
+    def _recover(self, number: int) -> None:
+        """See what the run before has changed, if it was killed: now, before this one changes more."""
+        from clada.world.record.looks import recover, was_looking
+
+        if was_looking(self.store, number):
+            recover(self.store, number, self._settings)
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        if kind is not None:
+            self.ended = "failed" if issubclass(kind, Exception) else "interrupted"
+        try:
+            self._end()
+        except KeyboardInterrupt:
+            if self.ended != "interrupted":  # the first one: what the run changed is recorded before it ends
+                self.ended = "interrupted"
+                self._end()
+            raise
+        finally:
+            self._unlock()
+
+    def _end(self) -> None:
+        """Commit what the run changed, and record its end; a failure is kept in `error`, not raised."""
+        try:
+            if self.store.repository:
+                check_identity(self.store.repository)  # nothing is written into another one
+        except Trouble as trouble:
+            self._fail(trouble)
+            return
+        self._settle()
+        changed = [display_path(parts) for parts in self.snapshot.changed]
+        run = self._run.replace(
+            ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=self._unrecorded()
+        )
+        try:
+            if self.branch and changed:
+                run = run.replace(post=self._commit(self.branch, changed) or "")
+        except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
+            self._fail(error)
+            run = run.replace(ended="failed")
+        self.commits = (self.commits[0], run.post or None)
+        if not self._begun.kept:
+            return
+        try:
+            history.end(self.store, run, self.what)
+            if run.number % history.PRUNE_EVERY == 0:
+                history.prune(self.store, self._settings.history_size, self._settings.history_age)
+        except Exception as error:  # noqa: BLE001 (as above)
+            self._fail(error)
+
+    def _settle(self) -> None:
+        """Let the journal say what is there where a change has failed."""
+        if self.snapshot.is_settled:
+            return
+        from clada.world.record.looks import state_of
+
+        try:
+            self.snapshot.settle(lambda path: state_of(self.store.workspace, path, self.snapshot.limit))
+        except OSError as error:
+            self._fail(error)
+
+    def _commit(self, branch: BranchCommits, changed: Sequence[str]) -> str | None:
+        from clada.world.record.looks import stamp_now
+
+        def is_ours(path: str) -> bool:
+            return self.snapshot.is_as_left(path, stamp_now(self.store.workspace, path))
+
+        moved = [(display_path(old), display_path(new)) for old, new in self.snapshot.moved]
+        kind = "undo" if self._run.undoes else "post"
+        try:
+            return branch.after(
+                changed,
+                moved,
+                kind=kind,
+                run=self.number,
+                body=self.done,
+                is_ours=is_ours,
+                reverts=self._begun.reverts,
+            )
+        finally:
+            self._take_notes()
+
+    def _unrecorded(self) -> tuple[str, ...]:
+        """Return what undo will not bring back, and tell the person of it."""
+        lost = tuple(self._looks.lost) if self._looks else ()
+        if lost:
+            self._note(f"undo cannot bring back what commands changed here: {named(lost)}")
+        if self._looks and self._looks.others:
+            others = named(self._looks.others)
+            self._note(f"saved, staged or committed by somebody else meanwhile, and left to them: {others}")
+        return (*lost, *(display_path(parts) for parts in self.snapshot.outside))
+
+    def _fail(self, bug: Exception) -> None:
+        if isinstance(bug, OSError):
+            bug = as_trouble(bug)
+        error = bug.error if isinstance(bug, Trouble) else unforeseen(bug)
+        hint = NOT_COMMITTED if self.branch else error.hint
+        self.error = self.error or error.replace(type="git_operation_failed", hint=hint)
+
+    def close(self) -> None:
+        """Close the journal of a run of which there is no report."""
+        if self._run.number:
+            self.snapshot.journal.close()
+
+    def keep_report(self, report: Report) -> None:
+        """Keep what was reported of the run, and close its journal."""
+        if self._run.number == 0:
+            return
+        with self.snapshot.journal as journal:
+            if not self._begun.kept:
+                os.unlink(journal.path)
+                return
+            try:
+                for_llm = report.text(for_llm=True)
+                journal.add("report", data=report.text().encode(errors="surrogateescape"))
+                journal.add("llm", data=for_llm.encode(errors="surrogateescape"))
+                statuses = map(_status_to_keep, report.tasks)
+                journal.add("tasks", data="\n".join(statuses).encode())
+            except Exception:  # noqa: BLE001 (the report itself reaches who asked for it)
+                return
+
+    def _take_notes(self) -> None:
+        for note in self.branch.notes if self.branch else ():
+            self._note(note)
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes = (*self.notes, note)
+
+
+def _status_to_keep(task: Task) -> str:
+    """Return how a task ended, as resume needs it: what was left out by choice is not for it to do."""
+    if task.is_part and task.status != "success":
+        return "part"
+    return "success" if task.fine else task.status
+
+
+def refuse_again(store: Store, document: bytes) -> None:
+    """Raise if the last run was of the same document, and did a part of it: that would be done twice."""
+    last = history.last_run(store)
+    if not document or last is None or last.ended not in {"failed", "interrupted"} or not last.changed:
+        return
+    with Changes([store.journal(last.number)]) as changes:
+        statuses = changes.text("tasks").decode().split("\n")
+        partial = "success" in statuses and set(statuses) != {"success"}
+        if not partial or changes.text("document") != document:
+            return
+    message = f"parts of this were done in run {last.number}"
+    raise Trouble.of(
+        Error(
+            "invalid_operation", message, "clada resume does the rest, --again runs all of it", stage="AGAIN"
+        )
+    )
+
+
+def recording(
+    run: RunToRecord, settings: Settings, waiting: Callable[[], None] | None, stop: int | None
+) -> Recording:
+    """Return what records a run, as the settings have it."""
+    store, branch = _place(run, settings)
+    return Recording(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
+
+
+def refusal(run: RunToRecord, settings: Settings) -> Error | None:
+    """Return why a run would not begin, if it could not be recorded. Nothing is touched, and nobody waits."""
+    try:
+        store, branch = _place(run, settings)
+        with suggest_no_git(), os_errors_as_trouble():
+            if not settings.again and not run.resumes:
+                refuse_again(store, run.document)
+            if branch:
+                branch.refuse(run.planned or (), run.consent)
+    except Trouble as trouble:
+        return trouble.error
+    return None
+
+
+def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits | None]:
+    """Return where a run is recorded, and what makes its commits, if any are made."""
+    confined = settings.sandbox != "off"
+    if settings.record == "commits":
+        from clada.world.git import repository
+        from clada.world.git.branch import BranchCommits
+
+        with suggest_no_git():
+            found = repository.find(settings.workspace, confined=confined, named=settings.repository)
+        branch = BranchCommits(
+            found,
+            settings.git_author,
+            message=settings.message,
+            commit_all=settings.commit_all,
+            lock_file=settings.lock_file,
+        )
+        return in_repository(found), branch
+    if run.kept:
+        return find_store(settings.workspace, confined=confined), None
+    return outside_store(settings.workspace), None

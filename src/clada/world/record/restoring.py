@@ -1,0 +1,196 @@
+"""Puts places back as they were before a run: content, mode, owner and attributes, as far as we may."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.values import Value
+from clada.world.files.atomic import AS_OWNER, Belongings
+from clada.world.files.attributes import give
+from clada.world.files.paths import Parts
+from clada.world.files.workspace import Workspace
+from clada.world.record.changes import ChangedPlace
+from clada.world.record.states import ABSENT, State, state_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Self
+
+OPEN = 0o700  # what its owner may do to a directory
+OTHER_BELONGINGS = "has another owner, or other attributes, than it had"
+
+
+class Step(Value):
+    """A place that has to be put back: what is there, and what was."""
+
+    place: ChangedPlace
+    now: State
+    before: State
+    left: State  # by the run
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of its path."""
+        return self.place.parts
+
+
+def state_now(workspace: Workspace, parts: Parts) -> State:
+    """Return what stands at a place; nothing does where its directory is gone, or something else by now."""
+    try:
+        parent = workspace.handle(parts[:-1])
+    except Trouble as trouble:
+        if trouble.error.type in {"file_not_found", "symlink_not_allowed"}:
+            return ABSENT
+        return State("other")  # nobody may look there
+    try:
+        return state_at(parent, parts[-1])
+    finally:
+        os.close(parent)
+
+
+class OpenedUp:
+    """Directories on the way to places, which their owner may enter and write for as long as this is open.
+
+    A run may have closed them, or opened them only for as long as it took to change something there.
+    """
+
+    def __init__(self, workspace: Workspace, places: Iterable[Parts]) -> None:
+        self._workspace = workspace
+        self._ways = {parts[:size] for parts in places for size in range(1, len(parts) + 1)}
+        self.modes: dict[Parts, int] = {}  # that they had
+
+    def __enter__(self) -> Self:
+        for parts in sorted(self._ways, key=len) if os.geteuid() else ():
+            now = state_now(self._workspace, parts)
+            mode = now.mode or 0
+            if now.kind == "directory" and mode & OPEN != OPEN and now.owner and now.owner[0] == os.geteuid():
+                self._workspace.set_mode(parts, mode | OPEN)
+                self.modes[parts] = mode
+        return self
+
+    def are_done(self, places: Iterable[Parts]) -> None:
+        """Take note that these have been given the modes that they should have."""
+        for parts in places:
+            self.modes.pop(parts, None)
+
+    def __exit__(self, *_: object) -> None:
+        for parts, mode in reversed(self.modes.items()):
+            if state_now(self._workspace, parts).kind == "directory":
+                self._workspace.set_mode(parts, mode)
+
+
+def put_back(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
+    """Put everything back; what is in the way goes first, and directories get their modes last."""
+    deepest = sorted(steps, key=lambda step: len(step.parts), reverse=True)
+    _open_up(workspace, deepest)
+    _clear_away(workspace, deepest)
+    notes = []
+    for step in reversed(deepest):
+        try:
+            notes += _put(workspace, step)
+        except Trouble as trouble:
+            message = f"{step.place.path}: {trouble.error.message}"
+            hint = trouble.error.hint or "repair this, and undo again: it goes on from there"
+            raise Trouble.of(trouble.error.replace(message=message, hint=hint)) from None
+    for step in deepest:
+        if step.before.kind == "directory":
+            notes += _finish_directory(workspace, step)
+    return notes
+
+
+def _put(workspace: Workspace, step: Step) -> list[str]:
+    """Put back what was at one place; return what to say of it."""
+    match step.before.kind:
+        case "directory":
+            if step.now.kind != "directory":
+                workspace.make_all(step.parts[:-1])
+                workspace.make(step.parts, OPEN)
+        case "file":
+            return _put_file(workspace, step)
+        case "link":
+            workspace.make_link(step.parts, step.before.content)
+        case "other":
+            return [f"{step.place.path} was a pipe, a socket or a device, and is not restored"]
+        case _:
+            pass  # nothing was there
+    return []
+
+
+def _open_up(workspace: Workspace, deepest: Sequence[Step]) -> None:
+    """Give ourselves the right to reach what is in directories that the run has closed."""
+    for step in reversed(deepest):
+        mode = step.now.mode or 0
+        if step.now.kind == "directory" and mode & OPEN != OPEN:
+            workspace.set_mode(step.parts, mode | OPEN)
+
+
+def _finish_directory(workspace: Workspace, step: Step) -> list[str]:
+    """Give a directory its mode again, now that all is in it; one that was gone, its owner and attributes."""
+    notes = []
+    if step.now.kind != "directory":
+        handle = workspace.handle(step.parts)
+        try:
+            if step.before.owner and step.before.owner != (os.geteuid(), os.getegid()):
+                os.fchown(handle, *step.before.owner)
+            give(handle, dict(step.before.attributes))
+        except (OSError, Trouble):
+            notes.append(f"{step.place.path}/ {OTHER_BELONGINGS}")
+        finally:
+            os.close(handle)
+    if step.before.mode is not None:
+        workspace.set_mode(step.parts, step.before.mode)
+    return notes
+
+
+def _clear_away(workspace: Workspace, deepest: Sequence[Step]) -> None:
+    """Remove what the run put where there was nothing, or something else."""
+    going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
+    for step in going:
+        if step.now.kind not in {"absent", "directory"}:
+            workspace.unlink(step.parts)
+    for step in going:
+        if step.now.kind == "directory":
+            _remove_if_empty(workspace, step)
+
+
+def _remove_if_empty(workspace: Workspace, step: Step) -> None:
+    """Remove a directory that the run made; where somebody has put something into it, it stays."""
+    try:
+        if not workspace.names(step.parts):
+            workspace.remove_directory(step.parts)
+            return
+    except Trouble:
+        if not workspace.names(step.parts):
+            raise  # else somebody was faster
+    if step.before.kind != "absent":
+        path = "/".join(step.parts)
+        raise Trouble("permission_denied", f"there is something in {path} by now", "move it elsewhere")
+
+
+def _put_file(workspace: Workspace, step: Step) -> list[str]:
+    """Put a file back. One that is still there keeps its mode and the rest, unless the run changed them."""
+    before = step.before
+    same = step.left.mode == before.mode and step.now.is_same_beside(before)
+    unknown = step.left.mode is None and not step.place.is_made_anew()
+    if step.now.kind == "file" and (same or unknown):
+        workspace.store(step.parts, before.content)
+        return []
+    mode, notes = before.mode, []
+    if mode is not None and mode & AS_OWNER:
+        mode &= ~AS_OWNER
+        notes.append(f"{step.place.path} was setuid or setgid, and is not any more")
+    now = step.now
+    others_stay = now.is_same_beside(before) and before.owner in {None, now.owner}
+    if mode is not None and now.replace(mode=None).is_like(before) and others_stay:
+        workspace.set_mode(step.parts, mode)  # which its directory need not allow
+        return notes
+    if before.owner is None:  # what git had of it
+        workspace.store(step.parts, before.content, mode)
+        return notes
+    workspace.store(step.parts, before.content, mode, Belongings(before.owner, dict(before.attributes)))
+    now = state_now(workspace, step.parts)
+    if (now.owner, now.attributes) != (before.owner, before.attributes):
+        notes.append(f"{step.place.path} {OTHER_BELONGINGS}")
+    return notes

@@ -1,0 +1,222 @@
+"""What a run is about to change, put into its journal before it does so, and what it will have left.
+
+The workspace tells of each change right before it is made. Of a place that the run has changed before, only
+what comes next is written, unless somebody else has saved there meanwhile: then undo goes back to that.
+"""
+
+from __future__ import annotations
+
+from clada.errors import Trouble
+from clada.values import Value
+from clada.world.files.paths import OUTSIDE, display_path
+from clada.world.record.states import ABSENT, State, is_same_save, size_at, stamp_at, state_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clada.world.files.appending import Addition
+    from clada.world.files.atomic import Belongings
+    from clada.world.files.paths import Parts
+    from clada.world.record.journal import Journal
+    from clada.world.record.states import Stamp
+
+MB = 1 << 20
+TRIES = 5  # to keep a file that somebody else keeps writing to
+IN_BETWEEN = (0,)  # the stamp of a place while it is being changed
+
+
+class Mark(Value):
+    """A moment in a run: its number in the journal, and what was changed by then."""
+
+    number: int
+    changed: tuple[Parts, ...]
+    moved: int
+
+
+class Snapshot:
+    """The places that one run changes."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        limit: int,
+        *,
+        durable: bool = False,
+        consent: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.journal, self.limit, self.durable = journal, limit, durable
+        self.changed: dict[Parts, None] = {}  # in the order in which that began
+        self.moved: list[tuple[Parts, Parts]] = []
+        self.outside: dict[Parts, None] = {}  # by --allow-escape; not kept
+        self.all_or_nothing = False  # whether all that changes is put back if something fails
+        self._consent = consent
+        self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
+        self._moving: dict[Parts, Stamp | None] = {}
+        self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp of what goes
+        self._unsynced = False
+        self._marks = 0
+
+    def prepare(self, parts: Parts, parent: int) -> None:
+        """Keep what stands at a place that will probably be changed: before anything is, in one go."""
+        if parts not in self._stamps and parts[0] != OUTSIDE:
+            self._keep(parts, parent)
+
+    def mark(self) -> Mark:
+        """Begin something that may be taken back as a whole; return where it began."""
+        self._marks += 1
+        self.journal.add("mark", str(self._marks))
+        if self.durable:
+            self.journal.sync()
+        return Mark(self._marks, tuple(self.changed), len(self.moved))
+
+    def forget_since(self, mark: Mark) -> None:
+        """Forget what was changed since a mark, for it was taken back."""
+        self.changed = dict.fromkeys(mark.changed)
+        del self.moved[mark.moved :]
+
+    # What the workspace is about to do.
+
+    def write(
+        self, parts: Parts, parent: int, data: bytes, mode: int | None, given: Belongings | None = None
+    ) -> None:
+        """Keep a file that gets this content, and the mode and the rest if they are given."""
+        after = State("file", mode, content=data)
+        if given:
+            after = after.replace(owner=given.owner, attributes=given.attributes)
+        self._change(parts, parent, after)
+
+    def extend(self, parts: Parts, parent: int, addition: Addition) -> None:
+        """Keep a file that something is added to."""
+        content = state_at(parent, parts[-1]).content
+        self._change(parts, parent, State("file", content=content + addition.lead(content) + addition.data))
+
+    def make(self, parts: Parts, parent: int) -> None:
+        """Tell of a directory that is made."""
+        self._change(parts, parent, State("directory"))
+
+    def link(self, parts: Parts, parent: int, target: bytes) -> None:
+        """Tell of a link that is made."""
+        self._change(parts, parent, State("link", content=target))
+
+    def remove(self, parts: Parts, parent: int) -> None:
+        """Keep what is removed."""
+        self._change(parts, parent, ABSENT)
+
+    def set_mode(self, parts: Parts, parent: int, mode: int) -> None:
+        """Keep what gets another mode."""
+        if parts[:1] == (OUTSIDE,):
+            self._pass(parts)
+            return
+        state = self._keep(parts, parent)
+        self._change(parts, parent, state.replace(mode=mode))
+
+    def move(self, source: Parts, target: Parts, parent: int, new_parent: int | None) -> None:
+        """Keep what is moved, and tell where it goes; `new_parent` if something may stand there already."""
+        if OUTSIDE in {source[0], target[0]}:
+            self._pass(source, target)
+            return
+        state = self._keep(source, parent)
+        self._moving |= {source: None, target: self._stamps[source]}
+        if new_parent is not None:
+            self.prepare(target, new_parent)
+        elif target not in self._stamps:
+            self.journal.add_state("before", display_path(target), ABSENT)
+        self._tell(target, state)
+        self._tell(source, ABSENT)
+        self._sync()
+
+    def moved_all(self) -> None:
+        """Take note that all that was to be moved has been, as it was."""
+        self._stamps |= self._moving
+        self._moving.clear()
+
+    def done(self, parts: Parts, parent: int) -> None:
+        """Remember what the change has left, to see whether somebody else comes there before the next."""
+        if parts in self._stamps:
+            self._stamps[parts] = stamp_at(parent, parts[-1])
+
+    def is_as_left(self, path: str, stamp: Stamp | None) -> bool:
+        """Whether the run has changed a place, which has this stamp now, and nobody else has since."""
+        parts = tuple(path.split("/"))
+        return parts in self.changed and is_same_save(self._stamps.get(parts, stamp), stamp)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was begun has been done."""
+        return IN_BETWEEN not in self._stamps.values()
+
+    def settle(self, state_of: Callable[[str], State]) -> None:
+        """Tell what is really there where a change has failed, at the end of the run."""
+        for parts in [parts for parts, stamp in self._stamps.items() if stamp == IN_BETWEEN]:
+            state = state_of(display_path(parts))
+            self.journal.add_state("after", display_path(parts), state)
+            if self._next and self._next[0] == parts and state.is_like(self._next[2]):
+                del self._stamps[parts]  # it was done when an interrupt came
+
+    def _change(self, parts: Parts, parent: int, after: State) -> None:
+        """Keep what stands at a place, unless that is what we left there; tell what will."""
+        self._next = None
+        if parts[:1] == (OUTSIDE,):
+            self._pass(parts)
+            return
+        stamp = stamp_at(parent, parts[-1])
+        for _ in range(TRIES):
+            if parts not in self._stamps or self._stamps[parts] != stamp:
+                self._keep(parts, parent)
+            self._next = (parts, self._stamps[parts], after)
+            self._tell(parts, after)
+            self._sync()
+            stamp = stamp_at(parent, parts[-1])
+            if stamp == self._next[1]:
+                return  # else somebody has saved there at this moment
+
+    def _pass(self, *places: Parts) -> None:
+        """Let places outside of the workspace change, which are not kept; not if that must be put back."""
+        if self.all_or_nothing:
+            path = next(display_path(parts) for parts in places if parts[0] == OUTSIDE)
+            message = f"{path} is outside of the workspace, and could not be put back"
+            raise Trouble("path_escape", message, "do without --atomic")
+        self.outside.update(dict.fromkeys(places))
+
+    def confirm(self, parent: int) -> None:
+        """Look once more, right before the change: what somebody has saved since is kept, too."""
+        if self._next and stamp_at(parent, self._next[0][-1]) != self._next[1]:
+            self._change(self._next[0], parent, self._next[2])
+
+    def _tell(self, parts: Parts, after: State) -> None:
+        self.changed[parts] = None
+        self._stamps[parts] = IN_BETWEEN
+        self.journal.add_state("after", display_path(parts), after)
+
+    def _sync(self) -> None:
+        """Wait for the disk, if what was kept since the last time has to be there first."""
+        if self.durable and self._unsynced:
+            self.journal.sync()
+            self._unsynced = False
+
+    def left(self, parts: Parts, before: State, after: State, stamp: Stamp | None) -> None:
+        """Tell of a change that a command has made: what was there, and what is there now, by its stamp."""
+        self.journal.add_state("before", display_path(parts), before)
+        self._tell(parts, after)
+        self._stamps[parts] = stamp
+
+    def _keep(self, parts: Parts, parent: int) -> State:
+        self._check_size(parts, size_at(parent, parts[-1]))
+        self._stamps[parts] = stamp_at(parent, parts[-1])  # first: what is saved meanwhile is seen by it
+        state = state_at(parent, parts[-1])
+        self.journal.add_state("before", display_path(parts), state)
+        self._unsynced = True
+        return state
+
+    def _check_size(self, parts: Parts, size: int) -> None:
+        """Raise where a file is too large to be kept, and nobody agrees to keep it all the same."""
+        if size <= self.limit:
+            return
+        path, has = display_path(parts), -(-size // MB)
+        if self._consent and self._consent(f"{path} has {has:,} MB, which undo needs a copy of. Keep one?"):
+            self.limit = size
+            return
+        message = f"{path} has {has:,} MB, and undo keeps files of at most {self.limit // MB:,} MB"
+        hint = f"--snapshot-limit={has}MB keeps it, --record=none does without undo"
+        raise Trouble("permission_denied", message, hint)

@@ -1,0 +1,139 @@
+"""Where the record of a workspace is: privately in the git directory, or below $XDG_STATE_HOME."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from clada.errors import Trouble
+from clada.text.escape import escape_controls
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clada.world.git.repository import Repository
+    from clada.world.locks import RepositoryLock
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+OWNER_ALL = 0o700
+MAX_NAME = 60  # characters of a workspace's name in that of its record
+
+
+class Store(Value):
+    """A directory that only its user can look into, with the history and the journals of runs."""
+
+    path: str
+    workspace: str
+    prefix: str  # of the workspace, below the root of its repository
+    repository: Repository | None = None
+    outside: bool = False  # of the git directory, and of this workspace alone
+
+    @property
+    def has_history(self) -> bool:
+        """Whether a run was ever recorded in it."""
+        return os.path.lexists(os.path.join(self.path, "history"))
+
+    @property
+    def runs(self) -> str:
+        """The directory with a journal for each run."""
+        return os.path.join(self.path, "runs")
+
+    def journal(self, number: int) -> str:
+        """Return the path of a run's journal."""
+        return os.path.join(self.runs, str(number))
+
+    def lock(
+        self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
+    ) -> RepositoryLock:
+        """Return the lock that every run here holds: in a repository, with those of all its work trees."""
+        from clada.world.locks import RepositoryLock
+
+        if self.repository:
+            return self.repository.lock(timeout, waiting, stop)
+        return RepositoryLock(self.path, timeout, waiting, stop)
+
+    def make(self, *, durable: bool = False) -> None:
+        """Make what is missing of it, for its user alone; `durable`: so that it survives a power cut."""
+        above = os.path.dirname(self.path)
+        if not os.path.isdir(above):
+            os.makedirs(above, exist_ok=True)
+        for path in (self.path, self.runs):
+            try:
+                os.mkdir(path, OWNER_ALL)
+            except FileExistsError:
+                check_private(path)
+            if durable:
+                sync_directory(os.path.dirname(path))
+
+    def make_outside(self) -> None:
+        """Make it where it is in no git directory; raise Trouble that names the place."""
+        try:
+            self.make()
+        except OSError as error:
+            message = f"cannot keep a record in {escape_controls(self.path)}: {error.strerror}"
+            remedy = "set XDG_STATE_HOME to a directory of yours, or do without undo (--record=none)"
+            raise Trouble("io_error", message, remedy) from None
+
+
+def sync_directory(path: str) -> None:
+    """Wait until the names in a directory have reached the disk."""
+    handle = os.open(path, DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def check_private(path: str) -> None:
+    """Raise where others could have put something into a directory, or could look into it."""
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        message = f"{escape_controls(path)} is not a directory of yours"
+        raise Trouble("io_error", message, "look at it, and remove it")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        os.chmod(path, OWNER_ALL)
+
+
+def find_store(workspace: str, *, confined: bool = True) -> Store:
+    """Return where the runs of a workspace are recorded: in its git directory, where that can be written."""
+    from clada.world.git import repository
+
+    try:
+        found = repository.find(workspace, confined=confined)
+    except Trouble:
+        return outside_store(workspace)
+    return in_repository(found)
+
+
+def in_repository(found: Repository) -> Store:
+    """Return where the runs of a workspace in a repository are recorded.
+
+    One that had runs before it was a repository goes on with that record, so that they can still be undone.
+    """
+    path = os.path.join(found.git_dir, "clada", str(os.geteuid()))
+    above = next(each for each in (path, os.path.dirname(path), found.git_dir) if os.path.lexists(each))
+    if not os.access(above, os.W_OK | os.X_OK):
+        return outside_store(found.workspace)
+    inside = Store(path, found.workspace, found.prefix, found)
+    if inside.has_history or not os.path.isdir(os.path.join(state_home(), "clada")):
+        return inside
+    outside = outside_store(found.workspace)
+    return outside.replace(prefix=found.prefix, repository=found) if outside.has_history else inside
+
+
+def outside_store(workspace: str) -> Store:
+    """Return where runs are recorded whose repository is not to be used, or cannot be."""
+    from hashlib import sha256
+
+    real = os.path.realpath(workspace)
+    plain = "".join(char if char.isalnum() else "-" for char in os.path.basename(real))[:MAX_NAME]
+    name = f"{plain}-{sha256(os.fsencode(real)).hexdigest()[:16]}"
+    return Store(os.path.join(state_home(), "clada", name), real, "", outside=True)
+
+
+def state_home() -> str:
+    """Return where programs keep what they remember from one start to the next."""
+    home = os.environ.get("XDG_STATE_HOME", "")  # a relative one is to be ignored, says its specification
+    return home if os.path.isabs(home) else os.path.expanduser("~/.local/state")

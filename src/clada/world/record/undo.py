@@ -1,0 +1,388 @@
+"""Undoes a run, from its journal alone: what it changed is put back, where it still is as the run left it.
+
+An undo is a run of its own, with a journal of its own: undoing it is redo. One that was stopped half way is
+brought to its end by the next: places that are as they were before the run are done already.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.values import Value
+from clada.world.files.paths import Parts
+from clada.world.files.workspace import Workspace
+from clada.world.git.repository import os_errors_as_trouble
+from clada.world.record import history
+from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
+from clada.world.record.looks import recover, was_looking
+from clada.world.record.recording import Recording, RunToRecord
+from clada.world.record.restoring import OpenedUp, Step, put_back, state_now
+from clada.world.record.states import State
+from clada.world.record.store import Store, find_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from clada.settings import Settings
+    from clada.world.git.branch import BranchCommits
+    from clada.world.record.changes import Contents, Modes
+    from clada.world.record.history import RecordedRun
+
+STOPPED = ("killed", "failed", "interrupted")
+LISTED = "clada history lists the runs"
+NO_RUN = "no run is recorded for this workspace"
+
+
+class Undone(Value):
+    """What an undo did, or would do."""
+
+    run: RecordedRun  # the one that was undone
+    number: int = 0  # of the undo itself, which can be undone in turn
+    commit: str | None = None
+    restored: tuple[str, ...] = ()  # put back as they were, below the workspace
+    removed: tuple[str, ...] = ()  # that did not exist before the run
+    notes: tuple[str, ...] = ()  # what could not be restored
+    changes: Contents = ()  # type: ignore[assignment]  # what a diff is made of
+    modes: Modes = ()  # type: ignore[assignment]
+
+
+def undo(
+    settings: Settings,
+    number: int | None = None,
+    *,
+    waiting: Callable[[], None] | None = None,
+    record: str | None = None,
+) -> Undone:
+    """Undo the last run that changed something, or the one with this number.
+
+    With dry_run in the settings, only say what that would change. It is recorded as the run was, unless
+    `record` says otherwise.
+    """
+    store = find_store(settings.workspace, confined=settings.sandbox != "off")
+    if not os.path.isdir(store.runs):
+        raise _trouble(NO_RUN, LISTED)
+    with os_errors_as_trouble(), store.lock(settings.lock_timeout, waiting):
+        run, stopped = _chosen(store, number)
+        journals = _journals(store, run)
+        if was_looking(store, run.number):
+            recover(store, run.number, settings)
+        branch = None if settings.dry_run else _branch(store, settings, record or run.record)
+        with (
+            Changes(journals) as changes,
+            Changes(_journals(store, stopped) if stopped else []) as begun,
+            Workspace(store.workspace) as workspace,
+        ):
+            if not settings.dry_run and (run.ended == "killed" or stopped):
+                _clear_up(workspace, changes)
+            with OpenedUp(workspace, [place.parts for place in changes.places]) as closed:
+                steps = _steps(run, changes, begun, workspace, closed.modes)
+            if not steps and not stopped:  # of one that was stopped, all may have been done
+                raise _nothing_to_undo(run, changes)
+            undone = _described(run, steps).replace(notes=(*_notes(run), *_unsure(run, changes, workspace)))
+            if settings.dry_run:
+                return undone
+            begins = RunToRecord(
+                f"undo of run {run.number}",
+                undoes=run.number,
+                continues=stopped.number if stopped else 0,
+                reverts=_commits(store, run) if branch else (),
+            )
+            # What the run has kept, its undo keeps, however large.
+            recording = Recording(store, begins, settings.replace(snapshot_limit=1 << 62), None, branch)
+            return _recorded(recording, workspace, steps, undone)
+
+
+def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step], undone: Undone) -> Undone:
+    """Put everything back, as a run of its own."""
+    try:
+        with recording:
+            workspace.record_in(recording.snapshot)
+            notes = put_back(workspace, steps)
+            workspace.close()
+    finally:
+        recording.close()
+    if recording.error:
+        raise Trouble.of(recording.error)
+    return undone.replace(
+        number=recording.number,
+        commit=recording.commits[1],
+        notes=(*undone.notes, *notes, *recording.notes),
+    )
+
+
+def _nothing_to_undo(run: RecordedRun, changes: Changes) -> Trouble:
+    done = any(place.changes_anything() for place in changes.places)
+    what = "is undone already" if done else "changed nothing that could be undone"
+    lost = f"; not restored: {named(run.unrecorded)}" if run.unrecorded else ""
+    return _trouble(f"run {run.number} {what}{lost}", LISTED)
+
+
+def _branch(store: Store, settings: Settings, record: str) -> BranchCommits | None:
+    """Return what makes the commit, where the run that is undone made some."""
+    if record != "commits":
+        return None
+    from clada.world.git import repository
+    from clada.world.git.branch import BranchCommits
+
+    found = store.repository or repository.find(settings.workspace)  # which says why there is none
+    repository.check(found)
+    branch = BranchCommits(found, settings.git_author)
+    branch.look()  # it is the one on which the commit is made, if any
+    return branch
+
+
+def _commits(store: Store, run: RecordedRun) -> tuple[str, ...]:
+    """Return the commits after a run and those that it brought to their end: what its undo takes back."""
+    by_number = {each.number: each for each in history.all_runs(store)}
+    runs = [by_number[number] for number in reversed(_numbers(store, run)) if number in by_number]
+    return tuple(run.post for run in runs if run.post)
+
+
+# What is to be undone, and whether it can be.
+
+
+def _chosen(store: Store, number: int | None) -> tuple[RecordedRun, RecordedRun | None]:
+    """Return the run to undo, and the undo of it that was stopped half way, if the last run was one."""
+    runs = history.runs(store)
+    if not runs:
+        raise _trouble(NO_RUN, elsewhere(store) or LISTED)
+    if number is None:
+        run = next((run for run in runs if _changed_something(store, run)), None)
+        if run is None:
+            raise _trouble("no run changed anything", LISTED)
+    else:
+        run = next((run for run in runs if run.number == number), None)
+        if run is None:
+            raise _trouble(f"there is no run {number} for this workspace", LISTED)
+    if run.ended == "running":
+        raise _trouble(f"run {run.number} is still going", "wait for it, or end it")
+    if run.undoes and run.ended in STOPPED:
+        run = next((each for each in runs if each.number == run.undoes), run)
+    last = next((each for each in runs if each.undoes == run.number), None)
+    return run, last if last and last.ended in STOPPED else None
+
+
+def _changed_something(store: Store, run: RecordedRun) -> bool:
+    """Whether a run left anything else than was there, as far as that is known."""
+    if run.ended == "running" or was_looking(store, run.number):
+        return True
+    if not (run.changed or run.continues or run.ended == "killed"):
+        return False
+    with Changes(_journals(store, run)) as changes:
+        return any(place.changes_anything() for place in changes.places)
+
+
+def _journals(store: Store, run: RecordedRun) -> list[str]:
+    """Return the journals of a run, and of those that it brought to their end, the oldest first."""
+    numbers = _numbers(store, run)
+    paths = [store.journal(each) for each in numbers]
+    for number, path in zip(numbers, paths, strict=True):
+        if not os.path.exists(path):
+            raise _trouble(f"the journal of run {number} is gone", "git log may have what it changed")
+    return paths
+
+
+def _numbers(store: Store, run: RecordedRun) -> list[int]:
+    """Return the numbers of a run, and of those that it brought to their end, the oldest first."""
+    by_number = {each.number: each for each in history.all_runs(store)}
+    numbers = [run.number]
+    while (above := by_number.get(numbers[0])) and above.continues and above.continues not in numbers:
+        numbers.insert(0, above.continues)
+    return numbers
+
+
+def _unsure(run: RecordedRun, changes: Changes, workspace: Workspace) -> list[str]:
+    """Name what a run was to change that was cut off, and that is another now: nobody knows by whom."""
+    if run.ended != "killed":
+        return []
+    paths = [
+        path
+        for path in changes.untold
+        if not state_now(workspace, tuple(path.split("/"))).is_like(changes.kept(path))
+    ]
+    return (
+        [f"left, for others may have changed them since the run was killed: {named(paths)}"] if paths else []
+    )
+
+
+def _clear_up(workspace: Workspace, changes: Changes) -> None:
+    """Remove what a kill has left of files that were being written."""
+    for parts in dict.fromkeys(place.parts[:-1] for place in changes.places):
+        workspace.clear(parts)
+
+
+def _steps(
+    run: RecordedRun, changes: Changes, begun: Changes, workspace: Workspace, modes: Mapping[Parts, int]
+) -> list[Step]:
+    """Return what is to be put back; raise, naming the files, if that would lose what was done since.
+
+    `begun` is what an earlier undo has done of it, before it was stopped.
+    """
+    steps, since = _compared(changes, begun, workspace, modes, killed=run.ended == "killed")
+    if since:
+        raise _trouble(
+            f"changed since run {run.number}: {named(since)}",
+            "undo the later runs first, or put these files back as that run left them",
+        )
+    return steps
+
+
+def changed_since(store: Store, run: RecordedRun) -> tuple[str, ...]:
+    """Return the places that a run changed and that somebody has changed since."""
+    with Changes(_journals(store, run)) as changes, Workspace(store.workspace) as workspace:
+        left = [(place, state_now(workspace, place.parts)) for place in changes.places]
+        return tuple(place.path for place, now in left if not now.is_like(place.after))
+
+
+def roll_back(journal: str, workspace: Workspace, mark: int, *, killed: bool = False) -> list[str]:
+    """Put back what was done since a mark; return what somebody else has changed meanwhile, and so stays."""
+    try:
+        return _put_back_since(journal, workspace, mark, killed=killed)
+    except (Trouble, OSError):
+        # There may be no room to record that: the journal has all that is needed to try again without.
+        snapshot = workspace.stop_recording()
+        try:
+            return _put_back_since(journal, workspace, mark, killed=killed)
+        finally:
+            if snapshot:
+                workspace.record_in(snapshot)
+
+
+def _put_back_since(journal: str, workspace: Workspace, mark: int, *, killed: bool) -> list[str]:
+    with (
+        Changes([journal], since=mark) as changes,
+        Changes([]) as nothing,
+        OpenedUp(workspace, [place.parts for place in changes.places]) as closed,
+    ):
+        steps, since = _compared(changes, nothing, workspace, closed.modes, killed=killed)
+        steps = [step for step in steps if step.place.path not in since]
+        put_back(workspace, steps)
+        closed.are_done(step.parts for step in steps)
+    return since
+
+
+def _compared(
+    changes: Changes,
+    begun: Changes,
+    workspace: Workspace,
+    modes: Mapping[Parts, int],
+    *,
+    killed: bool,
+) -> tuple[list[Step], list[str]]:
+    """Return what has to be put back, and what somebody has changed since.
+
+    `modes` are those of directories that have others for the moment.
+    """
+    steps: list[Step] = []
+    since: list[str] = []
+    ours = {place.path: place for place in begun.places}
+    for place in changes.places:
+        now, before = state_now(workspace, place.parts), place.before
+        now = now.replace(mode=modes.get(place.parts, now.mode))
+        if before.digest:
+            continue  # its content was not kept: clada has written no such record
+        if now.is_like(before) and not _got_others(place, now, before):
+            continue  # it is back already
+        left = _left(place, now, killed=killed)
+        if left is None and place.path in ours:
+            left = _left(ours[place.path], now, killed=True)
+        elif left and before.kind == now.kind == "directory" and left.mode is None:
+            continue
+        if left:
+            steps.append(Step(place, now, before, left))
+        elif not now.replace(mode=None).is_like(before):  # whoever has changed only its mode, meant that
+            since.append(place.path)
+    since += (*_blocked(workspace, steps), *_in_the_way(workspace, steps))
+    return steps, since
+
+
+def _got_others(place: ChangedPlace, now: State, before: State) -> bool:
+    """Whether a file has extended attributes that the run gave it."""
+    after = place.after
+    return not after.is_same_beside(before) and after.is_same_beside(now)
+
+
+def _left(place: ChangedPlace, now: State, *, killed: bool) -> State | None:
+    """Return what the run left at a place, if that is still there; a kill may have cut off what it added."""
+    for state in place.left():
+        if now.is_like(state):
+            return state
+        cut = now.replace(content=state.content[: len(now.content)])
+        if killed and now.is_like(cut) and now.kind == "file" and _begins_with(now, place.before):
+            return state
+    return None
+
+
+def _begins_with(now: State, before: State) -> bool:
+    return before.kind == "file" and not now.digest and now.content.startswith(before.content)
+
+
+def _blocked(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
+    """Return what cannot be put back, because somebody has put something else where its directory was."""
+    clearing = {step.parts for step in steps if step.now.kind != "directory" == step.before.kind}
+    free: set[Parts] = {()}  # where nothing is in the way
+    found = []
+    for step in steps:
+        way, above = [], step.parts[:-1]
+        while above not in free and step.before.kind != "absent":
+            way.append(above)
+            above = above[:-1]
+        for parts in reversed(way):
+            if parts in clearing:
+                break
+            if state_now(workspace, parts).kind not in {"directory", "absent"}:
+                found.append(step.place.path)
+                break
+            free.add(parts)
+    return found
+
+
+def _in_the_way(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
+    """Return what somebody has put into directories that have to go, because something else was there."""
+    folders = [step for step in steps if step.now.kind == "directory"]
+    replaced = {step.parts for step in folders if step.before.kind not in {"directory", "absent"}}
+    going = {step.parts for step in steps}
+    found = []
+    for step in folders if replaced else ():
+        if replaced.intersection(step.parts[: size + 1] for size in range(len(step.parts))):
+            inside = [(*step.parts, name) for name in workspace.names(step.parts)]
+            found += ["/".join(parts) for parts in inside if parts not in going]
+    return found
+
+
+# What is said about it.
+
+
+def _described(run: RecordedRun, steps: Sequence[Step]) -> Undone:
+    contents, modes = diff_of((step.place.path, step.now, step.before) for step in steps)
+    restored = [_named(step, step.before) for step in steps if step.before.kind not in {"absent", "other"}]
+    removed = [_named(step, step.now) for step in steps if step.before.kind == "absent"]
+    return Undone(
+        run, restored=tuple(sorted(restored)), removed=tuple(sorted(removed)), changes=contents, modes=modes
+    )
+
+
+def _named(step: Step, state: State) -> str:
+    return step.place.path + ("/" if state.kind == "directory" else "")
+
+
+def _notes(run: RecordedRun) -> tuple[str, ...]:
+    """Return what the undo could not restore."""
+    notes = []
+    if run.unrecorded:
+        notes.append(f"not restored, because no record of them was kept: {named(run.unrecorded)}")
+    if run.commands:
+        notes.append("not undone: what the run's commands did to ignored files and outside the workspace")
+    return tuple(notes)
+
+
+def elsewhere(store: Store) -> str | None:
+    """Return a clause that names the other workspaces of the repository that have runs; None if none has."""
+    others = history.workspaces(store)
+    return f"the repository has runs of other workspaces (--workspace): {named(others)}" if others else None
+
+
+def _trouble(message: str, hint: str) -> Trouble:
+    return Trouble("git_operation_failed", message, hint)

@@ -1,0 +1,196 @@
+"""Whether a workspace's `.clada` counts: only as the user has seen it, whole, on this machine.
+
+It travels with a repository, so its files count while they are, byte for byte, what the user trusted. Copies
+of that are kept in the user's own state, one tree for all workspaces, by their real paths:
+
+    $XDG_STATE_HOME/clada/trust/home/me/project/.clada/config.toml          as it was trusted
+    $XDG_STATE_HOME/clada/trust/home/me/project/.clada/declined/config.toml as it was seen, and not trusted
+    $XDG_STATE_HOME/clada/trust/home/me/project/.clada/own.json             what the user approved here
+
+Where that is inside the workspace (a home that is one), or somebody else's, nothing is believed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.values import Value
+from clada.world.files.entries import reason
+from clada.world.handles import is_link, is_regular, open_directory, open_file, read_at_most
+from clada.world.record.store import state_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER, CONFIGURATION, APPROVALS = ".clada", "config.toml", "allowed-commands.json"
+DECLINED, OWN = "declined", "own.json"
+EVERYWHERE = "CLADA_TRUST_WORKSPACE"  # set to 1 where a repository is trusted as a whole, as in CI
+MAX_SHOWN = 100 << 10  # bytes of a file that a person can be shown
+LARGEST = 10 << 20  # bytes that are read of any
+OWNER_ALL = 0o700
+HOW = "clada trust shows it and asks, clada trust --yes does not ask"
+
+
+def everywhere() -> bool:
+    """Whether the environment says that every workspace is trusted."""
+    return os.environ.get(EVERYWHERE) == "1"
+
+
+def is_trusted(workspace: str, name: str, data: bytes) -> bool:
+    """Whether a file in `.clada` of this content counts."""
+    return everywhere() or is_remembered(workspace, name, data)
+
+
+def is_remembered(workspace: str, name: str, data: bytes) -> bool:
+    """Whether the user has trusted a file of this content on this machine."""
+    return _kept(workspace, name, len(data)) == data
+
+
+def is_declined(workspace: str, name: str, data: bytes) -> bool:
+    """Whether the user has seen a file of this content, and said no."""
+    return _kept(workspace, os.path.join(DECLINED, name), len(data)) == data
+
+
+def remember(workspace: str, name: str, data: bytes) -> None:
+    """Trust a file of this content from now on, and no other."""
+    _keep(workspace, name, data)
+
+
+def decline(workspace: str, name: str, data: bytes) -> None:
+    """Do not ask about a file of this content again."""
+    _keep(workspace, os.path.join(DECLINED, name), data)
+
+
+def own(workspace: str) -> bytes:
+    """Return what is kept of the approvals that the user gave on this machine; nothing if there are none."""
+    return _kept(workspace, OWN, LARGEST) or b""
+
+
+def keep_own(workspace: str, data: bytes) -> None:
+    """Keep the approvals that the user gave on this machine."""
+    _keep(workspace, OWN, data)
+
+
+class Found(Value):
+    """A file in a workspace's `.clada`, as it was read once; `problem`: why nobody can look at it."""
+
+    name: str
+    data: bytes = b""
+    problem: str = ""
+    trusted: bool = False
+    declined: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its path, from the workspace."""
+        return f"{FOLDER}/{self.name}"
+
+
+def look(workspace: str) -> Sequence[Found]:
+    """Return the files in `.clada` that could count, none where there are none. Nothing is waited for."""
+    directory = os.path.join(workspace, FOLDER)
+    try:
+        folder = open_directory(directory)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        if not os.path.lexists(directory):
+            return ()
+        problem = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
+        return (Found("", problem=problem),)
+    try:
+        files = [_look_at(workspace, name, folder) for name in (CONFIGURATION, APPROVALS)]
+    finally:
+        os.close(folder)
+    return [file for file in files if file]
+
+
+def _look_at(workspace: str, name: str, folder: int) -> Found | None:
+    try:
+        handle = open_file(name, folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        link = is_link(name, folder)
+        return Found(name, problem="is a symbolic link" if link else f"cannot be read: {reason(error)}")
+    try:
+        if not is_regular(handle):
+            return Found(name, problem="is not a regular file")
+        data = read_at_most(handle, LARGEST + 1)
+    except OSError as error:
+        return Found(name, problem=f"cannot be read: {reason(error)}")
+    finally:
+        os.close(handle)
+    if is_trusted(workspace, name, data):  # of any size: the user's own approvals may have made it large
+        return Found(name, data, trusted=True)
+    if len(data) > MAX_SHOWN:
+        return Found(name, problem=f"is larger than {MAX_SHOWN >> 10} KB, which is too much to look at")
+    return Found(name, data, declined=is_declined(workspace, name, data))
+
+
+# The user's own state.
+
+
+def _top() -> str:
+    return os.path.join(state_home(), "clada", "trust")
+
+
+def _state(workspace: str) -> str | None:
+    """Return the directory with what is remembered of a workspace; None where others could put it there."""
+    top, root = _top(), os.path.realpath(workspace).rstrip("/")
+    if not os.path.isabs(top) or f"{os.path.realpath(top)}/".startswith(f"{root}/"):
+        return None
+    try:
+        if os.stat(top).st_uid != os.geteuid():
+            return None
+    except OSError:
+        pass  # there is none yet
+    return f"{top}{root}/{FOLDER}"
+
+
+def _kept(workspace: str, name: str, size: int) -> bytes | None:
+    """Return what is kept under this name, and one byte more than `size` at most; None if nothing is."""
+    state = _state(workspace)
+    if state is None:
+        return None
+    try:
+        handle = os.open(os.path.join(state, name), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return read_at_most(handle, size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _keep(workspace: str, name: str, data: bytes) -> None:
+    """Put a file into the state of a workspace, whole or not at all; only its user can look there."""
+    if everywhere():
+        return  # nothing depends on it
+    state = _state(workspace)
+    if state is None:
+        raise _forgetful("it is in the workspace, or not yours")
+    from clada.world.files.atomic import put
+
+    folder, base = os.path.split(os.path.join(state, name))
+    try:
+        os.makedirs(_top(), mode=OWNER_ALL, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
+        handle = open_directory(folder)
+        try:
+            put(handle, base, data)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _forgetful(reason(error)) from None
+
+
+def _forgetful(why: str) -> Trouble:
+    message = f"cannot remember in {_top()} what you trust: {why}"
+    return Trouble(
+        "io_error", message, "set XDG_STATE_HOME to a directory of yours, outside of the workspace"
+    )

@@ -1,0 +1,168 @@
+"""What is kept of runs, and for how long; and runs in trees that are deep, moved or gone meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.waiting import eventually
+from tests.world.record.conftest import command, write
+from tests.world.repository.states import git
+
+import clada
+from clada.errors import Trouble
+from clada.world.record import history
+from clada.world.record.journal import Journal
+from clada.world.record.store import find_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.world.record.conftest import Recorded
+
+MANY = 10_000 if os.environ.get("CLADA_FULL") else 400
+DEEP = 490  # components
+
+
+def size_of(place: Recorded) -> int:
+    """Return what the record takes."""
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(place.store) for name in names]
+    return sum(os.lstat(path).st_blocks * 512 for path in found)
+
+
+@pytest.mark.timeout(3600 if MANY > 400 else 120)
+def test_many_runs_leave_no_more_than_the_limit(plain: Recorded) -> None:
+    """The newest are kept, can be undone, and go on from their number; the history is no longer than that."""
+    limit = 1 << 19
+    for number in range(MANY):
+        plain.run(write("a.txt", f"{number}\n" * 500), history_size=limit)
+        assert number % 32 or size_of(plain) < 2 * limit
+    assert size_of(plain) < 1.5 * limit
+    runs = clada.history(str(plain.workspace))
+    assert [run.number for run in runs] == list(range(MANY, MANY - len(runs), -1))
+    assert 10 < len(runs) < 200
+    plain.undo()
+    assert (plain.workspace / "a.txt").read_text() == f"{MANY - 2}\n" * 500
+    assert plain.undo(MANY + 1).number == MANY + 2
+
+
+def test_prune_forgets_by_size_and_by_age_and_keeps_the_last(plain: Recorded) -> None:
+    """What a killed run had beside its journal goes with it."""
+    for number in range(5):
+        plain.run(write("a.txt", f"{number}\n"))
+    runs = plain.store / "runs"
+    (runs / "2.look").write_bytes(b"")
+    (runs / "2.index").write_bytes(b"")
+    for number in (1, 2):
+        os.utime(runs / str(number), (1, 1))
+    assert "2 runs forgotten" in plain.call("history", "prune").stdout
+    assert sorted(os.listdir(runs)) == ["3", "4", "5"]
+    assert [run.number for run in clada.history(str(plain.workspace))] == [5, 4, 3]
+    store = find_store(str(plain.workspace))
+    assert history.prune(store, 0, 1e9) == 2
+    assert os.listdir(runs) == ["5"]
+    plain.undo()
+    with pytest.raises(Trouble, match="there is no run 3"):
+        plain.undo(3)
+
+
+def test_a_journal_that_is_gone_is_said(plain: Recorded) -> None:
+    """The history may be older."""
+    plain.run(write("a.txt", "new\n"))
+    (plain.store / "runs/1").unlink()
+    with pytest.raises(Trouble, match="the journal of run 1 is gone"):
+        plain.undo()
+
+
+def test_a_number_that_a_killed_run_took_is_not_used_again(plain: Recorded) -> None:
+    """It had begun its journal, and was not in the history yet."""
+    plain.run(write("a.txt", "new\n"))
+    Journal(str(plain.store / "runs/2")).close()
+    plain.run(write("a.txt", "newer\n"))
+    assert [run.number for run in clada.history(str(plain.workspace))] == [3, 1]
+
+
+def test_a_deep_tree_is_recorded_and_undone(plain: Recorded) -> None:
+    """Written, moved and removed, by operations and by commands; later runs are none the worse for it."""
+    deep = "/".join(["d"] * DEEP)
+    before = plain.tree()
+    plain.run(write(f"{deep}/file", "deep\n"))
+    made = plain.tree()
+    plain.run({"action": "move", "from": "d", "to": "m"}, command(f"echo 1 >> m{deep[1:]}/file; rm -r dir"))
+    plain.undo()
+    assert plain.tree() == made
+    plain.run(command("rm -r d"))
+    plain.undo()
+    assert plain.tree() == made
+    plain.undo(1)
+    assert plain.tree() == before
+
+
+@pytest.mark.parametrize("what", ["moved", "replaced by a link", "removed", "replaced"])
+def test_a_run_whose_workspace_goes_meanwhile_fails_and_says_so(
+    plain: Recorded, tmp_path: Path, what: str
+) -> None:
+    """Nothing is written elsewhere; what was done is where the directory is now."""
+    script = {
+        "moved": f"mv {plain.workspace} {tmp_path}/away; true",
+        "replaced by a link": f"mv {plain.workspace} {tmp_path}/away; ln -s away {plain.workspace}",
+        "removed": f"rm -r {plain.workspace}; true",
+        "replaced": f"mv {plain.workspace} {tmp_path}/away; mkdir {plain.workspace}",
+    }[what]
+    report = plain.attempt(write("a.txt", "new\n"), command(script), write("b.txt", "new\n"))
+    said = str(report.error) + "".join(str(task.error) for task in report.tasks)
+    assert not report.ok
+    assert "moved, replaced or removed" in said or "has been removed" in said, said
+    if what == "replaced":
+        assert os.listdir(plain.workspace) == []
+
+
+def test_a_command_that_breaks_the_repository_is_recorded_all_the_same(repo: Recorded) -> None:
+    """Git cannot be asked any more: it is said, and once the repository works again, undo does too."""
+    before = repo.tree()
+    repo.attempt(write("b.txt", "new\n"), command("echo new > a.txt; echo '[' >> .git/config; true"))
+    config = repo.workspace / ".git/config"
+    config.write_text(config.read_text().removesuffix("[\n"))
+    repo.undo(1)
+    assert repo.tree() == before
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["here", "above"])
+def test_runs_from_before_git_init_are_undone_and_gone_on_from(plain: Recorded, above: bool) -> None:
+    """Where a workspace becomes a repository, or a part of one, its record stays where it is."""
+    before = plain.tree()
+    plain.run(write("a.txt", "one\n"), command("echo one > made"))
+    root = plain.workspace.parent if above else plain.workspace
+    git(root, "init", "-q")
+    assert [run.number for run in clada.history(str(plain.workspace))] == [1]
+    git(root, "add", "--", str(plain.workspace))
+    plain.run(write("b.txt", "two\n"), record="commits")
+    plain.run(command("echo three > made"))
+    assert [run.number for run in clada.history(str(plain.workspace))] == [3, 2, 1]
+    assert [plain.undo(number).commit is not None for number in (3, 2, 1)] == [False, True, False]
+    assert plain.tree() == before
+    assert not (root / f".git/clada/{os.geteuid()}").exists()
+
+
+def test_a_run_that_was_killed_before_git_init_is_undone(plain: Recorded) -> None:
+    """What its command has changed is looked for where it was."""
+    before = plain.tree()
+    process = plain.start(command("echo half > b.txt; touch here; sleep 60"))
+    assert eventually((plain.workspace / "here").exists)
+    assert plain.kill(process)
+    git(plain.workspace.parent, "init", "-q")
+    plain.undo()
+    assert plain.tree() == before
+
+
+def test_history_shows_a_run_while_it_is_going(place: Recorded) -> None:
+    """And that of a repository that somebody removes goes with it."""
+    process = place.start(command("touch here; sleep 60"))
+    assert eventually((place.workspace / "here").exists)
+    assert " running " in place.call("history").stdout
+    place.kill(process)
+    assert " killed " in place.call("history").stdout
+    shutil.rmtree(place.workspace / ".git", ignore_errors=True)
+    assert place.call("history").returncode == 0

@@ -1,0 +1,207 @@
+"""In every state of a repository, and outside of any, runs and undos leave to git what is git's.
+
+With --record=snapshots, HEAD, refs, reflogs, stash and the bytes of the index are as they were, after a run,
+one that fails, undo, redo, its undo, and that of an older run. The work tree is what a plain model says.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.world.record.conftest import Recorded, command, write
+from tests.world.repository.states import REFUSED, STATES, files, git
+
+from clada.errors import Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NO_REPOSITORY: dict[str, Callable[[Path], Path]] = {"no-repository": files}
+BY_COMMAND = "echo run >> b.txt; echo run > by-command.txt; mkdir made; rm dir/c.txt; chmod 600 dir/d.txt"
+
+
+def facts(workspace: Path) -> dict[str, object]:
+    """Return all that git has beside the work tree, by the bytes of its files."""
+    found: dict[str, object] = {}
+    top = git(workspace, "rev-parse", "--path-format=absolute", "--git-common-dir", check=False)
+    if not top:
+        return found
+    for folder, names, plain in os.walk(top):
+        names[:] = [name for name in names if name not in {"clada", "objects"}]
+        for name in plain:
+            found[os.path.relpath(os.path.join(folder, name), top)] = Path(folder, name).read_bytes()
+    # A tree that git makes of a sparse index is no content of anybody's.
+    listed = git(workspace, "cat-file", "--batch-all-objects", "--batch-check")
+    found["contents"] = {line for line in listed.splitlines() if " tree " not in line}
+    return found
+
+
+def model(tree: dict[str, tuple[object, ...]], *, failed: bool) -> dict[str, tuple[object, ...]]:
+    """Return the tree after the run."""
+
+    def content(path: str) -> bytes:
+        data = tree[path][3]
+        assert isinstance(data, bytes)
+        return data
+
+    mode = tree["a.txt"][1]
+    result = {**tree, "a.txt": ("-", mode, {}, b"a, by the run\n"), "new/new.txt": ("-", 0o644, {}, b"new\n")}
+    result["new"] = ("d", 0o755, {})
+    if failed:
+        return result
+    result["b.txt"] = ("-", tree["b.txt"][1], {}, content("b.txt") + b"run\n")
+    result["by-command.txt"] = ("-", 0o644, {}, b"run\n")
+    result["made"] = ("d", 0o755, {})
+    result["dir/d.txt"] = ("-", 0o600, {}, content("dir/d.txt"))
+    del result["dir/c.txt"]
+    return result
+
+
+@pytest.mark.parametrize("name", [*STATES, *NO_REPOSITORY])
+def test_runs_and_undos_in_every_state(tmp_path: Path, name: str) -> None:
+    """Work trees, nested repositories and what is outside of the workspace included."""
+    place = Recorded((STATES | NO_REPOSITORY)[name](tmp_path / "repo"))
+    around = Recorded(tmp_path)
+    known, everything = facts(place.workspace), around.tree()
+    before = place.tree()
+    work = [write("a.txt", "a, by the run\n"), write("new/new.txt", "new\n")]
+
+    place.run(*work, command(BY_COMMAND))
+    after = place.tree()
+    assert after == model(before, failed=False)
+    place.undo()
+    assert around.tree() == everything
+    place.undo()
+    assert place.tree() == after
+    place.undo()
+    assert around.tree() == everything
+
+    report = place.attempt(*work, command("exit 3"), command(BY_COMMAND))
+    assert [task.status for task in report.tasks] == ["success", "success", "error", "skipped"]
+    assert place.tree() == model(before, failed=True)
+    assert facts(place.workspace) == known
+
+    place.run(write("later.txt", "later\n"), command("echo 2 > later2.txt"))
+    place.undo(5)  # the one that failed
+    assert {path for path in place.tree() if path not in before} == {"later.txt", "later2.txt"}
+    place.undo(6)
+    assert around.tree() == everything
+    assert facts(place.workspace) == known
+    assert place.history() == ["ok", "ok", "ok", "failed", "ok", "ok", "ok", "ok"]
+
+
+# With commits besides.
+
+
+def staged(workspace: Path) -> dict[str, str]:
+    """Return what the index has in another way than HEAD: what the user staged, or took out."""
+    head = git(workspace, "rev-parse", "-q", "--verify", "HEAD", check=False) or git(
+        workspace, "hash-object", "-t", "tree", "/dev/null"
+    )
+    listed = git(
+        workspace, "diff-index", "--cached", "--raw", "--no-renames", "--no-abbrev", head
+    ).splitlines()
+    return {
+        path: f"{fields.split()[1]} {fields.split()[3]}"
+        for fields, _, path in (each.partition("\t") for each in listed)
+    }
+
+
+def entries(workspace: Path) -> dict[str, str]:
+    """Return what the index has of each file, with its flags."""
+    listed = git(workspace, "ls-files", "-s", "-t", "-z").split("\0")[:-1]
+    return {path: entry for entry, _, path in (each.partition("\t") for each in listed)}
+
+
+def others(workspace: Path) -> str:
+    """Return all refs but the branch that is checked out, and the stash."""
+    branch = git(workspace, "symbolic-ref", "-q", "HEAD", check=False)
+    refs = git(workspace, "for-each-ref").splitlines()
+    return "\n".join(
+        [*(line for line in refs if line.split("\t")[1] != branch), git(workspace, "stash", "list")]
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])
+def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -> None:
+    """What was staged stays so, history only grows, and HEAD has what it had before, or after, the run."""
+    place = Recorded(STATES[name](tmp_path / "repo"))
+    around = Recorded(tmp_path)
+    everything, before = around.tree(), place.tree()
+    kept = {path: entries(place.workspace).get(path) for path in staged(place.workspace)}
+    refs, heads = others(place.workspace), [git(place.workspace, "rev-parse", "HEAD", check=False)]
+    work = [write("a.txt", "a, by the run\n"), write("new/new.txt", "new\n")]
+
+    def check(*, as_staged: bool) -> None:
+        if as_staged:
+            assert {path: entries(place.workspace).get(path) for path in kept} == kept
+        assert others(place.workspace) == refs
+        head = git(place.workspace, "rev-parse", "HEAD")
+        if heads[-1] and head != heads[-1]:
+            git(place.workspace, "merge-base", "--is-ancestor", heads[-1], head)
+        heads.append(head)
+        assert git(place.workspace, "fsck", "--strict", "--no-dangling", "--no-progress") == ""
+
+    place.run(*work, command(BY_COMMAND), record="commits")
+    after = place.tree()
+    assert after == model(before, failed=False)
+    check(as_staged=True)
+    old, new = (git(place.workspace, "rev-parse", f"{commit}^{{tree}}") for commit in ("HEAD^", "HEAD"))
+    indexes = []
+    for expected in (everything, None, everything):  # undo, redo, and undo again
+        undone = place.undo()
+        assert undone.commit
+        assert (around.tree() == expected) if expected else (place.tree() == after)
+        check(as_staged=bool(expected))  # by a redo, what was staged in whole is committed as it is then
+        assert git(place.workspace, "rev-parse", "HEAD^{tree}") == (old if expected else new)
+        indexes.append(entries(place.workspace))
+    assert indexes[0] == indexes[2]
+
+    report = place.attempt(*work, command("exit 3"), command(BY_COMMAND), record="commits")
+    assert [task.status for task in report.tasks] == ["success", "success", "error", "skipped"]
+    assert place.tree() == model(before, failed=True)
+    check(as_staged=False)
+    place.run(write("later.txt", "later\n"), record="commits")
+    place.undo(5)  # the one that failed
+    assert {path for path in place.tree() if path not in before} == {"later.txt"}
+    check(as_staged=True)
+    place.undo(6)
+    assert around.tree() == everything
+    check(as_staged=True)
+    assert git(place.workspace, "rev-parse", "HEAD^{tree}") == old
+    assert entries(place.workspace) == indexes[0]
+    assert place.history() == ["ok", "ok", "ok", "failed", "ok", "ok", "ok", "ok"]
+
+
+@pytest.mark.parametrize("name", ["merge", "rebase", "bisect", "stash-conflict"])
+def test_an_undo_with_commits_is_refused_in_the_states_in_which_its_run_would_be(
+    tmp_path: Path, name: str
+) -> None:
+    """Nothing has changed then, and by snapshots it is undone all the same: HEAD, refs and index stay."""
+    place = Recorded(STATES["clean"](tmp_path / "repo"))
+    place.run(write("a.txt", "a, by the run\n"), record="commits")
+    subprocess.run(["sh", "-c", IN_PROGRESS[name]], cwd=place.workspace, check=False, capture_output=True)
+    before, known = place.tree(), facts(place.workspace)
+    with pytest.raises(Trouble, match=REFUSED[name]):
+        place.undo()
+    assert (place.tree(), facts(place.workspace)) == (before, known)
+    place.undo(record="snapshots")
+    assert place.tree() == {**before, "a.txt": (*before["a.txt"][:3], b"a\n")}
+    assert facts(place.workspace) == known
+
+
+# What a user does after a run, until it stops at a conflict, or goes on later.
+SIDE = """
+    git checkout -q -b side && echo side > b.txt && git commit -q -a -m side
+    git checkout -q main && echo main > b.txt && git commit -q -a -m main
+    """
+IN_PROGRESS = {
+    "merge": f"{SIDE} git merge side",
+    "rebase": f"{SIDE} git rebase side",
+    "bisect": "git bisect start",
+    "stash-conflict": "echo 1 > b.txt; git stash -q; echo 2 > b.txt; git commit -q -a -m main; git stash pop",
+}

@@ -1,0 +1,232 @@
+"""The user's index: never staged into, replaced in one step, and brought to its end after a kill."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.world.repository.conftest import Repo
+
+from clada.errors import Trouble
+from clada.world.git import calls, index
+from clada.world.git.branch import BranchCommits
+from clada.world.git.calls import hardened_git
+from clada.world.git.index import IndexLock, OwnIndex
+from clada.world.git.repository import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KILLED = """
+import os, signal, sys
+from clada.world.git import branch, calls, index
+from clada.world.git.repository import find
+root, moment = sys.argv[1:]
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+whole = calls.run
+def run(argv, *rest):
+    if moment in argv:
+        die()
+    result = whole(argv, *rest)
+    if moment == f"after {argv[argv.index('-C') + 2]}" if "-C" in argv else False:
+        die()
+    return result
+record = branch.BranchCommits(find(root), "clada")
+record.before(["a"], wide=False, consent=None)
+with open(root + "/a", "w") as file:
+    file.write("by the run")
+calls.run = run
+record.after(["a"], run=1)
+"""
+MOMENTS = ["update-index", "write-tree", "commit-tree", "update-ref", "after commit-tree", "after update-ref"]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("partly_staged", [False, True])
+def test_a_killed_run_is_brought_to_its_end(repo: Repo, moment: str, partly_staged: bool) -> None:
+    """At any moment: the next run clears the lock, and index and HEAD go together; nothing is left."""
+    repo.commit(a="1", b="1")
+    if partly_staged:
+        repo.write("b", "staged")
+        repo.git("add", "b")
+        repo.write("b", "changed")
+    done = subprocess.run([sys.executable, "-c", KILLED, repo.root, moment], check=False)
+    assert done.returncode == -signal.SIGKILL
+    record = BranchCommits(repo.found(), "clada")
+    record.before([], wide=False, consent=None)
+    assert repo.git("show", "HEAD:a") == "by the run"
+    assert repo.git("show", ":b") == ("staged" if partly_staged else "1")
+    assert repo.status() == (["MM b"] if partly_staged else [])
+    assert os.listdir(repo.root / ".git/clada") == []
+    assert not list((repo.root / ".git").glob("*.lock"))
+
+
+def test_the_index_of_a_foreign_program_is_waited_for_and_not_cleared(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its lock says, as long as it is not a dead clada's; HEAD is where it was."""
+    monkeypatch.setattr(index, "TRIES", 3)
+    before = repo.commit(a="1")
+    record = BranchCommits(repo.found(), "clada")
+    record.before(["a"], wide=False, consent=None)
+    repo.write("a", "2")
+    lock = repo.root / ".git/index.lock"
+    started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
+    for content in ("", "DIRC", f"clada {os.getpid()} {started}", "clada x y", "clada"):
+        lock.write_text(content)
+        with pytest.raises(Trouble, match="another git process holds"):
+            record.after(["a"], run=1)
+        assert (repo.head(), lock.read_text()) == (before, content)
+    lock.unlink()
+    assert record.after(["a"], run=1) == repo.head()
+
+
+@pytest.mark.parametrize("words", ["", " {head} ../../evil\n", " --output=x index-00\n", " {head} index-00"])
+def test_a_lock_of_a_dead_clada_is_cleared_whatever_else_it_says(repo: Repo, words: str) -> None:
+    """Only a copy of clada's own takes the place of the index."""
+    repo.commit(a="1")
+    evil = repo.write("evil", "no index")
+    content = (repo.root / ".git/index").read_bytes()
+    (repo.root / ".git/clada").mkdir()
+    repo.write(".git/clada/index-00", "no index")
+    dead = subprocess.Popen(["/bin/true"])
+    dead.wait()
+    repo.write(".git/index.lock", f"clada {dead.pid} 1{words.format(head=repo.head())}")
+    check(repo.found())
+    assert not (repo.root / ".git/index.lock").exists()
+    assert (repo.root / ".git/index").read_bytes() == content
+    assert evil.exists()
+
+
+def test_while_the_index_is_replaced_other_git_processes_keep_off(repo: Repo) -> None:
+    """They see git's own lock."""
+    repo.commit(a="1")
+    repo.write("a", "2")
+    with IndexLock(repo.found()):
+        assert repo.git("add", "a", check=False) == ""
+        assert repo.status() == [" M a"]
+    repo.git("add", "a")
+    assert repo.status() == ["M  a"]
+
+
+def test_a_copy_knows_what_may_have_changed_since_git_looked(repo: Repo) -> None:
+    """A file that changed in the same instant, to the same size, is seen in the copy as in the original."""
+    for number in range(20):
+        file = repo.write("a", f"{number:4}")
+        repo.git("add", "a")
+        times = (repo.root / ".git/index").stat()
+        file.write_text("same")
+        os.utime(file, ns=(times.st_mtime_ns, times.st_mtime_ns))
+        with OwnIndex(repo.found(), hardened_git(repo.found())) as own:
+            assert own.git.call("diff-files", "--quiet").code == 1
+
+
+def test_the_index_that_is_staged_meanwhile_is_kept(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the copy and the lock: what the user staged there is staged, what was committed is clean."""
+    repo.commit(a="1", b="1")
+    record = BranchCommits(repo.found(), "clada")
+    record.before(["a"], wide=False, consent=None)
+    repo.write("a", "2")
+    whole = calls.run
+
+    def run(argv: list[str], *rest: object) -> calls.GitOutput:
+        if "commit-tree" in argv:
+            repo.write("b", "2")
+            repo.git("add", "b")
+        return whole(argv, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(calls, "run", run)
+    record.after(["a"], run=1)
+    assert repo.names() == ["a"]
+    assert repo.status() == ["M  b"]
+
+
+def test_an_interrupt_at_the_last_step_leaves_head_and_index_together(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit is there, and a second try says which it is."""
+    repo.commit(a="1")
+    record = BranchCommits(repo.found(), "clada")
+    record.before(["a"], wide=False, consent=None)
+    repo.write("a", "2")
+    whole = calls.run
+
+    def run(argv: list[str], *rest: object) -> calls.GitOutput:
+        result = whole(argv, *rest)  # type: ignore[arg-type]
+        if "update-ref" in argv:
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "run", run)
+        with pytest.raises(KeyboardInterrupt):
+            record.after(["a"], run=1)
+    assert repo.status() == []
+    assert record.after(["a"], run=1) == repo.head()
+    assert repo.subjects() == ["clada:post", "by hand"]
+
+
+SHARED = """
+import os, sys
+uid, root, name = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+import select, clada.world.locks, clada.world.processes.spawn, clada.world.sandbox.reading
+from clada.world.git.branch import BranchCommits
+from clada.world.git.repository import find
+clada.world.sandbox.reading.has_landlock()  # what is imported late may be out of another user's reach
+os.setgroups([60000]); os.setgid(60000); os.setuid(uid)
+os.umask(0o022)
+found = find(root)
+with found.lock(5.0):
+    record = BranchCommits(found, "clada")
+    record.before([name], wide=False, consent=None)
+    with open(f"{root}/{name}", "w") as file:
+        file.write(name)
+    print(record.after([name], run=1))
+"""
+
+
+@pytest.fixture
+def reachable(home: Path) -> Iterator[Repo]:
+    """Make a repository that other users can reach, beside a home that they can read."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="clada-test-"))
+    folder.chmod(0o755)
+    try:
+        (folder / "repo").mkdir()
+        (folder / ".gitconfig").write_text((home / ".gitconfig").read_text())
+        made = Repo(folder / "repo")
+        made.git("init", "-q")
+        yield made
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be two other users")
+def test_a_repository_that_a_group_shares(reachable: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever one user's run made, the other's can use."""
+    repo = reachable
+    monkeypatch.setenv("HOME", str(repo.root.parent))
+    repo.git("config", "core.sharedRepository", "group")
+    repo.commit(a="1")
+    for folder, _, files in os.walk(repo.root):
+        os.chown(folder, 60001, 60000)
+        os.chmod(folder, 0o2775)
+        for name in files:
+            os.chown(os.path.join(folder, name), 60001, 60000)
+            os.chmod(os.path.join(folder, name), 0o664)
+    repo.git("config", "--global", "--add", "safe.directory", "*")
+    for uid, name in ((60001, "one"), (60002, "two"), (60001, "three")):
+        done = subprocess.run(
+            [sys.executable, "-c", SHARED, str(uid), repo.root, name],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.stdout.strip() == repo.head(), done.stderr
+    assert repo.files() == ["a", "one", "three", "two"]
+    assert repo.status() == []

@@ -1,0 +1,236 @@
+"""In every state of a repository, the commits of a run hold what git itself would commit, and all else stays.
+
+What is expected is said by a plain model that asks plain git, before and after, and knows nothing of how
+clada does it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.world.repository.states import REFUSED, STATES, git, write
+
+import clada
+from clada.errors import Trouble
+from clada.world.git.branch import BranchCommits
+from clada.world.git.repository import find, suggest_no_git
+
+NONE = ("000000", "0")
+SECRET = re.compile(r"(^|/)(\.env|id_ed25519|prod\.tfvars|credentials|large\.bin)$")
+TOUCHED = ("a.txt", "new.txt", "dir/c.txt")
+PLANNED = ("a.txt", "new.txt")
+
+Entry = tuple[str, str]
+
+
+class Facts(NamedTuple):
+    """What plain git says of a repository, and what is in the tree."""
+
+    head: str
+    branch: str
+    refs: str
+    stash: str
+    committed: dict[str, Entry]
+    entries: dict[str, Entry]  # of the index
+    flags: dict[str, str]
+    announced: frozenset[str]
+    tree: dict[str, tuple[int, bytes]]
+
+
+def facts(workspace: Path) -> Facts:
+    """Look at everything, without changing it."""
+    os.environ["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        root = Path(git(workspace, "rev-parse", "--show-toplevel"))
+        head = git(root, "rev-parse", "-q", "--verify", "HEAD", check=False)
+        branch = git(root, "symbolic-ref", "-q", "HEAD", check=False)
+        refs = git(root, "for-each-ref", "--format=%(refname) %(objectname)")
+        refs = "\n".join(
+            line for line in refs.splitlines() if not branch or not line.startswith(f"{branch} ")
+        )
+        return Facts(
+            head,
+            branch,
+            refs,
+            git(root, "stash", "list", check=False),
+            _listed(git(root, "ls-tree", "-r", "-z", head)) if head else {},
+            _listed(git(root, "ls-files", "-s", "-z")),
+            {line[2:]: line[0] for line in git(root, "ls-files", "-v", "-z").split("\0") if line},
+            _announced(root),
+            _tree(root),
+        )
+    finally:
+        del os.environ["GIT_OPTIONAL_LOCKS"]
+
+
+def _listed(text: str) -> dict[str, Entry]:
+    lines = [line.partition("\t") for line in text.split("\0") if line]
+    return {path: (fields[:6], re.findall(r"[0-9a-f]{40}", fields)[0]) for fields, _, path in lines}
+
+
+def _announced(root: Path) -> frozenset[str]:
+    """Return what `git add -N` announced: flagged so in the index, which git shows for debugging."""
+    text = git(root, "-c", "core.quotePath=false", "ls-files", "--debug")
+    entries = re.findall(r"^(\S.*)\n(?:  .*\n){4}  size: \d+\tflags: ([0-9a-f]+)", text + "\n", re.MULTILINE)
+    return frozenset(path for path, flags in entries if int(flags, 16) & (1 << 29))
+
+
+def _tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    found = {}
+    for directory, names, files in os.walk(root):
+        names[:] = [name for name in names if name != ".git"]
+        for name in (*files, *(each for each in names if os.path.islink(os.path.join(directory, each)))):
+            path = os.path.join(directory, name)
+            mode = os.lstat(path).st_mode
+            content = os.readlink(path).encode() if os.path.islink(path) else Path(path).read_bytes()
+            found[os.path.relpath(path, root)] = (mode, content)
+    return found
+
+
+def in_tree(root: Path, path: str) -> Entry:
+    """Return the entry that git itself would make of a file in the tree."""
+    place = root / path
+    if not os.path.lexists(place) or (place.is_dir() and not place.is_symlink()):
+        return NONE
+    if place.is_symlink():
+        (root.parent / "link-text").write_text(os.readlink(place))
+        return "120000", git(root, "hash-object", "--no-filters", str(root.parent / "link-text"))
+    mode = "100755" if os.access(place, os.X_OK) and place.stat().st_mode & 0o111 else "100644"
+    return mode, git(root, "hash-object", f"--path={path}", "--", str(place))
+
+
+def expected(before: Facts, root: Path, prefix: str, paths: set[str] | None) -> dict[str, Entry]:
+    """Return what a commit of the workspace, or of these paths, holds after `before`."""
+    untracked = git(root, "ls-files", "-o", "-z", "--exclude-standard").split("\0")
+    wanted = {*before.committed, *before.entries, *untracked} - {""}
+    result = dict(before.committed)
+    for path in wanted:
+        if not path.startswith(prefix) or path.endswith("/") or (paths is not None and path not in paths):
+            continue
+        old = before.committed.get(path, NONE)
+        entry = in_tree(root, path)
+        if (
+            before.flags.get(path, "H") != "H"
+            or "160000" in {old[0], before.entries.get(path, NONE)[0]}
+            or path in before.announced
+            or (path in before.committed and path not in before.entries and entry != NONE)
+            or (path not in before.entries and path not in before.committed and SECRET.search(path))
+        ):
+            continue
+        if entry == NONE:
+            result.pop(path, None)
+        else:
+            result[path] = entry
+    return result
+
+
+def staged(before: Facts) -> set[str]:
+    """Return the paths that are staged, taken out or announced."""
+    paths = {*before.committed, *before.entries}
+    return {path for path in paths if before.committed.get(path) != before.entries.get(path)}
+
+
+def run(workspace: Path, *, failed: bool) -> list[str]:
+    """Do what a run does; one that fails stops half way."""
+    write(workspace, "a.txt", "a, by the run\n")
+    if failed:
+        return ["a.txt"]
+    write(workspace, "new.txt", "new\n")
+    (workspace / "dir/c.txt").unlink()
+    return list(TOUCHED)
+
+
+@pytest.mark.parametrize("failed", [False, True], ids=["run", "failed-run"])
+@pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])
+def test_the_commits_of_a_run(tmp_path: Path, name: str, failed: bool) -> None:
+    """HEAD, refs, index, staged content, stash and tree are what the model says."""
+    workspace = STATES[name](tmp_path / "repo")
+    root = Path(git(workspace, "rev-parse", "--show-toplevel"))
+    prefix = f"{workspace.relative_to(root)}/" if workspace != root else ""
+    first = facts(workspace)
+    record = BranchCommits(find(str(workspace)), "clada")
+    wanted = expected(first, root, prefix, None)
+    pre = record.before(PLANNED, wide=False, consent=None)
+    between = facts(workspace)
+    assert between.committed == wanted
+    assert (pre is None) == (wanted == first.committed)
+    assert between.tree == first.tree
+
+    touched = run(workspace, failed=failed)
+    third = facts(workspace)
+    wanted = expected(between, root, prefix, {prefix + path for path in touched})
+    post = record.after(touched, run=1)
+    last = facts(workspace)
+    assert last.committed == wanted
+    assert post == last.head
+    assert (last.tree, last.refs, last.stash, last.branch) == (
+        third.tree,
+        first.refs,
+        first.stash,
+        first.branch,
+    )
+    assert git(root, "rev-list", "--count", f"{first.head}..HEAD" if first.head else "HEAD") == str(
+        2 if pre else 1
+    )
+
+    kept = staged(first)
+    assert {path: last.entries.get(path) for path in kept} == {path: first.entries.get(path) for path in kept}
+    assert last.announced == first.announced
+    assert {path: flag for path, flag in last.flags.items() if flag != "H"} == {
+        path: flag for path, flag in first.flags.items() if flag != "H"
+    }
+    committed = {
+        path
+        for path in {*last.committed, *first.committed}
+        if last.committed.get(path) != first.committed.get(path)
+    }
+    for path in committed - kept:
+        assert last.entries.get(path) == last.committed.get(path), path
+    for path in {*first.entries, *last.entries} - committed - kept:
+        assert last.entries.get(path) == first.entries.get(path), path
+    _status_is_clean_but_for(root, {*kept, *(path for path in first.tree if SECRET.search(path))}, prefix)
+    assert git(root, "fsck", "--strict", "--no-dangling") == ""
+    assert os.listdir(f"{find(str(workspace)).git_dir}/clada") == []
+
+
+def _status_is_clean_but_for(root: Path, others: set[str], prefix: str) -> None:
+    shown = git(
+        root, "status", "--porcelain", "-z", "-uall", "--no-renames", "--ignore-submodules=all"
+    ).split("\0")
+    paths = {line[3:] for line in shown if line[3:].startswith(prefix)}
+    assert paths - others - {""} == set()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, name: str) -> None:
+    """In the same words, and nothing is touched: no file of the git directory has another content or time."""
+    workspace = STATES[name](tmp_path / "repo")
+    top = Path(git(workspace, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+    paths = [top, *top.rglob("*"), *workspace.rglob("*")]
+    before = {path: (path.lstat().st_ctime_ns, path.lstat().st_size) for path in paths}
+    document = json.dumps({"tasks": [{"action": "write", "path": path, "content": "x"} for path in PLANNED]})
+    planned = clada.execute(document, workspace=str(workspace), dry_run=True)
+    assert {path: (path.lstat().st_ctime_ns, path.lstat().st_size) for path in before} == before
+    assert len([top, *top.rglob("*"), *workspace.rglob("*")]) == len(paths)
+    assert planned.fatal == clada.execute(document, workspace=str(workspace)).fatal
+    assert planned.fatal is not None
+    assert REFUSED[name] in planned.fatal.message
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_run_has_changed_nothing(tmp_path: Path, name: str) -> None:
+    """It is said why, and that --record=snapshots works; the index is the same, to the byte."""
+    workspace = STATES[name](tmp_path / "repo")
+    index = Path(git(workspace, "rev-parse", "--path-format=absolute", "--git-path", "index"))
+    before, content = facts(workspace), index.read_bytes()
+    with pytest.raises(Trouble, match=REFUSED[name]) as caught, suggest_no_git():
+        BranchCommits(find(str(workspace)), "clada").before(PLANNED, wide=True, consent=None)
+    assert caught.value.error.type == "git_operation_failed"
+    assert "--record=snapshots" in str(caught.value.error.hint)
+    assert facts(workspace) == before
+    assert index.read_bytes() == content
