@@ -1,0 +1,123 @@
+"""What clients can read: documentation and reports as resources, instructions as prompts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from mcp import types
+from mcp.shared.exceptions import MCPError
+
+import clada
+
+if TYPE_CHECKING:
+    from clada.mcp.run import Workspace
+
+DOCS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "docs")
+PAGE, REPORT = "clada://docs/", "clada://report"
+LONGEST_NUMBER = 9  # digits
+PLAIN, MARKDOWN = "text/plain", "text/markdown"
+
+
+def _pages() -> dict[str, str]:
+    """Return the pages by their addresses: nothing else is read from the disk, whatever an address says."""
+    try:
+        names = sorted(name for name in os.listdir(DOCS) if name.endswith(".md"))
+    except OSError:
+        names = []
+    return {f"{PAGE}{name.removesuffix('.md')}": os.path.join(DOCS, name) for name in names}
+
+
+def resources() -> list[types.Resource]:
+    """Return what there is to read."""
+    report = types.Resource(
+        uri=REPORT, name="report", title="The last report", description="What came of the last run.",
+        mime_type=PLAIN,
+    )  # fmt: skip
+    pages = [
+        types.Resource(uri=uri, name=f"docs/{uri.removeprefix(PAGE)}", title=_title(path), mime_type=MARKDOWN)
+        for uri, path in _pages().items()
+    ]
+    return [report, *pages]
+
+
+def templates() -> list[types.ResourceTemplate]:
+    """Return the form of the addresses of older reports."""
+    return [
+        types.ResourceTemplate(
+            uri_template=f"{REPORT}/{{run}}", name="report of a run", title="The report of a recorded run",
+            description="By its number in the history.", mime_type=PLAIN,
+        )
+    ]  # fmt: skip
+
+
+def read(uri: str, workspace: Workspace) -> types.ReadResourceResult:
+    """Return a resource; an address that is none of ours is an error that says which there are."""
+    try:
+        return _read(uri, workspace)
+    except clada.Trouble as trouble:
+        raise not_found(uri, trouble.error.sentence) from None
+
+
+def _read(uri: str, workspace: Workspace) -> types.ReadResourceResult:
+    path = _pages().get(uri)
+    if path:
+        with open(path, encoding="utf-8") as file:
+            return _content(uri, MARKDOWN, file.read())
+    if uri == REPORT:
+        return _content(uri, PLAIN, _last_report(workspace))
+    number = uri.removeprefix(f"{REPORT}/")
+    if number != uri and number.isdecimal() and number.isascii() and len(number) <= LONGEST_NUMBER:
+        return _content(uri, PLAIN, _report(int(number), workspace))
+    raise not_found(uri, "resources/list names what there is")
+
+
+def _content(uri: str, kind: str, text: str) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+
+def _title(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.readline().lstrip("# ").strip()
+
+
+def _last_report(workspace: Workspace) -> str:
+    if workspace.last:
+        return workspace.last.text()
+    runs = [run.number for run in clada.history(workspace.settings.workspace) if not run.undoes]
+    if not runs:
+        raise not_found(REPORT, "no run is recorded for this workspace")
+    return _report(runs[0], workspace)
+
+
+def _report(number: int, workspace: Workspace) -> str:
+    return clada.run_details(number, workspace.settings.workspace).report
+
+
+def not_found(what: str, reason: str) -> MCPError:
+    """Return the error for something that is not there."""
+    return MCPError(types.INVALID_PARAMS, f"not found: {clada.visible(what[:200])}; {reason}")
+
+
+def prompts() -> list[types.Prompt]:
+    """Return the instructions that there are, one for each notation."""
+    return [
+        types.Prompt(
+            name=name, title=f"How to write {name}",
+            description=f"How to change files and run commands in the notation {name}.",
+        )
+        for name in clada.PROMPTS
+    ]  # fmt: skip
+
+
+def prompt(name: str, workspace: Workspace) -> types.GetPromptResult:
+    """Return the instructions for a notation, as the first message of a conversation."""
+    if name not in clada.PROMPTS:
+        raise not_found(f"prompt {name}", f"there are {', '.join(clada.PROMPTS)}")
+    settings = workspace.settings
+    try:
+        text = clada.instructions(name, settings.workspace, settings.start_delimiter, settings.end_delimiter)
+    except clada.Trouble as trouble:  # the list of approvals is damaged
+        raise not_found(f"prompt {name}", trouble.error.sentence) from None
+    content = types.TextContent(type="text", text=text)
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])

@@ -1,0 +1,359 @@
+"""The tools: a row for each, with what it takes, what it gives, and what it does to the workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mcp import types
+
+import clada
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from clada.mcp.run import Call
+
+    Answer = types.CallToolResult | types.InputRequiredResult
+    Responses = Mapping[str, object] | None
+    Handler = Callable[[Call, dict[str, Any], Responses], Awaitable[Answer]]
+
+DOCUMENT = {
+    "type": "string",
+    "description": "The text with the operations, in any notation that clada reads; prose around is ignored.",
+}
+RUN = {"type": "integer", "minimum": 1, "description": "The number of the run; the last one if left out."}
+DRY_RUN = {"type": "boolean", "default": False, "description": "Only show what would happen."}
+ATOMIC = {
+    "type": "boolean",
+    "default": False,
+    "description": "All of it or nothing: a failure takes back the rest.",
+}
+LIMIT = {"type": "integer", "minimum": 1, "default": 20, "description": "How many runs at most."}
+READS = types.ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+CHANGES = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
+RUNS = CHANGES.model_copy(update={"open_world_hint": True})  # commands, some of which may use the network
+LONGEST_TEXT = 100_000  # characters of a report; the structured content has all of it
+PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tool."""
+
+    handler: Handler
+    title: str
+    description: str
+    hints: types.ToolAnnotations
+    takes: Mapping[str, Mapping[str, Any]]
+    needs: tuple[str, ...] = ()
+    gives: Callable[[], dict[str, Any]] | None = None  # the schema of its structured content
+
+    def listed(self, name: str) -> types.Tool:
+        """Return how a client sees it."""
+        return types.Tool(
+            name=name,
+            title=self.title,
+            description=self.description,
+            input_schema={
+                "type": "object",
+                "properties": dict(self.takes),
+                "required": list(self.needs),
+                "additionalProperties": False,
+            },
+            output_schema=self.gives() if self.gives else None,
+            annotations=self.hints,
+        )
+
+    def mistake(self, given: Mapping[str, Any]) -> str | None:
+        """Return what is wrong with the arguments of a call, if anything is."""
+        for name in self.needs:
+            if name not in given:
+                return f"the argument {name} is missing"
+        for name, value in given.items():
+            if name not in self.takes:
+                return f"there is no argument {clada.visible(name)!r}; there are {', '.join(self.takes)}"
+            kind = self.takes[name]["type"]
+            if not isinstance(value, PYTHON_TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
+                return f"the argument {name} must be of type {kind}"
+            if "minimum" in self.takes[name] and value < self.takes[name]["minimum"]:
+                return f"the argument {name} must be {self.takes[name]['minimum']} or more"
+            if "enum" in self.takes[name] and value not in self.takes[name]["enum"]:
+                return f"the argument {name} must be one of {', '.join(self.takes[name]['enum'])}"
+        return None
+
+
+async def call_tool(call: Call, name: str, given: dict[str, Any], responses: Responses) -> Answer:
+    """Carry out a call of a tool; what goes wrong is told as its result, for a model to read."""
+    row = TOOLS[name]
+    mistake = row.mistake(given)
+    if mistake:
+        return failed(f"{name}: {mistake}; nothing was done")
+    return await row.handler(call, given, responses)
+
+
+def _guarded(work: Callable[[clada.Stop], Answer]) -> Callable[[clada.Stop], Answer]:
+    """Return the same, with what goes wrong as its result."""
+
+    def guarded(stop: clada.Stop) -> Answer:
+        try:
+            return work(stop)
+        except clada.Trouble as trouble:
+            return failed(trouble.error.sentence)
+        except Exception as bug:  # noqa: BLE001 (the last place where one ends: the server goes on)
+            return failed(f"clada has a bug: {type(bug).__name__}: {clada.visible(str(bug))}")
+
+    return guarded
+
+
+def failed(text: str) -> types.CallToolResult:
+    """Return a failure that is no report."""
+    return types.CallToolResult(content=[_text(text)], is_error=True)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+# Runs.
+
+
+async def _apply(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
+    settings = call.workspace.settings
+    settings = settings.replace(
+        dry_run=given.get("dry_run", False) or settings.dry_run,
+        atomic=given.get("atomic", False) or settings.atomic,
+    )
+
+    @cache
+    def plan() -> clada.Plan:
+        plan = clada.plan_for(given["document"], settings)
+        call.total = sum(len(block.operations) for block in plan.blocks)
+        return plan
+
+    def has_commands() -> bool:
+        return any(isinstance(item, clada.Run) for block in plan().blocks for item in block.operations)
+
+    def execute(**how: Any) -> clada.Report:
+        return clada.execute(plan(), **how)
+
+    return await _carry_out(call, settings, execute, has_commands, responses)
+
+
+async def _plan(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
+    return await _apply(call, {**given, "dry_run": True}, responses)
+
+
+async def _resume(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
+    settings = call.workspace.settings
+
+    def resume(**how: Any) -> clada.Report:
+        return clada.resume(settings.workspace, given.get("run"), **how)
+
+    return await _carry_out(call, settings, resume, lambda: True, responses)
+
+
+async def _carry_out(
+    call: Call,
+    settings: clada.Settings,
+    execute: Callable[..., clada.Report],
+    has_commands: Callable[[], bool],
+    responses: Responses,
+) -> Answer:
+    """Execute, after the questions that have to be asked beforehand; and report."""
+    questions = call.questions
+
+    def work(stop: clada.Stop) -> Answer:
+        if questions.beforehand and not settings.dry_run and has_commands():
+            planned = execute(settings=settings.replace(dry_run=True), stop=stop)
+            unanswered = questions.open(planned, responses)
+            if unanswered:
+                return unanswered
+        ask = questions.ask if questions.possible else None
+        report = execute(settings=settings, on_event=call.take, ask=ask, stop=stop)
+        if not report.dry_run:
+            call.workspace.last = report
+        return types.CallToolResult(
+            content=[_text(told(report))], structured_content=report.to_dict(), is_error=not report.ok
+        )
+
+    return await call.run(_guarded(work))
+
+
+def told(report: clada.Report) -> str:
+    """Return a report as text: its lines, what one should know, and where it is recorded.
+
+    It is for a model to read: where it is very long, it is cut, but every failure stays.
+    """
+    text = report.text()
+    if len(text) > LONGEST_TEXT and report.dry_run:
+        more = len(text) - LONGEST_TEXT
+        text = f"{text[:LONGEST_TEXT]}\n[the rest of the diff is left out: {more:,} characters]\n"
+    elif len(text) > LONGEST_TEXT:
+        text = report.text(for_llm=True)[:LONGEST_TEXT]
+    notes = "".join(f"Note: {clada.visible(note)}\n" for note in report.notes)
+    recorded = f"Recorded as run {report.recorded}.\n" if report.recorded else ""
+    return f"{text}{notes}{recorded}" or "Nothing to do.\n"
+
+
+# The record.
+
+
+async def _undo(call: Call, given: dict[str, Any], _responses: Responses) -> Answer:
+    settings = call.workspace.settings
+    dry_run = given.get("dry_run", False)
+
+    def work(_stop: clada.Stop) -> Answer:
+        undone = clada.undo(
+            settings.workspace,
+            given.get("run"),
+            waiting=lambda: call.take(clada.Note("waiting for another run in this repository")),
+            dry_run=dry_run,
+            git_author=settings.git_author,
+            lock_timeout=settings.lock_timeout,
+            **({"record": "snapshots"} if settings.record == "snapshots" else {}),
+        )
+        fields = undone.by_name()
+        content = {name: fields[name] for name in ("number", "commit", "restored", "removed", "notes")}
+        return types.CallToolResult(
+            content=[_text(clada.undo_text(undone, dry_run=dry_run))],
+            structured_content={**content, "undoes": undone.run.number, "dry_run": dry_run},
+        )
+
+    return await call.run(_guarded(work))
+
+
+async def _history(call: Call, given: dict[str, Any], _responses: Responses) -> Answer:
+    def work(_stop: clada.Stop) -> Answer:
+        runs = [
+            {
+                "number": run.number,
+                "when": run.when,
+                "what": run.what,
+                "ended": run.ended,
+                "commits": [commit for commit in run.commits if commit],
+                "undoes": run.undoes or None,
+            }
+            for run in clada.history(call.workspace.settings.workspace)[: given.get("limit", 20)]
+        ]
+        lines = [f"{run['number']}  {run['when']}  {run['ended']}  {run['what']}" for run in runs]
+        text = "\n".join(map(clada.visible, lines)) or "No run is recorded yet."
+        return types.CallToolResult(content=[_text(f"{text}\n")], structured_content={"runs": runs})
+
+    return await call.look(_guarded(work))
+
+
+async def _instructions(call: Call, given: dict[str, Any], _responses: Responses) -> Answer:
+    settings = call.workspace.settings
+    delimiters = settings.start_delimiter, settings.end_delimiter
+
+    def work(_stop: clada.Stop) -> Answer:
+        text = clada.instructions(given.get("notation"), settings.workspace, *delimiters)
+        return types.CallToolResult(content=[_text(text)])
+
+    return await call.look(_guarded(work))
+
+
+# What they give.
+
+
+@cache
+def report_schema() -> dict[str, Any]:
+    """Return the schema of reports, without the names by which validators of clients would look it up."""
+    return {
+        key: value
+        for key, value in clada.schema("report").items()
+        if not key.startswith("$") or key == "$defs"
+    }
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
+_TEXTS, _PERHAPS = {"type": "array", "items": _TEXT}, {"type": ["string", "null"]}
+
+
+def _undo_schema() -> dict[str, Any]:
+    return _object(
+        number=_NUMBER, commit=_PERHAPS, restored=_TEXTS, removed=_TEXTS, notes=_TEXTS, undoes=_NUMBER,
+        dry_run={"type": "boolean"},
+    )  # fmt: skip
+
+
+def _history_schema() -> dict[str, Any]:
+    undoes = {"type": ["integer", "null"]}
+    run = _object(number=_NUMBER, when=_TEXT, what=_TEXT, ended=_TEXT, commits=_TEXTS, undoes=undoes)
+    return _object(runs={"type": "array", "items": run})
+
+
+TOOLS: dict[str, Row] = {
+    "apply": Row(
+        _apply,
+        "Apply a document",
+        "Carry out the operations in a document: write, edit, move and remove files, run allowed commands, "
+        "all in the workspace. Recorded, so that undo takes it back. Call instructions for how to write one.",
+        RUNS,
+        {"document": DOCUMENT, "atomic": ATOMIC, "dry_run": DRY_RUN},
+        ("document",),
+        report_schema,
+    ),
+    "plan": Row(
+        _plan,
+        "Plan a document",
+        "Show what apply would do with a document, with a diff. Nothing is changed, and no program runs.",
+        READS,
+        {"document": DOCUMENT},
+        ("document",),
+        report_schema,
+    ),
+    "undo": Row(
+        _undo,
+        "Undo a run",
+        "Put back what a run changed, where it is still as the run left it. Undoing an undo is redo.",
+        CHANGES,
+        {"run": RUN, "dry_run": DRY_RUN},
+        gives=_undo_schema,
+    ),
+    "resume": Row(
+        _resume,
+        "Resume a run",
+        "Carry out what failed or was skipped in a run, from the document that it kept; nothing else.",
+        RUNS,
+        {"run": RUN},
+        gives=report_schema,
+    ),
+    "history": Row(
+        _history,
+        "List the recorded runs",
+        "List the runs in this workspace, newest first: number, time, how it ended, what it did.",
+        READS,
+        {"limit": LIMIT},
+        gives=_history_schema,
+    ),
+    "instructions": Row(
+        _instructions,
+        "How to write a document",
+        "Return how to write a document in one of the notations, with the commands that may run here.",
+        READS,
+        {
+            "notation": {
+                "type": "string",
+                "enum": list(clada.PROMPTS),
+                "default": clada.PROMPTS[0],
+                "description": "The notation.",
+            }
+        },
+    ),
+}
