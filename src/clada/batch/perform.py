@@ -1,0 +1,300 @@
+"""One job, from its workspace to its result. It runs in a worker, whose limits hold for all of it."""
+
+from __future__ import annotations
+
+import time
+from json.encoder import encode_basestring_ascii
+
+from clada.batch import kept, workspaces
+from clada.batch.jobs import resolved
+from clada.errors import Error, Trouble, unforeseen
+from clada.grammar import MAX_INPUT
+from clada.report.patch import patch
+from clada.run import execute, plan_for
+from clada.settings import Settings
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from clada.batch.jobs import Job
+    from clada.batch.workspaces import Place
+    from clada.model import Plan, Task
+    from clada.report import Report
+
+SCHEMA = "clada.batch.result/1"
+STATUSES = ("applied", "failed", "invalid", "timeout", "crashed")
+APPLIED, FAILED, INVALID, TIMEOUT, CRASHED = STATUSES
+NONE, KEEP_FAILED, ALL = "none", "failed", "all"
+SHORTEST = 0.01  # seconds that a command gets, however little is left
+
+
+class Config(Value):
+    """What all jobs of a batch have in common."""
+
+    work: str  # the batch's own directory
+    base: str  # from which the paths of jobs count
+    timeout: float = 300.0  # seconds of a job
+    memory: int = 2 << 30  # bytes
+    processes: int = 64
+    max_output: int = 10 << 20  # bytes
+    keep: str = NONE
+    approve_checks: bool = False
+    shared: bool = False  # whether others than this engine may have begun a job before, and were lost
+
+
+class Prepared(Value):
+    """A job that is about to run: its document is read, and it is known what it may do."""
+
+    job: Job
+    place: Place
+    settings: Settings
+    plan: Plan
+    files: list[str] | None  # all that it can change, if it starts no process; None: it may do anything
+
+    @property
+    def plain(self) -> bool:
+        """Whether it changes only files that are known, and starts no process."""
+        return self.files is not None
+
+
+def _files(job: Job, settings: Settings, plan: Plan) -> list[str] | None:
+    """Return the files that a job changes; None where it may do more than change files."""
+    if job.repo or job.checks or settings.record != "none" or settings.atomic or plan.atomic:
+        return None
+    try:
+        return kept.named_files(plan)
+    except kept.NotOrdinary:
+        return None
+
+
+def prepare(number: int, job: Job, config: Config) -> Prepared:
+    """Read the document of a job; Trouble where it cannot be read."""
+    place = workspaces.place_of(number, job, config.work, config.base)
+    most = config.max_output
+    if job.options:
+        options: Any = {**job.options, "workspace": place.workspace}
+        if "git" not in options:
+            options.setdefault("record", "none")
+        settings = Settings.from_options(**options)
+        settings = settings.replace(max_output=min(settings.max_output, most))
+    else:
+        settings = Settings(workspace=place.workspace, record="none", max_output=most)
+    document = (
+        job.document.encode(errors="surrogatepass")
+        if job.document is not None
+        else _read(resolved(config.base, job.document_file or ""))
+    )
+    plan = plan_for(document, settings)
+    return Prepared(job, place, settings, plan, _files(job, settings, plan))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_INPUT + 1)
+    except OSError as error:
+        message = f"the document cannot be read: {(error.strerror or str(error)).lower()}: {path}"
+        raise Trouble("file_not_found", message, "mend the job's document_file") from None
+
+
+def perform(prepared: Prepared, config: Config, started: float) -> dict[str, Any]:
+    """Make the workspace, carry out the document, run the checks; return what is known of it.
+
+    `started` is when the job began, by the monotonic clock: its time counts from there.
+    """
+    job, place = prepared.job, prepared.place
+    clock = time.perf_counter
+    begin = clock()
+    workspaces.make(job, place, config.base)
+    ready = clock()
+    report, diff = _run(prepared, config, started)
+    ran = clock()
+    tasks = report.tasks
+    status, error = _outcome(report, tasks)
+    checks = _checks(prepared, config, started)
+    if status != APPLIED and time.monotonic() - started >= config.timeout:
+        status = TIMEOUT
+    done = clock()
+    kept = config.keep == ALL or (config.keep == KEEP_FAILED and status != APPLIED)
+    if not job.in_place and not kept:
+        workspaces.remove_all([place.workspace])
+    return {
+        "status": status,
+        "error_type": error.type if error else None,
+        "error": error.sentence if error else None,
+        "notation": report.notation,
+        "dialect": next((task.dialect for task in tasks if task.dialect), report.notation),
+        "report": report.to_dict(),
+        "diff": diff,
+        "checks": checks,
+        "workspace": place.workspace if kept or job.in_place else None,
+        "seconds_workspace": round(ready - begin, 6),
+        "seconds_run": round(ran - ready, 6),
+        "seconds_checks": round(done - ran, 6),
+    }
+
+
+def _run(prepared: Prepared, config: Config, started: float) -> tuple[Report, str | None]:
+    """Carry out the document; return the report, and what it changed as a patch."""
+    job, place, settings = prepared.job, prepared.place, prepared.settings
+    if settings.dry_run:
+        report = execute(prepared.plan, settings=settings)
+        return report, _limited(report.changes, report.modes, config)
+    plain = _run_plain(prepared, config)
+    if plain:
+        return plain
+    workspaces.keep_copy(place)
+    since = workspaces.clock_of(config.work)
+    left = config.timeout - (time.monotonic() - started)
+    total = max(min(settings.total_timeout or left, left), SHORTEST)
+    report = execute(prepared.plan, settings=settings.replace(total_timeout=total))
+    changes, modes = workspaces.differences(place.copy, place.workspace, since)
+    if not job.in_place:
+        workspaces.forget(place)
+    return report, _limited(changes, modes, config)
+
+
+def _run_plain(prepared: Prepared, config: Config) -> tuple[Report, str | None] | None:
+    """Do so where all that can change is known; None where something is in the way that is no plain file."""
+    if prepared.files is None:
+        return None
+    place = prepared.place
+    try:
+        before = kept.look(place.workspace, prepared.files)
+    except kept.NotOrdinary:
+        return None
+    if prepared.job.in_place:
+        kept.write(place.files, before)
+    report = execute(prepared.plan, settings=prepared.settings)
+    try:
+        changes, modes = kept.differences(before, kept.look(place.workspace, prepared.files))
+    except kept.NotOrdinary:
+        return report, None
+    return report, _limited(changes, modes, config)
+
+
+def _limited(changes: Any, modes: Any, config: Config) -> str | None:
+    """Return the patch of these changes; None where it is longer than output may be."""
+    if sum(len(old or b"") + len(new or b"") for _path, old, new in changes) > 8 * config.max_output:
+        return None
+    text = patch(changes, modes)
+    return text if len(text) <= config.max_output else None
+
+
+def _outcome(report: Report, tasks: Sequence[Task]) -> tuple[str, Error | None]:
+    """Return the status of a job whose run has ended, and what went wrong first."""
+    if report.fatal:
+        executed = report.fatal.stage or report.fatal.type in {"git_operation_failed", "lock_timeout"}
+        return (FAILED if executed or report.blocks else INVALID), report.fatal
+    if not tasks:
+        return INVALID, Error("invalid_operation", "no operations found")
+    if report.ok:
+        return APPLIED, None
+    error = report.error or next((task.error for task in tasks if task.error), None)
+    tried = any(not task.invalid and task.status != "skipped" for task in tasks)
+    return (FAILED if tried or report.error else INVALID), error
+
+
+def _checks(prepared: Prepared, config: Config, started: float) -> list[dict[str, Any]]:
+    """Run the checks, if they are approved: each by itself, whatever came of the others."""
+    job, settings = prepared.job, prepared.settings
+    if not config.approve_checks or settings.dry_run:
+        return [_not_run(check, "not approved: --approve-checks runs it") for check in job.checks]
+    found = []
+    room = config.max_output
+    for check in job.checks:
+        left = config.timeout - (time.monotonic() - started)
+        if left <= 0:
+            found.append(_not_run(check, "the job's time is over"))
+            continue
+        plan = plan_for(
+            f'{{"tasks": [{{"action": "run", "command": {encode_basestring_ascii(check)}}}]}}', Settings()
+        )
+        own = settings.replace(  # noqa: S604 (a person approved this text, as it is)
+            format="auto", record="none", atomic=False, approve=(check,), shell="approved", timeout=left,
+            total_timeout=left, max_output=room, dry_run=False,
+        )  # fmt: skip
+        result = _check_result(check, execute(plan, settings=own))
+        room = max(0, room - len(result["output"]))
+        found.append(result)
+    return found
+
+
+def _check_result(check: str, report: Report) -> dict[str, Any]:
+    task = report.tasks[0] if report.tasks else None
+    error = report.fatal or report.error or (task.error if task else None)
+    exit_code = getattr(task.outcome, "exit_code", None) if task else None
+    return {
+        "command": check,
+        "exit_code": exit_code,
+        "output": "".join(f"{line}\n" for line in (task.output if task else ()) if line is not None),
+        "truncated": bool(task and task.truncated),
+        "seconds": round(task.duration, 6) if task else 0.0,
+        "error": error.sentence if error and exit_code is None else None,
+    }
+
+
+def _not_run(check: str, why: str) -> dict[str, Any]:
+    return {
+        "command": check, "exit_code": None, "output": "", "truncated": False, "seconds": 0.0, "error": why,
+    }  # fmt: skip
+
+
+# What a result says in any case.
+
+
+def failure(status: str, error: Error) -> dict[str, Any]:
+    """Return what is known of a job that has no report."""
+    return {
+        "status": status,
+        "error_type": error.type,
+        "error": error.sentence,
+        "notation": None,
+        "dialect": None,
+        "report": None,
+        "diff": None,
+        "checks": [],
+        "workspace": None,
+        "seconds_workspace": 0.0,
+        "seconds_run": 0.0,
+        "seconds_checks": 0.0,
+    }
+
+
+def attempt(prepared: Prepared, config: Config, started: float) -> dict[str, Any]:
+    """Perform a job; whatever goes wrong is a result."""
+    try:
+        return perform(prepared, config, started)
+    except Exception as bug:  # noqa: BLE001 (one job's trouble is its own)
+        if not prepared.job.in_place and config.keep == NONE:
+            workspaces.remove_all([prepared.place.workspace])
+            workspaces.forget(prepared.place)
+        return failure(FAILED, trouble_of(bug))
+
+
+def trouble_of(bug: Exception) -> Error:
+    """Return the error of what was raised."""
+    return bug.error if isinstance(bug, Trouble) else unforeseen(bug)
+
+
+def result_of(
+    job: Job, found: Mapping[str, Any], attempts: int, took: tuple[float, float, int]
+) -> dict[str, Any]:
+    """Return a result: the fields of the job, what came of it, and what it took.
+
+    That is seconds, those of the processor, and the peak of memory in bytes.
+    """
+    seconds, cpu, peak = took
+    return {
+        "schema": SCHEMA,
+        "id": job.id,
+        **job.fields,
+        **found,
+        "attempts": attempts,
+        "seconds": round(seconds, 6),
+        "cpu_seconds": round(cpu, 6),
+        "peak_memory": peak,
+    }

@@ -1,0 +1,253 @@
+"""Limits of each job hold against hostile answers: one costs itself, and the others succeed."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.batch.conftest import edit, run_document
+from tests.waiting import eventually
+
+import clada
+from clada.batch.limits import excess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.batch.conftest import Yard
+
+PYTHON = sys.executable
+BOMB = """
+    import os, time
+    for _ in range(64):
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(600)
+    time.sleep(600)
+"""
+EXPONENTIAL = """
+    import os, time
+    end = time.time() + 600
+    while time.time() < end:
+        try:
+            os.fork()
+        except OSError:
+            pass
+        time.sleep(0.02)
+"""
+MEMORY = "x = bytearray(4 << 30); x[::4096] = b'x' * len(x[::4096])"
+SPREAD = """
+    import os, time
+    for _ in range(8):
+        if os.fork() == 0:
+            break
+    data = os.urandom(1 << 20) * 120
+    time.sleep(600)
+"""
+ENDLESS = "while True: print('x' * 1000)"
+
+
+def script(yard: Yard, name: str, text: str) -> str:
+    """Put a program beside the workspaces; return the command that starts it."""
+    (yard.top / name).write_text(textwrap.dedent(text))
+    return f"{PYTHON} {yard.top}/{name}"
+
+
+def command_job(id_: str, command: str, **options: Any) -> dict[str, Any]:
+    return {
+        "id": id_, "path": "w", "document": run_document(command),
+        "options": {"approve": [command], "sandbox": "off", "timeout": 600, **options},
+    }  # fmt: skip
+
+
+def good(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"good-{number}", "path": "w", "document": edit()} for number in range(count)]
+
+
+def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
+    yard.workspace("w")
+    closed = yard.workspace("closed")
+    (closed / "a.txt").chmod(0o444)
+    closed.chmod(0o555)
+    (yard.top / "large.md").write_bytes(b'<---WRITE file="large.txt"--->\n' + b"x" * 79 + b"\n" * (50 << 20))
+    jobs = good(12)
+    jobs[2:2] = [command_job("bomb", script(yard, "bomb.py", BOMB))]
+    jobs[4:4] = [command_job("memory", script(yard, "memory.py", MEMORY))]
+    jobs[6:6] = [command_job("endless", script(yard, "endless.py", ENDLESS), timeout=1)]
+    jobs[8:8] = [
+        {"id": "large", "path": "w", "document": '<---WRITE file="large.txt"--->\n' + "x\n" * (25 << 20)},
+        {"id": "too-large", "path": "w", "document_file": "large.md"},
+        {"id": "closed", "path": "closed", "document": edit()},
+        command_job("spread", script(yard, "spread.py", SPREAD)),
+    ]
+    yard.jobs(jobs)
+    done = yard.batch("--workers=2", "--job-memory=600MB", "--job-processes=48", "--max-output=1MB")
+    assert done.returncode == 0, done.stderr
+    results, statuses = yard.results(), yard.statuses()
+    assert {statuses[f"good-{number}"] for number in range(12)} == {"applied"}
+    assert (statuses["bomb"], results["bomb"]["attempts"]) == ("crashed", 2)
+    assert "processes, and 48 are allowed" in results["bomb"]["error"]
+    assert statuses["memory"] == "failed"
+    assert "MemoryError" in " ".join(results["memory"]["report"]["blocks"][0]["tasks"][0]["output"])
+    assert results["endless"]["error_type"] == "exec_timeout"
+    assert len(str(results["endless"])) < 3 << 20
+    assert statuses["large"] == "invalid"  # it is cut off, and larger than may be
+    assert results["too-large"]["error_type"] == "input_too_large"
+    assert statuses["closed"] == ("applied" if os.geteuid() == 0 else "failed")
+    assert statuses["spread"] == "crashed"
+    assert "of memory, and 600 MB are allowed" in results["spread"]["error"]
+    assert not [line for line in processes() if str(yard.top) in line]
+
+
+def processes() -> list[str]:
+    """Return the command lines of all processes."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                found.append(file.read().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_bomb_that_grows_is_ended(yard: Yard) -> None:
+    yard.workspace("w")
+    yard.jobs([command_job("bomb", script(yard, "bomb.py", EXPONENTIAL)), *good(3)])
+    yard.batch("--workers=1", "--job-processes=40")
+    assert yard.statuses() == {"bomb": "crashed", **{f"good-{number}": "applied" for number in range(3)}}
+    assert not [line for line in processes() if str(yard.top) in line]
+
+
+def test_a_job_over_its_time_is_ended_in_order_and_told_of_at_once(yard: Yard) -> None:
+    yard.workspace("w")
+    yard.jobs([
+        command_job("slow", "sleep 300"),
+        {**good(1)[0], "id": "check", "checks": ["sleep 300", "true"]},
+        *good(2),
+    ])  # fmt: skip
+    yard.batch("--workers=2", "--job-timeout=1s", "--approve-checks")
+    results = yard.results()
+    assert (results["slow"]["status"], results["slow"]["attempts"]) == ("timeout", 1)
+    assert results["slow"]["error_type"] == "exec_timeout"
+    assert results["check"]["status"] == "applied"
+    assert [check["exit_code"] for check in results["check"]["checks"]] == [None, None] or (
+        results["check"]["checks"][0]["error"] or results["check"]["checks"][0]["exit_code"]
+    )
+    assert results["good-0"]["status"] == "applied"
+
+
+def test_a_worker_that_hangs_costs_one_job_which_is_tried_again_once(yard: Yard) -> None:
+    """A pipe where the document should be: nobody ever writes to it."""
+    folder = yard.workspace("w")
+    os.mkfifo(yard.top / "pipe")
+    yard.jobs([
+        *good(2),
+        {"id": "hangs", "path": "w", "in_place": True, "document_file": "pipe"},
+        {"id": "after", "path": "w", "in_place": True, "document": edit()},
+    ])  # fmt: skip
+    yard.batch("--workers=1", "--job-timeout=500ms")
+    results = yard.results()
+    assert (results["hangs"]["status"], results["hangs"]["attempts"]) == ("timeout", 2)
+    assert results["hangs"]["error"] == "it took longer than 0.5 s"
+    assert results["after"]["status"] == "applied"
+    assert (folder / "a.txt").read_text() == "new\n"
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(yard: Yard) -> None:
+    """Its job is put back, and tried again."""
+    yard.workspace("w")
+    folder = yard.workspace("in_place", a_txt="old\n", log="")
+    once = script(yard, "once.py", f"""
+        import os, signal, time
+        with open("log", "a") as file:
+            file.write("x")
+        if not os.path.exists("{yard.top}/killed"):
+            open("{yard.top}/killed", "w").close()
+            above = [os.getppid()]  # the command's supervisor, the job's process, the worker, its keeper
+            while "clada.batch.keeper" in open(f"/proc/{{above[-1]}}/cmdline").read():
+                line = open(f"/proc/{{above[-1]}}/stat").read().rpartition(")")[2].split()
+                above.append(int(line[1]))
+            os.kill(above[-3], signal.SIGKILL)
+            time.sleep(60)
+    """)  # fmt: skip
+    job = command_job("killer", once)
+    job |= {"path": "in_place", "in_place": True, "document": edit() + run_document(once)}
+    yard.jobs([job, *good(2)])
+    assert yard.batch("--workers=1").returncode == 0
+    results = yard.results()
+    assert (results["killer"]["status"], results["killer"]["attempts"]) == ("applied", 2)
+    assert (folder / "log").read_text() == "x"  # once: the first attempt was put back
+    assert [results[f"good-{number}"]["status"] for number in range(2)] == ["applied", "applied"]
+
+
+def test_a_job_that_crashes_each_time_leaves_its_workspace_as_it_was(yard: Yard) -> None:
+    folder = yard.workspace("w")
+    bomb = script(yard, "bomb.py", BOMB)
+    job = command_job("bomb", bomb)
+    yard.jobs([{**job, "in_place": True, "document": edit() + run_document(bomb)}])
+    yard.batch("--workers=1", "--job-processes=20")
+    assert yard.results()["bomb"]["status"] == "crashed"
+    assert (folder / "a.txt").read_text() == "old\n"
+    assert not os.path.exists(f"{yard.out}.work")
+
+
+def test_the_limit_of_memory_counts_what_all_processes_have_together() -> None:
+    program = "import time; data = b'x' * (60 << 20); print(flush=True); time.sleep(60)"
+    with subprocess.Popen([PYTHON, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert excess(process.pid, 30 << 20, 5) is not None
+        assert excess(process.pid, 300 << 20, 5) is None
+        process.kill()
+
+
+def test_workers_end_with_the_program_that_started_them(tmp_path: Path) -> None:
+    program = textwrap.dedent(f"""
+        import clada, os, signal
+        jobs = [{{"id": n, "path": {str(tmp_path)!r}, "document": "x"}} for n in range(3)]
+        for result in clada.batch.run(jobs, workers=2):
+            print(result["id"], flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    done = subprocess.run(
+        [PYTHON, "-c", program], capture_output=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert eventually(
+        lambda: not [line for line in processes() if "clada.batch.keeper" in line and str(tmp_path) in line]
+    )
+
+
+def test_an_iterator_that_is_closed_ends_what_runs(yard: Yard) -> None:
+    folder = yard.workspace("w")
+    mark = f"sleep 876.{os.getpid()}"
+    short = [command_job(f"short-{number}", "sleep 0.1") for number in range(100)]
+    jobs = [{**job, "path": str(folder)} for job in (command_job("slow", mark), *short)]
+    with closing(clada.batch.run(jobs, workers=2)) as results:  # type: ignore[type-var]
+        for (
+            result
+        ) in results:  # its worker may be slow to start, and gets its job only as others come to an end
+            assert result["status"] == "applied"
+            if any(mark in line for line in processes()):
+                break
+        begin = time.monotonic()
+    assert result["id"] != "slow"
+    assert time.monotonic() - begin < 30
+    assert not any(mark in line for line in processes())
+
+
+@pytest.mark.parametrize(
+    "given", [{"timeout": 0}, {"memory": -1}, {"processes": 0}, {"keep": "some"}, {"engine": "x"}]
+)
+def test_wrong_arguments_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(clada.UsageError):
+        clada.batch.run([], **given)
