@@ -1,0 +1,233 @@
+"""Serves the page of a review, to this machine and to whoever has the address alone.
+
+1. It listens on the loopback address, and each path starts with a token that only the printed address has.
+2. The Host must be ours, so that no name of a stranger leads here; an Origin must be ours, too, and who asks
+   for something to be done must have one: no other page can.
+3. The page may load and run nothing but its own style and script (page.py).
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from functools import partial
+from hmac import compare_digest
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from secrets import token_urlsafe
+from threading import Thread
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from clada.review.page import policy
+from clada.review.session import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Self
+
+    from clada.review.session import Session
+
+LOOPBACK = "127.0.0.1"
+OPENED = " "  # the name of what a used ticket leads to, which no path can have
+MOST = 50 * 1024 * 1024  # bytes of an answer
+FORBIDDEN = "This page is opened by the address that clada review printed.\n"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": f"{policy(connects=True)}; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """The server of one review, while it is entered."""
+
+    daemon_threads = True
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.token = session, token_urlsafe(24)
+        self._ticket: str | None = token_urlsafe(24)
+        super().__init__((LOOPBACK, 0), Handler)
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+
+    @property
+    def address_to_open(self) -> str:
+        """An address that leads to the page, once: others see what a browser is started with."""
+        return f"http://{LOOPBACK}:{self.server_port}/open/{self._ticket}"
+
+    def use_ticket(self, path: str) -> bool:
+        """Return whether this is the path of that address, which is no more from then on."""
+        if not self._ticket or not compare_digest(path.encode(), f"/open/{self._ticket}".encode()):
+            return False
+        self._ticket = None
+        return True
+
+    def __enter__(self) -> Self:
+        Thread(target=partial(self.serve_forever, 0.1), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, _request: Any, _address: Any) -> None:
+        """Say nothing of a browser that went away in the middle."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "clada", ""
+    timeout = 60  # seconds that a browser has to send what it began
+
+    def do_GET(self) -> None:
+        """Answer with the page, or with what it asks for."""
+        self._answer(
+            {
+                "": self._page,
+                OPENED: self._lead,
+                "plan": lambda _query: self._send_json(self.server.session.overview),
+                "diffs": self._diffs,
+                "events": self._events,
+            }
+        )
+
+    def do_POST(self) -> None:
+        """Do what the page asks for."""
+        session = self.server.session
+        self._answer(
+            {
+                "apply": lambda body: session.apply(json.loads(body)),
+                "check": lambda body: self._send_json(session.warnings(json.loads(body))),
+                "stop": lambda _body: session.stop(),
+                "undo": lambda _body: session.undo(),
+                "look": lambda _body: session.next(None),
+                "next": session.next,
+                "quit": lambda _body: session.end(),
+            },
+            has_body=True,
+        )
+
+    def _answer(self, routes: dict[str, Callable[[Any], object]], *, has_body: bool = False) -> None:
+        """Call the route that is asked for with the body, or the query, if whoever asks may."""
+        self._sent = False
+        try:
+            address = urlsplit(self.path)
+            name = self._checked(address.path, needs_origin=has_body)
+            if name not in routes:
+                raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such page")  # noqa: TRY301 (as others)
+            routes[name](self._body() if has_body else parse_qs(address.query))
+            if not self._sent:
+                self._send(HTTPStatus.ACCEPTED, "text/plain", b"")
+        except RefusedError as refused:
+            self._refuse(refused.status, str(refused))
+        except (ValueError, LookupError, RecursionError):
+            self._refuse(HTTPStatus.BAD_REQUEST, "this is not what the page asks for")
+        except OSError:
+            raise  # the browser is gone
+        except Exception as bug:  # noqa: BLE001 (the page says so, and the review goes on)
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error: {type(bug).__name__}: {bug}")
+
+    def _refuse(self, status: int, why: str) -> None:
+        self.close_connection = True  # for there may be a body that was not read
+        self._send(status, "text/plain; charset=utf-8", why.encode())
+
+    def _checked(self, path: str, *, needs_origin: bool) -> str:
+        """Return the name of what is asked for, if whoever asks may."""
+        server = self.server
+        hosts = (f"{LOOPBACK}:{server.server_port}", f"localhost:{server.server_port}")
+        host, origin = self.headers.get("Host"), self.headers.get("Origin")
+        token, slash, name = path.removeprefix("/").partition("/")
+        if host in hosts and not needs_origin and server.use_ticket(path):
+            return OPENED
+        may = (
+            host in hosts
+            and (origin == f"http://{host}" or (origin is None and not needs_origin))
+            and compare_digest(token.encode(), server.token.encode())
+            and slash
+        )
+        if not may:
+            raise RefusedError(HTTPStatus.FORBIDDEN, FORBIDDEN)
+        return name
+
+    # What is answered.
+
+    def _page(self, _query: dict[str, list[str]]) -> None:
+        self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.session.page)
+
+    def _lead(self, _query: dict[str, list[str]]) -> None:
+        self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", Location=f"/{self.server.token}/")
+
+    def _diffs(self, query: dict[str, list[str]]) -> None:
+        look, start, end = (int(query[name][0]) for name in ("look", "from", "to"))
+        self._send_json(self.server.session.diffs(look, start, end))
+
+    def _events(self, query: dict[str, list[str]]) -> None:
+        """Send events as they come, as long as the page is there."""
+        session = self.server.session
+        look = int(query["look"][0])
+        after = int(self.headers.get("Last-Event-ID") or query.get("after", ["0"])[0])
+        self.send_response(HTTPStatus.OK)
+        self._send_headers("text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self._sent = self.close_connection = True
+        session.open()
+        try:
+            for number, news in session.events(after, look):
+                lines = f"id: {number}\ndata: {json.dumps(news)}\n\n" if news else ": still here\n\n"
+                self.wfile.write(lines.encode())
+                if self._is_closed():
+                    break
+        except OSError:
+            pass  # the page is gone
+        finally:
+            session.leave()
+
+    def _is_closed(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+
+    # Sending and receiving.
+
+    def _body(self) -> bytes:
+        size = int(self.headers.get("Content-Length") or -1)
+        if size < 0:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "how long it is must be said first")
+        if size > MOST:
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "an answer has at most 50 MB: split it")
+        return self.rfile.read(size)
+
+    def _send_json(self, value: Any) -> None:
+        self._send(HTTPStatus.OK, "application/json", json.dumps(value).encode())
+
+    def _send(self, status: int, kind: str, data: bytes, **more: str) -> None:
+        self._sent = True
+        self.send_response(status)
+        self._send_headers(kind)
+        for name, value in more.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _send_headers(self, kind: str) -> None:
+        self.send_header("Content-Type", kind)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing: the terminal is not where this is read."""

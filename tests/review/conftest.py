@@ -1,0 +1,149 @@
+"""A review of an answer in a workspace of its own, served by the real command; and a real browser for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+CLADA = (sys.executable, "-m", "clada")
+LONG = 60.0
+LONG_MS = LONG * 1000
+
+
+class Review:
+    """`clada review` under way, in a repository with a few files."""
+
+    def __init__(self, top: Path, answer: str, files: dict[str, str], flags: tuple[str, ...]) -> None:
+        self.workspace, home = top / "workspace", top / "home"
+        self.workspace.mkdir()
+        home.mkdir()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
+        self.environment = {**kept, "HOME": str(home)}
+        for path, content in files.items():
+            self.write(path, content)
+        self.git("init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "before", "--allow-empty")
+        (top / "answer.md").write_text(answer, encoding="utf-8")
+        self.process = subprocess.Popen(
+            [*CLADA, "review", "--no-open", *flags, str(top / "answer.md")],
+            cwd=self.workspace,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout
+        self.address = self.process.stdout.readline().strip()
+
+    def git(self, *words: str) -> str:
+        """Run git in the workspace."""
+        identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+        command = ["git", *identity, *words]
+        done = subprocess.run(
+            command, cwd=self.workspace, env=self.environment, capture_output=True, check=True, text=True
+        )
+        return done.stdout
+
+    def write(self, path: str, content: str) -> None:
+        """Put a file into the workspace."""
+        file = self.workspace / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+
+    def read(self, path: str) -> str:
+        """Return what a file of the workspace has."""
+        return (self.workspace / path).read_text(encoding="utf-8")
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for the command to end; return its exit code, and what else it printed."""
+        out, err = self.process.communicate(timeout=LONG)
+        return self.process.returncode, out, err
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def review(tmp_path: Path) -> Iterator[Callable[..., Review]]:
+    """Return what starts a review: of an answer, with files in the workspace, and flags."""
+    started: list[Review] = []
+
+    def start(answer: str, files: dict[str, str] | None = None, flags: tuple[str, ...] = ()) -> Review:
+        started.append(Review(tmp_path, answer, files or {}, flags))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+@pytest.fixture(scope="module")  # it has an event loop running, which tests of other modules may not want
+def browser() -> Iterator[Any]:
+    """Return a browser that runs."""
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed (requirements/browser.txt)"
+    )
+    chromium = shutil.which("chromium")
+    if not chromium:
+        pytest.skip("there is no chromium")
+    with api.sync_playwright() as playwright:
+        # Root, and many containers, have no sandbox for it; it sees nothing but pages of our own.
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page of the browser, and all that went wrong on it."""
+
+    def __init__(self, browser: Any, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(LONG_MS)
+        self.wrong: list[str] = []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
+        self.page.on("dialog", self._dismiss)
+        self.requests: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.wrong.append("a dialog")
+        dialog.dismiss()
+
+    def open(self, address: str) -> Any:
+        """Open a review, and wait until its operations are there."""
+        self.page.goto(address)
+        self.page.wait_for_selector(".card, .note")
+        return self.page
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Tab]:
+    """Return a tab in which nothing goes wrong, at the end."""
+    tab = Tab(browser, viewport={"width": 1200, "height": 900})
+    yield tab
+    tab.context.close()
+    assert tab.wrong == []
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + LONG
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -1,0 +1,348 @@
+"""Whom the server of a review answers, and what it does not do."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from tests.review.conftest import wait_for
+
+import clada
+from clada.review.server import Server
+from clada.review.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.review.conftest import Review
+
+    Serve = Callable[[str], "Served"]
+
+WRITE = '<---WRITE file="a.txt"--->\nnew\n<---END--->\n'
+SLEEP = "<---RUN--->\nsleep 60\n<---END--->\n"
+GO = {"look": 1, "chosen": {"0": None}, "answers": {"0": "once"}}
+
+
+class Answer(NamedTuple):
+    """What the server answers."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Served:
+    """A review in this process, and a way to ask its server for things."""
+
+    def __init__(self, workspace: Path, answer: str) -> None:
+        self.workspace = workspace
+        settings = clada.Settings(workspace=str(workspace), record="none", sandbox="off")
+        self.session = Session(answer.encode(), clada.parse, settings)
+        self.server = Server(self.session)
+
+    @property
+    def host(self) -> str:
+        """The name and port."""
+        return f"127.0.0.1:{self.server.server_port}"
+
+    def __call__(
+        self, path: str, value: Any = None, method: str = "", token: str | None = None, **headers: str | None
+    ) -> Answer:
+        """Ask for something below the token, with the headers of our page unless told otherwise."""
+        body = None if value is None else value if isinstance(value, bytes) else json.dumps(value).encode()
+        method = method or ("GET" if body is None else "POST")
+        given = {"Host": self.host, "Origin": f"http://{self.host}" if method == "POST" else None, **headers}
+        connection = HTTPConnection(self.host, timeout=30)
+        connection.putrequest(
+            method, f"/{self.server.token if token is None else token}{path}", skip_host=True
+        )
+        for name, header in given.items():
+            if header is not None:
+                connection.putheader(name.replace("_", "-"), header)
+        connection.putheader("Content-Length", str(len(body or b"")))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        answered = Answer(answer.status, dict(answer.headers), answer.read())
+        connection.close()
+        return answered
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield the events of the first look as they come."""
+        for _number, news in self.session.events(0, 1):
+            yield from news
+
+    def until(self, type_: str) -> dict[str, Any]:
+        """Return the first event of this type."""
+        return next(event for event in self.events() if event["type"] == type_)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Serve]:
+    reviews: list[Served] = []
+
+    def serve(answer: str) -> Served:
+        reviews.append(Served(tmp_path, answer))
+        reviews[-1].server.__enter__()
+        return reviews[-1]
+
+    yield serve
+    for each in reviews:
+        each.session.stop()
+        each.session.wait()
+        each.server.__exit__()
+
+
+def test_the_address_answers_with_the_page(served: Serve) -> None:
+    answer = served(WRITE)("/")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b"a.txt" in answer.body
+
+
+@pytest.mark.parametrize("token", ["", "x", "../x", "open", "%00", "\\"])
+def test_without_the_token_nothing_is_answered(served: Serve, token: str) -> None:
+    asked = served(WRITE)
+    for path in ("/", "/plan", "/diffs?look=1&from=0&to=9", "/events?look=1", "/apply"):
+        answer = asked(path, GO if path == "/apply" else None, token=token)
+        assert answer.status == 403
+        assert b"a.txt" not in answer.body
+    assert not (asked.workspace / "a.txt").exists()
+
+
+def test_the_token_alone_is_no_address(served: Serve) -> None:
+    assert served(WRITE)("").status == 403
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost", "[::1]:{port}", "", None]
+)
+def test_no_other_name_leads_here(served: Serve, host: str | None) -> None:
+    """A page of somebody else whose name was made to mean this machine gets nothing."""
+    asked = served(WRITE)
+    host = host and host.format(port=asked.server.server_port)
+    assert asked("/", Host=host).status == 403
+    assert asked("/apply", GO, Host=host, Origin=f"http://{host}").status == 403
+    assert not (asked.workspace / "a.txt").exists()
+
+
+def test_this_machine_may_be_called_localhost(served: Serve) -> None:
+    asked = served(WRITE)
+    assert asked("/", Host=f"localhost:{asked.server.server_port}").status == 200
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "null", "http://evil.example", "http://127.0.0.1", "https://{host}"]
+)
+def test_no_other_page_can_ask_for_anything(served: Serve, origin: str | None) -> None:
+    asked = served(WRITE)
+    origin = origin and origin.format(host=asked.host)
+    for path in ("/apply", "/check", "/stop", "/undo", "/look", "/next", "/quit"):
+        assert asked(path, GO, Origin=origin).status == 403
+    assert not (asked.workspace / "a.txt").exists()
+    if origin:
+        assert asked("/plan", Origin=origin).status == 403
+
+
+def test_asking_by_get_does_nothing(served: Serve) -> None:
+    asked = served(WRITE)
+    for path in ("/apply", "/quit", "/undo", "/next"):
+        assert asked(path).status == 404
+
+
+def test_only_this_machine_is_listened_to(served: Serve) -> None:
+    asked = served(WRITE)
+    assert asked.server.server_address[0] == "127.0.0.1"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", asked.server.server_port), timeout=5)
+
+
+def test_every_answer_says_that_nothing_else_may_be_loaded(served: Serve) -> None:
+    asked = served(WRITE)
+    for answer in (asked("/"), asked("/plan"), asked("/none"), asked("/", token="x")):
+        policy = answer.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_what_a_browser_is_started_with_leads_to_the_page_once(served: Serve) -> None:
+    asked = served(WRITE)
+    ticket = asked.server.address_to_open.rpartition("/")[2]
+    assert asked.server.token not in asked.server.address_to_open
+    assert asked(f"/{ticket}", token="open", Host="evil.example").status == 403
+    first, second = asked(f"/{ticket}", token="open"), asked(f"/{ticket}", token="open")
+    assert (first.status, first.headers["Location"]) == (303, f"/{asked.server.token}/")
+    assert second.status == 403
+
+
+HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{style}}"
+
+
+def test_nothing_of_an_answer_or_a_file_is_markup(served: Serve, tmp_path: Path) -> None:
+    """The page is the same text whatever is shown, but for one block of JSON that has no `<` in it."""
+    (tmp_path / "a.txt").write_text(HOSTILE)
+    tasks = [
+        {"action": "write", "path": f"x{HOSTILE}", "content": HOSTILE},
+        {"action": "write", "path": "a.txt", "content": "y"},
+        {"action": "run", "command": f"python3 '{HOSTILE}'"},
+        {"action": "edit", "path": "a.txt", "search": HOSTILE, "replace": HOSTILE},
+    ]
+    document = f"{HOSTILE}\n```json\n{json.dumps({'tasks': tasks})}\n```\n{HOSTILE}"
+    block = re.compile(r'(?<=<script type="application/json" id="data">)[^<>&]*(?=</script>)')
+    pages = [served(text)("/").body.decode() for text in (document, WRITE)]
+    assert len(json.loads(block.findall(pages[0])[0])["operations"]) == 4
+    assert block.sub("", pages[0]) == block.sub("", pages[1])
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        None, [], {}, {"look": 1}, {**GO, "chosen": {"1": None}}, {**GO, "chosen": {"x": None}},
+        {**GO, "chosen": {"0": [2]}}, {**GO, "chosen": {"0": "all"}}, {**GO, "chosen": {"0": 1}},
+        {**GO, "answers": {"0": "yes"}}, {**GO, "answers": {"0": []}}, {**GO, "answers": []},
+        {**GO, "look": 2}, b"{", b"\xff", b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_request_that_makes_no_sense_is_refused(served: Serve, request_: Any) -> None:
+    asked = served(WRITE)
+    assert asked("/apply", b"null" if request_ is None else request_).status in (400, 409)
+    assert not (asked.workspace / "a.txt").exists()
+
+
+def test_an_answer_that_is_too_long_is_not_even_read(served: Serve) -> None:
+    asked = served(WRITE)
+    connection = HTTPConnection(asked.host, timeout=30)
+    headers = {"Origin": f"http://{asked.host}", "Content-Length": str(1 << 40)}
+    connection.request("POST", f"/{asked.server.token}/next", headers=headers)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_what_is_chosen_is_done_and_told(served: Serve) -> None:
+    asked = served(WRITE)
+    assert asked("/apply", GO).status == 202
+    assert asked.until("report")["text"] == "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n"
+    assert (asked.workspace / "a.txt").read_text() == "new"
+    assert asked("/apply", GO).status == 409  # once
+
+
+def test_one_run_at_a_time(served: Serve) -> None:
+    asked = served(SLEEP)
+    assert asked("/apply", GO).status == 202
+    asked.until("started")
+    for path in ("/apply", "/look", "/next"):
+        assert asked(path, GO).status == 409
+    assert asked("/stop", GO).status == 202
+    assert "interrupted" in asked.until("report")["text"]
+
+
+def test_a_command_that_was_not_approved_does_not_run(served: Serve) -> None:
+    asked = served("<---RUN--->\ntouch-it --now\n<---END--->\n")
+    asked("/apply", {**GO, "answers": {}})
+    assert "said no" in asked.until("report")["text"]
+
+
+def test_what_changed_since_it_was_shown_is_not_overwritten(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    asked = served(WRITE)
+    (tmp_path / "a.txt").write_text("newer")
+    asked("/apply", GO)
+    assert asked.until("failed")["message"] == "changed since this was shown: a.txt; look again"
+    assert (tmp_path / "a.txt").read_text() == "newer"
+    assert asked("/look", b"").status == 202
+    wait_for(lambda: asked("/apply", {**GO, "look": 2}).status == 202)
+
+
+def test_a_page_that_shows_another_answer_chooses_nothing(served: Serve) -> None:
+    asked = served(WRITE)
+    assert asked("/next", b"nothing here").status == 202
+    assert asked.until("look")
+    assert asked("/apply", GO).status == 409
+    assert asked("/diffs?look=1&from=0&to=1").status == 409
+
+
+def _ask_events(running: Review) -> socket.socket:
+    """Return a page that is there, and listens."""
+    _http, _, host, token, _ = running.address.split("/")
+    page = socket.create_connection(("127.0.0.1", int(host.partition(":")[2])), timeout=30)
+    page.sendall(f"GET /{token}/events?look=1 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert page.recv(15) == b"HTTP/1.1 200 OK"
+    return page
+
+
+def test_it_ends_when_the_last_page_is_closed(review: Callable[..., Review]) -> None:
+    running = review(WRITE)
+    first, second = _ask_events(running), _ask_events(running)
+    first.close()
+    second.close()
+    assert running.end() == (0, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(review: Callable[..., Review], number: int) -> None:
+    running = review(WRITE)
+    running.process.send_signal(number)
+    assert running.end() == (128 + number, "", "")
+
+
+def _apply(running: Review, request: Any) -> socket.socket:
+    """Begin a run, and return a page that listens to it."""
+    _http, _, host, token, _ = running.address.split("/")
+    page = _ask_events(running)
+    connection = HTTPConnection(host, timeout=30)
+    headers = {"Origin": f"http://{host}"}
+    connection.request("POST", f"/{token}/apply", json.dumps(request), headers)
+    assert connection.getresponse().status == 202
+    connection.close()
+    return page
+
+
+def test_a_run_goes_on_though_the_page_is_closed(review: Callable[..., Review]) -> None:
+    """Only then does the review end, with the report on the terminal."""
+    running = review('<---RUN--->\nsleep 4\n<---END--->\n<---WRITE file="a.txt"--->\nx\n<---END--->\n')
+    page = _apply(running, {**GO, "chosen": {"0": None, "1": None}})
+    while b"started" not in page.recv(4096):
+        pass
+    page.close()
+    code, out, _err = running.end()
+    assert (code, out.count("SUCCESS")) == (0, 2)
+    assert running.read("a.txt") == "x"
+
+
+def test_an_interrupt_ends_the_run_in_order(review: Callable[..., Review]) -> None:
+    running = review(SLEEP)
+    connection = _apply(running, GO)
+    while b"started" not in connection.recv(4096):
+        pass
+    running.process.send_signal(signal.SIGINT)
+    code, out, _err = running.end()
+    connection.close()
+    assert (code, "interrupted" in out) == (130, True)
+
+
+def test_what_depends_on_what_is_left_out_is_named(served: Serve) -> None:
+    twice = served(WRITE + WRITE.replace("new", "newer"))
+    request = {"look": 1, "chosen": {"1": None}, "answers": {}}
+    (warning,) = json.loads(twice("/check", request).body)
+    assert all(words in warning for words in ("a.txt", "task 2", "without task 1"))
+    assert json.loads(twice("/check", {**request, "chosen": {"0": None}}).body) == []
+
+
+def test_the_answers_to_two_equal_commands_are_their_own(served: Serve) -> None:
+    command = "<---RUN--->\npython3 -c pass\n<---END--->\n"
+    asked = served(command + command)
+    asked("/apply", {"look": 1, "chosen": {"0": None, "1": None}, "answers": {"1": "once"}})
+    report = asked.until("report")["text"]
+    assert "[task-1] ERROR: RUN - python3 -c pass: command_not_allowed" in report
+    assert "[task-2] SUCCESS: RUN - python3 -c pass (exit 0)" in report
