@@ -35,9 +35,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {"write": {"append": False}, "edit": {"cou
 
 NOBODY = 65534
 
-# Who is started in the background by a script is deaf to interrupts, and so is all that it starts.
+# Who is started in the background by a script, or by nohup, is deaf to signals, and so is all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # How long an example takes says nothing about it: the machine may have other work.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -99,6 +100,12 @@ class Place:
             check=False,
             env={**os.environ, **(env or {})},
         )
+
+
+@pytest.fixture(autouse=True)
+def trusted_workspaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what a test puts into `.clada` count; when it does is said in the two test_trust.py."""
+    monkeypatch.setenv("CLADA_TRUST_WORKSPACE", "1")
 
 
 @pytest.fixture

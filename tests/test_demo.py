@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -42,9 +44,12 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_picture_shows_a_run() -> None:
-    """The picture is an SVG that loads nothing from elsewhere."""
-    drawn = (ROOT / "docs" / "run.svg").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "shown"), [("run", "match_count_mismatch"), ("mcp", "May&#160;this&#160;command&#160;run?")]
+)
+def test_the_pictures_show_runs(name: str, shown: str) -> None:
+    """Each is an SVG that loads nothing from elsewhere."""
+    drawn = (ROOT / "docs" / f"{name}.svg").read_text(encoding="utf-8")
     assert drawn.startswith("<svg ")
-    assert "match_count_mismatch" in drawn
+    assert shown in drawn
     assert "url(http" not in drawn.replace('"', "").replace("'", "")

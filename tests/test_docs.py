@@ -1,22 +1,29 @@
 """The documentation is true: every console block is run and compared, every Python block is run.
 
 A console block has `$ ` before each command and `> ` before its further lines; then what it prints, on both
-streams. Hashes, times and temporary places are masked on both sides, and a line `…` stands for any lines. The
-blocks of one page share a new repository. `python tests/test_docs.py PAGE` writes what is printed now.
+streams. Hashes, times and temporary places are masked on both sides, and a line `…` stands for any lines. A
+block with a file name behind its tag is that file. A terminal block is one command on a terminal: what stands
+behind a question is typed, and so is a key on a line of its own; `# meanwhile: ` is run beside it. The blocks
+of one page share a new repository. `python -m tests.test_docs PAGE` writes what console blocks print now.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.cli.conftest import Screen
+from tests.display import display
 
-from clada.cli.flags import FLAGS
+from clada.cli.flags import FLAGS, read
 from clada.errors import ERROR_TYPES
 
 if TYPE_CHECKING:
@@ -24,19 +31,24 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(```+)(\w*)(?: (\S+))?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+QUESTION = re.compile(r"(.*\[\?\] )(\S+)$")
+MEANWHILE = "# meanwhile: "
 MASKS = (
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"), "HASH"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[+-]\d\d:\d\d|Z)"), "TIME"),
     (re.compile(r"took [\d.]+ ms"), "took N ms"),
 )
+HIDDEN = ("GIT_", "XDG_", "CLADA_", "DISPLAY", "WAYLAND_")  # variables
 ANYTHING = "…"
 UNCONFINED = "clada: commands run unsandboxed"  # a note that only some machines give
 
 
 def blocks(page: Path, kind: str) -> list[str]:
     """Return the fenced blocks of a page that have this tag."""
-    return [text for tag, text in FENCE.findall(page.read_text(encoding="utf-8")) if tag == kind]
+    return [
+        text for _fence, tag, _name, text in FENCE.findall(page.read_text(encoding="utf-8")) if tag == kind
+    ]
 
 
 def steps(block: str) -> Iterator[tuple[str, list[str]]]:
@@ -74,16 +86,22 @@ class Project:
     """A new repository, in which the commands of a page are run as a reader would run them."""
 
     def __init__(self, top: Path) -> None:
-        self.folder, home = top / "project", top / "home"
+        self.folder = self.workspace = top / "project"
+        home = top / "home"
         self.folder.mkdir()
         home.mkdir()
         (home / ".gitconfig").write_text(
             "[user]\nname = You\nemail = you@example.org\n[init]\ndefaultBranch = main\n", encoding="utf-8"
         )
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
         self.environment = {**kept, "HOME": str(home), "PATH": path, "LC_ALL": "C.UTF-8"}
         self.run("git init -q")
+
+    def write(self, name: str, content: str) -> None:
+        """Put a file into it."""
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(content, encoding="utf-8")
 
     def run(self, command: str) -> list[str]:
         """Run a line of shell, and return what it prints on both streams."""
@@ -102,21 +120,61 @@ class Project:
         return [line for line in lines if not line.startswith(UNCONFINED)]
 
 
+def play(project: Project, block: str) -> tuple[list[str], list[str]]:
+    """Run the command of a terminal block as a person would; return what is said to be shown, and what is."""
+    command, *lines = block.splitlines()
+    screen = Screen(
+        ["bash", "-c", command.removeprefix("$ ")], project, TERM="dumb", PAGER="cat", NO_COLOR="1"
+    )
+    seen = ""
+    try:
+        for before, line in zip(["", *lines], lines, strict=False):
+            question = QUESTION.match(line)
+            is_key = len(line) == 1 and before.endswith("[q] quit")
+            if question or is_key or line.startswith(MEANWHILE):
+                screen.until(question[1] if question else before)
+                seen, screen.seen = seen + screen.seen.decode(), b""
+                if line.startswith(MEANWHILE):
+                    project.run(f"{line.removeprefix(MEANWHILE)} >/dev/null 2>&1")  # which may stay
+                else:
+                    screen.type_until_read(question[2] if question else line)
+        screen.end()
+    finally:
+        screen.close()
+    shown = (seen + screen.seen.decode()).replace("\r\n", "\n").splitlines()
+    return [line for line in lines if not line.startswith(MEANWHILE)], shown
+
+
+@contextmanager
+def surroundings(page: Path, project: Project) -> Iterator[None]:
+    """Give a page the display that it needs, if it needs one."""
+    if "xclip" not in page.read_text(encoding="utf-8"):
+        yield
+        return
+    with display() as shown:
+        project.environment |= {"DISPLAY": shown.name, "WAYLAND_DISPLAY": ""}
+        yield
+
+
 def name(page: Path) -> str:
     """Return how a page is called in the list of tests."""
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "console") or blocks(page, "terminal")], ids=name
+)
 def test_console(page: Path, tmp_path: Path) -> None:
     """What a page says that commands print is what they print."""
     project = Project(tmp_path)
-    for block in blocks(page, "console"):
-        for command, expected in steps(block):
-            actual = project.run(command)
-            assert matches(expected, actual), "\n".join(
-                ["$ " + command, *actual, "--- but it says:", *expected]
-            )
+    with surroundings(page, project):
+        for _fence, tag, file, block in FENCE.findall(page.read_text(encoding="utf-8")):
+            if file:
+                project.write(file, block)
+            played = [play(project, block)] if tag == "terminal" else []
+            ran = steps(block) if tag == "console" else ()
+            for expected, actual in (*played, *((said, project.run(command)) for command, said in ran)):
+                assert matches(expected, actual), "\n".join([*actual, "--- but it says:", *expected])
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
@@ -126,6 +184,20 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     names: dict[str, Any] = {}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_snippets_for_hosts_start_the_server() -> None:
+    """What a reader pastes can be read by the host, and its command line by clada."""
+    page = ROOT / "docs" / "mcp.md"
+    found = [*map(json.loads, blocks(page, "json")), *map(tomllib.loads, blocks(page, "toml"))]
+    assert len(found) > 4
+    for servers in (servers for snippet in found for servers in snippet.values()):
+        server = servers["clada"]
+        if "url" in server:
+            assert server["headers"]["Authorization"].startswith("Bearer ")
+        else:
+            assert server["command"] == "clada"
+            assert read(server["args"]).command == "mcp"
 
 
 def test_there_is_something_to_run() -> None:
@@ -168,10 +240,12 @@ def rewrite(page: Path, top: Path) -> None:
     project = Project(top)
 
     def block(found: re.Match[str]) -> str:
-        if found[1] != "console":
+        if found[3]:
+            project.write(found[3], found[4])
+        if found[2] != "console":
             return found[0]
         lines = []
-        for command, expected in steps(found[2]):
+        for command, expected in steps(found[4]):
             actual = project.run(command)
             lines += [
                 f"{'> ' if number else '$ '}{line}".rstrip()

@@ -75,7 +75,9 @@ def test_nothing_of_the_host_changes_and_nothing_is_printed(
         subprocess.run(["git", "init", "-q", tmp_path], check=True)
     clada.execute(clada.parse(EVERYTHING), workspace=str(tmp_path), git=git, approve=APPROVED)  # loads all
     before = host()
-    report = clada.execute(clada.parse(EVERYTHING), workspace=str(tmp_path), git=git, approve=APPROVED)
+    report = clada.execute(
+        clada.parse(EVERYTHING), workspace=str(tmp_path), git=git, approve=APPROVED, again=True
+    )
     assert host() == before
     assert capfd.readouterr() == ("", "")
     assert [task.status for task in report.tasks] == ["success", "success", "success", "error", "error"]
@@ -322,6 +324,7 @@ def test_the_options_of_execute_are_the_settings() -> None:
         }
         for name in ("Settings", "Options")
     ]
+    assert fields[1].pop("git") == "bool"  # `git=False` is another way to say `record="none"`
     assert fields[0] == {name: kind.replace(" | PathLike[str]", "") for name, kind in fields[1].items()}
     assert tuple(fields[0]) == settings.Settings.__match_args__
 

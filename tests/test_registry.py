@@ -124,8 +124,9 @@ def test_a_notation_is_run_with_every_summary(shout: Extended) -> None:
 
 def test_a_notation_has_its_prompt_and_is_completed(shout: Extended) -> None:
     assert shout("prompt", "shout") == PROMPT
-    assert "auto csl cml json toml shout" in shout("completion", "bash")
-    assert "[csl|cml|json|toml|shout]" in shout("--help")
+    every = "auto csl cml json toml sr v4a udiff calls tags artifact nesl whole heredoc shout"
+    assert every in shout("completion", "bash")
+    assert "[csl|cml|json|toml|sr|v4a|whole|shout]" in shout("--help")
 
 
 TASKS = '{"tasks": [{"action": "double", "path": "a"}, {"action": "double", "path": "gone"}]}'
@@ -167,7 +168,9 @@ def test_an_operation_is_in_the_prompts(double: Extended) -> None:
     assert "- `double`: path; optional times" in double("prompt", "json")
 
 
-@pytest.mark.parametrize("name", ["csl", "cml", "json", "toml"])
+@pytest.mark.parametrize(
+    "name", ["csl", "cml", "json", "toml", "sr", "v4a", "udiff", "calls", "tags", "artifact", "nesl"]
+)
 def test_no_module_names_a_notation_but_the_registry_and_its_own(name: str) -> None:
     source = ROOT / "src" / "clada"
     naming = {
@@ -176,5 +179,6 @@ def test_no_module_names_a_notation_but_the_registry_and_its_own(name: str) -> N
         if f'"{name}"' in path.read_text(encoding="utf-8") or f"'{name}'" in path.read_text(encoding="utf-8")
     }
     named = {"notations/registry.py", f"notations/{name}.py"}
-    summaries = {"settings.py"} if name == "json" else set()  # a summary has the same name
+    # A form of a summary has the same name.
+    summaries = {"settings.py", "cli/flags.py", "batch/summary.py"} if name == "json" else set()
     assert naming <= named | summaries

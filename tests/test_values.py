@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from clada.values import Value
+from typing import Any
+
+import pytest
+
+from clada.values import Kind, Value
 
 
 class Named(Value):
@@ -25,3 +29,25 @@ def test_values_are_equal_by_their_fields() -> None:
     assert Named(("a",)) == Named(("a",))
     assert hash(Named(("a",))) == hash(Named(("a",)))
     assert Named(("a",)) != Named(("b",))
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "words"),
+    [
+        ((), {}, "missing 1 required positional argument: 'names'"),
+        (("a", "b", "c"), {}, "takes from 2 to 3 positional arguments but 4 were given"),
+        (("a",), {"other": "b"}, "unexpected keyword argument 'other'"),
+    ],
+)
+def test_arguments_are_the_fields_of_the_class(
+    values: tuple[Any, ...], named: dict[str, Any], words: str
+) -> None:
+    """However many other classes have as many fields."""
+    with pytest.raises(TypeError, match=words):
+        Named(*values, **named)
+
+
+def test_a_field_without_a_default_cannot_follow_one_that_has_one() -> None:
+    """As with parameters of functions."""
+    with pytest.raises(TypeError, match="fields without a default follow first"):
+        Kind("Wrong", (Value,), {"__annotations__": {"first": "int", "second": "int"}, "first": 1})

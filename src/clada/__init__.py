@@ -11,9 +11,9 @@ TYPE_CHECKING = False
 __version__ = VERSION
 
 if TYPE_CHECKING:
+    from clada import batch as batch
     from clada.config import load_options
     from clada.errors import Error, Problem, Trouble, UsageError
-    from clada.history import history, undo
     from clada.model import (
         Block,
         BlockReport,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Output,
         OutputTruncated,
         Plan,
+        RolledBack,
         Skipped,
         Task,
         TaskEnded,
@@ -40,19 +41,24 @@ if TYPE_CHECKING:
     from clada.operations.remove import Remove
     from clada.operations.run import Run
     from clada.operations.write import Write
+    from clada.past import history, run_details, undo, undo_text
+    from clada.prompts import PROMPTS, instructions
     from clada.report import Report
     from clada.report.schema import schema
-    from clada.run import execute
+    from clada.resuming import resume
+    from clada.run import execute, plan_for
     from clada.settings import Settings
+    from clada.text.visible import visible
     from clada.world.world import Stop
 
 # Where each public name is.
 _HOMES = {
     "config": "load_options",
     "errors": "Error Problem Trouble UsageError",
-    "history": "history undo",
+    "past": "history run_details undo undo_text",
     "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid Note Operation Output "
-    "OutputTruncated Plan Skipped Task TaskEnded TaskStarted",
+    "OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
+    "prompts": "PROMPTS instructions",
     "notations": "parse",
     "notations.reader": "Reader",
     "operations.edit": "Edit Hunk",
@@ -62,12 +68,15 @@ _HOMES = {
     "operations.write": "Write",
     "report": "Report",
     "report.schema": "schema",
-    "run": "execute",
+    "resuming": "resume",
+    "run": "execute plan_for",
     "settings": "Settings",
+    "text.visible": "visible",
     "world.world": "Stop",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = [
+    "PROMPTS",
     "Block",
     "BlockReport",
     "BlockSkipped",
@@ -89,6 +98,7 @@ __all__ = [
     "Reader",
     "Remove",
     "Report",
+    "RolledBack",
     "Run",
     "Settings",
     "Skipped",
@@ -102,18 +112,26 @@ __all__ = [
     "__version__",
     "execute",
     "history",
+    "instructions",
     "load_options",
     "parse",
+    "plan_for",
+    "resume",
+    "run_details",
     "schema",
     "undo",
+    "undo_text",
+    "visible",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _NAMES:
+    if name not in _NAMES and name != "batch":
         raise AttributeError(f"module 'clada' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "batch":
+        return import_module("clada.batch")
     value = globals()[name] = getattr(import_module(f"clada.{_NAMES[name]}"), name)
     return value
 

@@ -12,23 +12,29 @@ from clada.model import (
     Failed,
     Invalid,
     Operation,
+    RolledBack,
     Skipped,
     Task,
     TaskEnded,
     TaskStarted,
+    dialect_of,
 )
 from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from clada.model import Block, Outcome, Plan
     from clada.notations.registry import Notation
     from clada.world.world import World
 
+NOTHING: Mapping[int, str] = {}
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
+MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
+INVALID = "document has validation errors"  # which is atomic
 
 
 class Engine:
@@ -36,49 +42,65 @@ class Engine:
 
     Edits of one file in a row, and additions to it, are held in memory. Their tasks wait, and end when the
     file is written: before anything else could look at it. So nothing is called a success that did not reach
-    the disk.
+    the disk. In what is atomic, all tasks wait until its end: each may still be taken back.
     """
 
-    def __init__(self, plan: Plan, world: World) -> None:
+    def __init__(self, plan: Plan, world: World, left_out: Mapping[int, str] = NOTHING) -> None:
+        """Take a plan, and the tasks of it that are not to be carried out: by their index, why."""
         self.plan, self.world, self.emit = plan, world, world.emit
+        self.left_out = {**plan.left_out, **left_out}
+        self._not_chosen = plan.left_out.keys() - left_out.keys()
         self.notation: Notation = NOTATIONS.get(plan.notation or "", UNKNOWN)
         self._waiting: list[tuple[int, Task]] = []
         self._ended: list[list[Task]] = [[] for _ in plan.blocks]
         self._failed: set[int] = set()  # blocks
+        self._atomic = world.settings.atomic  # the whole document
+        self._refused = self._atomic and not plan.ok  # for a part of it is invalid
+        self._unsettled: list[tuple[int, Task]] | None = None  # the tasks of what is atomic, and not over yet
+        self._suggestions = MOST_SUGGESTIONS  # that may still be looked for
+        self.error: Error | None = None  # what could not be taken back
 
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
         index = 0
+        self.world.items = [item for block in self.plan.blocks for item in block.operations]
+        mark: Any = self._begin_atomic() if self._atomic else None
         for number, block in enumerate(self.plan.blocks):
             valid = block.valid
+            if block.atomic and not self._atomic:
+                mark = self._begin_atomic()
             if not valid and not block.implicit:
                 self._settle()
                 self.emit(BlockSkipped(str(number + 1)))
             for position, item in enumerate(block.operations):
-                label = self._label(number, block, position, index)
+                own = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
+                label = str(index + 1) if self.notation.numbers_through else own
+                outcome: Outcome = Skipped(self.left_out.get(index, ""), left_out=True)
+                details: dict[str, Any] = {}
+                self.world.position = index
                 try:
-                    outcome, details = self._outcome(number, block, item, label, valid=valid)
+                    if index not in self.left_out:
+                        outcome, details = self._outcome(number, block, item, label, valid=valid)
                 except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
-                    outcome, details = Failed(unforeseen(bug)), {}
+                    outcome = Failed(unforeseen(bug))
                 path: str | None = getattr(item, "path", None)
+                details["dialect"] = getattr(item, "dialect", "")
+                details["is_part"] = index in self._not_chosen or getattr(item, "is_part", False)
                 task = Task(label, index, item.name, item.line, item.target, path, outcome, **details)
                 if isinstance(outcome, Done) and outcome.held:  # its file is not written yet
                     self._waiting.append((number, task))
                 else:
-                    self._settle()
-                    self._report(number, task)
+                    self._settle((number, task))
                 index += 1
+            if block.atomic and not self._atomic:
+                self._end_atomic(mark)
         self._settle()
+        if self._atomic:
+            self._end_atomic(mark)
         return tuple(
             BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks))
             for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
         )
-
-    def _label(self, number: int, block: Block, position: int, index: int) -> str:
-        """Return the label of a task, as its notation numbers tasks."""
-        if self.notation.numbers_through:
-            return str(index + 1)
-        return str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
 
     def _outcome(
         self, number: int, block: Block, item: Operation | Invalid, label: str, *, valid: bool
@@ -92,7 +114,10 @@ class Engine:
             last = self._waiting[-1][1]
             if (last.operation, last.target) != (item.name, item.holds):
                 self._settle()
-        reason = EARLIER if number in self._failed else self.world.halted()
+        if self._refused:
+            return Skipped(INVALID), {}
+        failed = number in self._failed or (self._atomic and self._failed)
+        reason = EARLIER if failed else self.world.halted()
         if reason:
             return Skipped(reason), {}
         self.emit(TaskStarted(label, item.name, item.target))
@@ -102,7 +127,7 @@ class Engine:
         try:
             outcome = item.apply(world)
         except Trouble as trouble:
-            outcome = Failed(trouble.error)
+            outcome = Failed(self._with_hint(trouble.error, item))
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
             outcome = Failed(unforeseen(bug))
         if block.version in self.notation.search_not_found_versions:
@@ -114,27 +139,65 @@ class Engine:
             "truncated": world.truncated,
         }
 
-    def _settle(self) -> None:
-        """Write what is held, if anything is; where that fails, the tasks that wait have failed."""
-        if not self._waiting:
-            return
-        waiting, self._waiting = self._waiting, []
-        failed = None
-        try:
-            self.world.files.flush()
-        except Trouble as trouble:
-            failed = trouble.error
-        except Exception as bug:  # noqa: BLE001 (as above)
-            failed = unforeseen(bug)
-        for number, task in waiting:
-            self._report(number, task.replace(outcome=Failed(failed)) if failed else task)
+    def _settle(self, *ended: tuple[int, Task]) -> None:
+        """Write what is held, if anything is, and end the tasks that wait for that; then end these.
 
-    def _report(self, number: int, task: Task) -> None:
-        if isinstance(task.outcome, Failed):
-            self._failed.add(number)
-        event = TaskEnded(task)
-        self._ended[number].append(task)
-        self.emit(event)
+        Where it cannot be written, the tasks that wait have failed.
+        """
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            try:
+                self.world.files.flush()
+            except Trouble as trouble:
+                waiting = _failed(waiting, trouble.error)
+            except Exception as bug:  # noqa: BLE001 (as above)
+                waiting = _failed(waiting, unforeseen(bug))
+        for number, task in (*waiting, *ended):
+            if isinstance(task.outcome, Failed):
+                self._failed.add(number)
+            if self._unsettled is not None:
+                self._unsettled.append((number, task))
+                continue
+            event = TaskEnded(task)
+            self._ended[number].append(task)
+            self.emit(event)
+
+    def _with_hint(self, error: Error, operation: Operation) -> Error:
+        """Return the error with a hint: at the file that was meant, or at --root in another tool's answer."""
+        if error.type == "path_escape" and dialect_of(operation) and ".." not in operation.target:
+            return error.replace(hint=f"{error.hint}; --root PREFIX makes paths below PREFIX relative")
+        if error.type != "file_not_found" or error.hint or not operation.paths or not self._suggestions:
+            return error
+        from clada.world.files.similar import similar_file
+
+        self._suggestions -= 1
+        meant = similar_file(self.world.files, operation.paths[0])
+        return error.replace(hint=f"did you mean {meant}?") if meant else error
+
+    def _begin_atomic(self) -> Any:
+        """Begin what is taken back as a whole if a part of it fails; return a mark of this moment."""
+        self._settle()
+        self._unsettled = []
+        return self.world.takes_back.mark() if self.world.takes_back else None
+
+    def _end_atomic(self, mark: Any) -> None:
+        """Report the tasks of what is atomic; if one of them is not fine, take back what the others did."""
+        self._settle()
+        tasks, self._unsettled = self._unsettled or [], None
+        fine = all(task.fine for _number, task in tasks)
+        if self.world.takes_back:
+            self.error = self.world.takes_back.end_mark(mark, keep=fine) or self.error
+        if not fine:
+            tasks = [(number, _rolled_back(task)) for number, task in tasks]
+        self._settle(*tasks)
+
+
+def _rolled_back(task: Task) -> Task:
+    return task.replace(outcome=RolledBack(task.outcome)) if isinstance(task.outcome, Done) else task
+
+
+def _failed(tasks: list[tuple[int, Task]], error: Error) -> list[tuple[int, Task]]:
+    return [(number, task.replace(outcome=Failed(error))) for number, task in tasks]
 
 
 def _error_of(item: Invalid, *, with_lines: bool) -> Error:
@@ -144,7 +207,9 @@ def _error_of(item: Invalid, *, with_lines: bool) -> Error:
         is_named = with_lines and problem.line != line
         line = problem.line
         messages.append(f"Line {line}: {problem.message}" if is_named else problem.message)
-    return Error(item.problems[0].type, "; ".join(messages))
+    from clada.notations.hints import of_invalid
+
+    return Error(item.problems[0].type, "; ".join(messages), of_invalid(item))
 
 
 def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:

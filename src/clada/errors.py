@@ -9,8 +9,8 @@ ERROR_TYPES = tuple(
     """
     match_count_mismatch search_not_found file_not_found permission_denied symlink_not_allowed path_escape
     exec_timeout exec_failed command_not_allowed malformed_xml malformed_csl malformed_json malformed_toml
-    unsupported_version invalid_operation invalid_utf8 input_too_large git_operation_failed lock_timeout
-    io_error
+    malformed_dialect unsupported_version invalid_operation invalid_utf8 input_too_large git_operation_failed
+    lock_timeout io_error
     """.split()
 )
 
@@ -58,6 +58,7 @@ class Nearest(Value):
     found: str | None  # what the file has there; None for a line that is missing
     difference: str
     form_only: bool = False  # it is the only difference, and not one in what is said
+    others: tuple[tuple[int, int], ...] = ()  # the first and last lines of places that are just as close
 
 
 class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what it is)
@@ -89,9 +90,7 @@ def unforeseen(bug: Exception) -> Error:
     """Return the error of what nobody foresaw: what the system refused, or else a bug in clada."""
     if isinstance(bug, MemoryError):
         return OUT_OF_MEMORY
-    import traceback
-
-    trace = "".join(traceback.format_exception(bug))
+    trace = _traced(bug)
     if isinstance(bug, OSError):
         return Error("io_error", system_words(bug), traceback=trace)
     if isinstance(bug, UnicodeEncodeError) and bug.encoding != "utf-8":
@@ -100,6 +99,16 @@ def unforeseen(bug: Exception) -> Error:
     message = f"internal error: {type(bug).__name__}: {bug}"
     hint = "this is a bug in clada: --error-detail=debug shows where"
     return Error("io_error", message, hint, traceback=trace)
+
+
+def _traced(bug: Exception) -> str | None:
+    """Return where a bug is; None where not even that can be found out, for lack of memory or files."""
+    try:
+        import traceback
+
+        return "".join(traceback.format_exception(bug))
+    except (OSError, MemoryError, ImportError):
+        return None
 
 
 OUT_OF_MEMORY = Error("io_error", "out of memory")  # made while there is some

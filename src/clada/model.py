@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.errors import Error, Problem, shortened
+from clada.grammar import attribute_rows
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, ClassVar, Self
 
-    from clada.grammar import Field
+    from clada.grammar import Field, Row
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
@@ -30,10 +31,16 @@ class Operation(Item):
 
     name: ClassVar[str]  # in plans and reports
     fields: ClassVar[tuple[Field, ...]]  # in the order in which missing and wrong ones are reported
+    # Those that markers and tags have as attributes, and those of them that few have.
+    attribute_rows: ClassVar[tuple[Row, ...]]
+    rare_rows: ClassVar[tuple[Row, ...]]
     # What a status line says for each way in which it can be done: in the tagged family, and in sentences.
     phrases: ClassVar[Mapping[str, tuple[str, str]]]
     details_title: ClassVar[str] = "what the file has:"
+    in_part: ClassVar[str] = ""  # what was done if only some hunks of its file were made; else all or none
+    is_part: ClassVar[bool] = False  # some of what it was to do was left out by choice
     is_command: ClassVar[bool] = False  # its target is a command, which a plan shows whole
+    only_its_paths: ClassVar[bool] = False  # whether it changes nothing but the files that `paths` names
     problems: ClassVar[tuple[Problem, ...]] = ()
 
     if TYPE_CHECKING:
@@ -47,6 +54,10 @@ class Operation(Item):
         def apply(self, world: World) -> Outcome:
             """Carry it out; raise Trouble where that cannot be done."""
 
+    def __init_subclass__(cls) -> None:
+        """Make the rows."""
+        cls.attribute_rows, cls.rare_rows = attribute_rows(cls.fields)
+
     @classmethod
     def from_fields(
         cls, line: int, span: tuple[int, int], attributes: Mapping[str, str], values: Mapping[str, Any]
@@ -55,14 +66,25 @@ class Operation(Item):
         return cls(line, span, attributes, **values)
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that it names, of files that it is to change."""
+        return ()
+
+    @property
     def holds(self) -> str | None:
         """The path of the file whose new content is held in memory until something else needs it."""
         return None
 
     def values(self) -> dict[str, Any]:
-        """Return its fields by their names in plans."""
-        values = ((field.name, getattr(self, field.name)) for field in self.fields)
-        return {name: value for name, value in values if value is not None}
+        """Return its fields by their names in plans; those without a default of theirs only if set."""
+        unset = type(self).field_defaults
+        values = ((field, getattr(self, field.name)) for field in self.fields)
+        return {
+            field.name: value
+            for field, value in values
+            if value is not None
+            and (field.required or field.default is not None or value != unset.get(field.name))
+        }
 
 
 class Invalid(Item):
@@ -71,6 +93,7 @@ class Invalid(Item):
     name: str
     fields: Mapping[str, Any]
     problems: tuple[Problem, ...]
+    dialect: str = ""
 
     @property
     def target(self) -> str:
@@ -89,9 +112,21 @@ class Invalid(Item):
         return dict(self.fields)
 
 
+def dialect_of(item: Operation | Invalid) -> str:
+    """Return the name of the dialect that an operation was read from; nothing for a notation of our own.
+
+    It is the last field of each operation that dialects can write, and "" where they are not concerned.
+    """
+    dialect: str = getattr(item, "dialect", "")
+    return dialect
+
+
 def item_to_dict(item: Operation | Invalid) -> dict[str, Any]:
     """Return an operation as `clada parse` prints it."""
     shown: dict[str, Any] = {"operation": item.name, "line": item.line, **item.values()}
+    dialect = dialect_of(item)
+    if dialect:
+        shown["dialect"] = dialect
     if item.attributes:
         shown["attributes"] = dict(item.attributes)
     return shown
@@ -105,6 +140,7 @@ class Block(Value):
     implicit: bool
     operations: tuple[Operation | Invalid, ...]
     attributes: Mapping[str, str] = {}  # that nobody knows
+    atomic: bool = False  # all of it, or nothing
 
     @property
     def valid(self) -> bool:
@@ -117,6 +153,7 @@ class Block(Value):
             "line": self.line,
             "version": self.version,
             "implicit": self.implicit,
+            **({"atomic": True} if self.atomic else {}),
             **({"attributes": dict(self.attributes)} if self.attributes else {}),
             "operations": [item_to_dict(item) for item in self.operations],
         }
@@ -130,6 +167,8 @@ class Plan(Value):
     fatal: Problem | None = None
     notes: tuple[str, ...] = ()
     source: bytes = b""
+    atomic: bool = False  # whether a block of it is
+    left_out: Mapping[int, str] = {}  # operations that are not to be carried out, by their index: why
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -179,6 +218,9 @@ class Done(Value):
     exit_code: int | None = None
     changes: tuple[Change, ...] = ()
     held: bool = False  # the new content is in memory, and not on disk yet
+    remarks: tuple[
+        str, ...
+    ] = ()  # how a search text was found, if not exactly: "matched but for indentation"
 
 
 class Failed(Value):
@@ -194,9 +236,19 @@ class Skipped(Value):
 
     reason: str
     left_out: bool = False  # on purpose, for a dry run runs no programs: that is no failure
+    needs_approval: str | None = None  # why a person would have to approve it, if that is so
 
 
-Outcome = Done | Failed | Skipped
+class RolledBack(Value):
+    """An operation that was carried out, and taken back: of all that belongs together, something failed."""
+
+    done: Done
+
+
+Outcome = Done | Failed | Skipped | RolledBack
+
+
+STATUSES = {Done: "success", Failed: "error", Skipped: "skipped", RolledBack: "rolled_back"}
 
 
 class Task(Value):
@@ -214,11 +266,13 @@ class Task(Value):
     confinement: str | None = None
     output: tuple[str | None, ...] = ()  # what its commands printed; None where it was cut off
     truncated: bool = False
+    dialect: str = ""  # that it was read from
+    is_part: bool = False  # some of what it was to do was left out by choice
 
     @property
     def status(self) -> str:
-        """Return success, error or skipped."""
-        return {Done: "success", Failed: "error", Skipped: "skipped"}[type(self.outcome)]
+        """Return success, error, skipped or rolled_back."""
+        return STATUSES[type(self.outcome)]
 
     def shortened(self) -> Task:
         """Return the task without what may be long in it."""
@@ -228,7 +282,7 @@ class Task(Value):
                 outcome = outcome.replace(target=shortened(outcome.target))
             case Failed(error=error):
                 outcome = outcome.replace(error=Error(error.type, shortened(error.message)))
-            case Skipped():
+            case Skipped() | RolledBack():
                 pass
         return self.replace(target=shortened(self.target), outcome=outcome)
 

@@ -13,109 +13,162 @@ from clada.model import Note, Operation, Plan
 from clada.notations import parse
 from clada.report import Report
 from clada.settings import Settings
-from clada.world.files.limits import Limits
-from clada.world.files.paths import display_path
-from clada.world.files.workspace import Workspace
+from clada.world.files.workspace import Limits, Workspace
 from clada.world.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Self, Unpack
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Unpack
 
     from clada.model import BlockReport, Event
     from clada.report import Changes, Modes
     from clada.settings import Options
     from clada.world.files.tree import Files
-    from clada.world.git.recording import Recording
     from clada.world.locks import LockFile
+    from clada.world.record.recording import Recording, RunToRecord
     from clada.world.world import Ask, Stop
 
+NOTHING: Mapping[int, str] = {}
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
 
 
-def execute(
+def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
     document: Plan | str | bytes,
     *,
     on_event: Callable[[Event], None] = lambda _event: None,
     ask: Ask | None = None,
+    consent: Callable[[str], bool] | None = None,
     stop: Stop | None = None,
     settings: Settings | None = None,
+    left_out: Mapping[int, str] = NOTHING,
     **options: Unpack[Options],
 ) -> Report:
     """Carry out a document, or a plan made of one, and report. What happens is told to `on_event`.
 
     The options are those of the command line, under the same names; `git=False` is --no-git. `settings` is
-    all of them at once. `ask` puts commands that are not approved to a person; without it, they are refused.
-    Raises TypeError or ValueError on bad arguments, and what `on_event` and `ask` raise, which ends the run
-    in order; whatever goes wrong with the document is in the report.
+    all of them at once. `ask` puts commands that are not approved to a person, `consent` other questions that
+    a yes or no answers; without them, the answer is no. Raises TypeError or ValueError on bad arguments, and
+    what these functions raise, which ends the run in order; whatever goes wrong with the document is in the
+    report. `left_out` has tasks that are not to be carried out, by their index, each with the reason.
     """
     settings = settings or Settings.from_options(**options)
-    caller = _Caller(on_event, ask, stop)
-    plan = document if isinstance(document, Plan) else _parsed(document, settings)
+    caller = _Caller(on_event, ask, consent, stop)
+    plan = document if isinstance(document, Plan) else plan_for(document, settings)
     if plan.fatal:
-        return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message))
-    if not any(block.operations and block.valid for block in plan.blocks):
-        # Nothing will change: nobody need wait, and there is nothing to record.
-        settings = settings.replace(lock_file=None, git=False)
-    limits = Limits(settings.max_files, settings.max_bytes)
-    blocks: tuple[BlockReport, ...] | None = None
-    record: Recording | _Nothing = _Nothing()
-    changes: Changes = ()
-    modes: Modes = ()
-    fatal, error, mistake = None, None, None
+        from clada.notations.hints import of_fatal
+
+        hint = of_fatal(plan.fatal, plan.source, (settings.start_delimiter, settings.end_delimiter))
+        return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message, hint))
+    course, mistake = _Course(), None
     try:
         caller.tell(plan.notes)
-        with (
-            Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits) as workspace,
-            _lock(settings, caller),
-            _record(plan, settings, caller) as record,
-            workspace,  # once more: what it holds in memory is written before it is recorded
-        ):
-            caller.tell(record.notes)  # warnings come before what they warn of
-            caller.tell(_notes_on_paths(plan, workspace.root))
-            files = _overlay(workspace) if settings.dry_run else workspace
-            world = World(files, settings, caller.emit, caller.answer if ask else None, stop)
-            blocks = Engine(plan, world).run()  # from here on there is a report, whatever goes wrong
-            if settings.dry_run:
-                changes, modes = tuple(files.changes()), tuple(files.modes())
-                fatal = _refusal(settings.workspace) if settings.git else None
-            elif not isinstance(record, _Nothing):
-                record.what, record.commands = _summary(plan, blocks), world.ran
-                record.touched = [display_path(parts) for parts in files.touched]
-                fine = all(block.status == "success" for block in blocks)
-                record.ended = "interrupted" if stop and stop.signal else "ok" if fine else "failed"
-        caller.tell(record.notes)
+        _carry_out(plan, settings, caller, left_out, course)
     except Trouble as trouble:
-        error = trouble.error
+        course.error = trouble.error
     except _CallerError as raised:
         mistake = raised.error
     except Exception as bug:  # noqa: BLE001 (the last place where one ends: what was done is reported)
-        error = unforeseen(bug)
+        course.error = unforeseen(bug)
     if mistake:
+        if course.record:
+            course.record.close()
         raise mistake
-    made = zip(("pre", "post"), record.commits, strict=False)
-    return Report(
+    return _reported(plan, settings, caller, course)
+
+
+class _Course:
+    """How far a run has come: set as it goes on, so that it is known whatever goes wrong."""
+
+    blocks: tuple[BlockReport, ...] | None = None
+    record: Recording | None = None
+    changes: Changes = ()  # of a dry run, and modes
+    modes: Modes = ()
+    fatal: Error | None = None
+    error: Error | None = None
+
+
+def _carry_out(
+    plan: Plan, settings: Settings, caller: _Caller, left_out: Mapping[int, str], course: _Course
+) -> None:
+    """Hold the locks, record, and let the engine go through the plan."""
+    # Where nothing will change, nobody need wait, and there is nothing to record.
+    executable = any(block.operations and block.valid for block in plan.blocks)
+    changing = executable and not settings.dry_run
+    recorded = changing and (settings.record != "none" or settings.atomic or plan.atomic)
+    limits = Limits(settings.max_files, settings.max_bytes)
+    resumes = bool(left_out)
+    state = os.environ.get("XDG_STATE_HOME", "")  # as record/store.py has it, which is not loaded for this
+    state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
+    if changing and os.path.isdir(os.path.join(state, "clada", "pending")):  # mostly, there is none
+        caller.tell(_recovered(settings, caller, wait=recorded))
+    with (
+        Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits) as workspace,
+        # To close a workspace again does nothing: it also stands for a lock, or a record, that is not needed.
+        _lock(settings.lock_file, settings, caller) if settings.lock_file and changing else workspace,
+        _record(plan, settings, caller, course, resumes=resumes) if recorded else workspace,
+        workspace,  # what it holds in memory is written before it is recorded
+    ):
+        if course.record:
+            caller.tell(course.record.notes)  # warnings come before what they warn of
+        caller.tell(_notes_on_paths(plan, workspace.root))
+        files = _overlay(workspace) if settings.dry_run else workspace
+        world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
+        if course.record:
+            course.record.begin(workspace, world)
+        engine = Engine(plan, world, left_out)
+        course.blocks = engine.run()  # from here on there is a report, whatever goes wrong
+        course.error = engine.error
+        if settings.dry_run:
+            course.changes, course.modes = tuple(files.changes()), tuple(files.modes())
+            course.fatal = _refusal(plan, settings, caller, resumes=resumes) if executable else None
+        elif course.record:
+            _describe(course.record, plan, course.blocks, caller.stop)
+    if course.record:
+        caller.tell(course.record.notes)
+
+
+def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) -> Report:
+    """Return what is known of a run at its end; its record keeps that, too."""
+    blocks, record = course.blocks, course.record
+    made = zip(("pre", "post"), record.commits, strict=True) if record else ()
+    report = Report(
         plan.notation,
         blocks or (),
-        fatal=error if blocks is None else fatal,
-        error=None if blocks is None else error or record.error,
+        fatal=course.error if blocks is None else course.fatal,
+        error=None if blocks is None else course.error or (record.error if record else None),
         commits={name: commit for name, commit in made if commit},
-        interrupted=stop.signal if stop else None,
+        interrupted=caller.stop.signal if caller.stop else None,
         notes=tuple(caller.notes),
         dry_run=settings.dry_run,
-        changes=changes,
-        modes=modes,
+        changes=course.changes,
+        modes=course.modes,
+        recorded=(record.number or None) if record else None,
     )
+    if record:
+        record.keep_report(report)
+    return report
 
 
-def _parsed(document: object, settings: Settings) -> Plan:
+def plan_for(document: object, settings: Settings) -> Plan:
+    """Read a document into a plan as these settings have it: its format, delimiters and roots."""
     if not isinstance(document, str | bytes):
         raise TypeError(
             f"execute() takes a text, or a plan as parse() returns it, not {type(document).__name__}"
         )
-    delimiters = {"start_delimiter": settings.start_delimiter, "end_delimiter": settings.end_delimiter}
-    return parse(document, settings.format, **delimiters)
+    try:
+        here = os.path.abspath(settings.workspace)
+    except OSError:
+        here = ""  # the current directory is gone, which the run will say
+    return parse(
+        document,
+        settings.format,
+        start_delimiter=settings.start_delimiter,
+        end_delimiter=settings.end_delimiter,
+        roots=(settings.root or "", here),
+        run_fences=settings.run_fences,
+        strip_fences=settings.strip_fences,
+    )
 
 
 def _overlay(workspace: Workspace) -> Files:
@@ -125,51 +178,69 @@ def _overlay(workspace: Workspace) -> Files:
     return Overlay(workspace)
 
 
-def _lock(settings: Settings, caller: _Caller) -> LockFile | _Nothing:
-    if not settings.lock_file or settings.dry_run:
-        return _Nothing()
+def _lock(path: str, settings: Settings, caller: _Caller) -> LockFile:
     from clada.world.locks import LockFile
 
     def waiting() -> None:
-        caller.emit(Note(f"waiting for the lock {settings.lock_file}"))
+        caller.emit(Note(f"waiting for the lock {path}"))
 
-    return LockFile(settings.lock_file, settings.lock_timeout, waiting, caller.stop_handle)
+    return LockFile(path, settings.lock_timeout, waiting, caller.stop_handle)
 
 
-def _record(plan: Plan, settings: Settings, caller: _Caller) -> Recording | _Nothing:
-    if not settings.git or settings.dry_run:
-        return _Nothing()
-    from clada.world.git import repository
+def _record(plan: Plan, settings: Settings, caller: _Caller, course: _Course, *, resumes: bool) -> Recording:
+    from clada.world.record.recording import recording
 
-    def waiting() -> None:
-        caller.emit(Note("waiting for another run in this repository"))
+    run = _to_record(plan, settings, caller, resumes=resumes)
+    course.record = recording(run, settings, _waiting(caller), caller.stop_handle)
+    return course.record
 
-    with repository.suggest_no_git():
-        found = repository.find(settings.workspace, confined=settings.sandbox != "off")
-    recording = found.recorded(
-        settings.git_author,
+
+def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) -> RunToRecord:
+    from clada.world.record.recording import RunToRecord
+
+    items = [item for block in plan.blocks if block.valid for item in block.operations]
+    operations = [item for item in items if isinstance(item, Operation)]
+    return RunToRecord(
         _summary(plan),
-        lock_timeout=settings.lock_timeout,
-        waiting=waiting,
+        plan.source,
+        (
+            settings.format,
+            settings.start_delimiter,
+            settings.end_delimiter,
+            settings.root or "",
+            " ".join(["run"] * settings.run_fences + ["strip"] * settings.strip_fences),
+        ),
+        planned=[path for operation in operations for path in operation.paths],
+        wide=not all(operation.only_its_paths for operation in operations),
+        resumes=resumes,
+        kept=settings.record != "none",
+        consent=caller.consent,
         stop=caller.stop_handle,
     )
-    recording.lock_file = settings.lock_file
-    return recording
 
 
-def _refusal(workspace: str) -> Error | None:
+def _recovered(settings: Settings, caller: _Caller, *, wait: bool) -> list[str]:
+    """Put back what a killed run has left half done here; wait for one that is going on, if asked to."""
+    from clada.world.record.recover import recover
+
+    return recover(settings, _waiting(caller), wait=wait)
+
+
+def _waiting(caller: _Caller) -> Callable[[], None]:
+    return lambda: caller.emit(Note("waiting for another run in this repository"))
+
+
+def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) -> Error | None:
     """Return why the run that a dry run stands for would not begin, if it could not be recorded.
 
-    Nothing is touched, and nobody waits: another run that holds the lock will have ended by then.
+    Nobody waits or is asked: another run will have ended by then, and who can be asked may say yes.
     """
-    from clada.world.git import repository
+    if settings.record == "none":
+        return None
+    from clada.world.record.recording import refusal
 
-    try:
-        with repository.suggest_no_git():
-            repository.check(repository.find(workspace))
-    except Trouble as trouble:
-        return trouble.error
-    return None
+    run = _to_record(plan, settings, caller, resumes=resumes)
+    return refusal(run.replace(consent=caller.would_consent), settings)
 
 
 def _notes_on_paths(plan: Plan, root: str) -> list[str]:
@@ -201,32 +272,36 @@ def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
     return ", ".join(parts)
 
 
-class _Nothing:
-    """Where there is no lock to hold, and nothing is recorded."""
-
-    commits: tuple[str | None, ...] = ()
-    error: Error | None = None
-    notes: Sequence[str] = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+def _describe(record: Recording, plan: Plan, blocks: Sequence[BlockReport], stop: Stop | None) -> None:
+    """Say what a run did, for the history and the message of its commit."""
+    ends = {"success": "", "error": " (failed)", "skipped": " (skipped)", "rolled_back": " (rolled back)"}
+    record.what = _summary(plan, blocks)
+    record.done = [
+        f"{task.operation} {task.target}{ends[task.status]}" for block in blocks for task in block.tasks
+    ]
+    fine = all(block.status == "success" for block in blocks)
+    record.ended = "interrupted" if stop and stop.signal else "ok" if fine else "failed"
 
 
 class _Caller:
     """Whoever called: its own functions, checked, and what they raise carried past all errors of ours."""
 
-    def __init__(self, on_event: Callable[[Event], None], ask: Ask | None, stop: Stop | None) -> None:
+    def __init__(
+        self,
+        on_event: Callable[[Event], None],
+        ask: Ask | None,
+        consent: Callable[[str], bool] | None,
+        stop: Stop | None,
+    ) -> None:
         if not callable(on_event):
             raise TypeError(f"on_event must be a function, not {on_event!r}")
         if ask is not None and not callable(ask):
             raise TypeError(f"ask must be a function, not {ask!r}")
         if stop is not None and not hasattr(stop, "handle"):
             raise TypeError(f"stop must be a Stop, not {stop!r}")
-        self._on_event, self._ask = on_event, ask
+        self._on_event, self._ask, self._consent, self.stop = on_event, ask, consent, stop
         self.stop_handle = stop.handle if stop else None
+        self.can_answer = ask is not None
         self.notes: list[str] = []  # that were told
 
     def emit(self, event: Event) -> None:
@@ -243,6 +318,18 @@ class _Caller:
         for note in notes:
             if note not in self.notes:
                 self.emit(Note(note))
+
+    def consent(self, question: str) -> bool:
+        """Ask a person something that is answered by yes or no."""
+        try:
+            return bool(self._consent and self._consent(question))
+        except Exception as error:
+            raise _CallerError(error) from error
+
+    @property
+    def would_consent(self) -> Callable[[str], bool] | None:
+        """What to ask in place of a person who may say yes; None where there is nobody."""
+        return (lambda _question: True) if self._consent else None
 
     def answer(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Ask, and hold the answer to what an answer can be."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from clada.errors import UsageError
-from clada.grammar import AUTHOR, END_DELIMITER, START_DELIMITER, read_author, read_number
+from clada.grammar import AUTHOR, END_DELIMITER, START_DELIMITER, read_author
 from clada.notations.registry import NOTATIONS
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
     from typing import Any, Self, TypedDict, Unpack
 
@@ -20,8 +19,20 @@ if TYPE_CHECKING:
         format: str
         start_delimiter: str
         end_delimiter: str
+        root: str | None
+        run_fences: bool
+        strip_fences: bool
+        match: str
         git: bool
+        record: str
         git_author: str
+        message: str | None
+        commit_all: bool
+        repository: str | PathLike[str] | None
+        durable: bool
+        snapshot_limit: int
+        history_size: int
+        history_age: float
         allow_escape: bool
         timeout: float
         total_timeout: float | None
@@ -31,6 +42,8 @@ if TYPE_CHECKING:
         lock_file: str | PathLike[str] | None
         lock_timeout: float
         dry_run: bool
+        atomic: bool
+        again: bool
         final_newline: bool
         approve: Sequence[str]
         approve_all: bool
@@ -52,8 +65,19 @@ class Settings(Value):
     format: str = "auto"
     start_delimiter: str = START_DELIMITER
     end_delimiter: str = END_DELIMITER
-    git: bool = True
+    root: str | None = None
+    run_fences: bool = False
+    strip_fences: bool = False
+    match: str = "auto"  # how edits find their texts; auto: as they say themselves
+    record: str = "commits"  # or snapshots, or none
     git_author: str = "clada"
+    message: str | None = None  # the subject of the commit after the run
+    commit_all: bool = False  # untracked files too that look like secrets, are large, or are many
+    repository: str | None = None  # that may be used although it does not know the workspace
+    durable: bool = False
+    snapshot_limit: int = 100 << 20  # bytes of a file that is kept without asking
+    history_size: int = 1 << 30  # bytes that the kept runs may take
+    history_age: float = 90 * 24 * 3600.0  # seconds that a run is kept
     allow_escape: bool = False
     timeout: float = 30.0  # seconds
     total_timeout: float | None = None
@@ -63,6 +87,8 @@ class Settings(Value):
     lock_file: str | None = None
     lock_timeout: float = 10.0
     dry_run: bool = False
+    atomic: bool = False  # the whole document, or nothing of it
+    again: bool = False  # also if parts of it were done in the last run
     final_newline: bool = False
     approve: Sequence[str] = ()
     approve_all: bool = False
@@ -77,6 +103,9 @@ class Settings(Value):
     def from_options(cls, **options: Unpack[Options]) -> Self:
         """Return the settings with these options; TypeError or ValueError names one that is wrong."""
         given: Any = dict(options)
+        if "git" in given:
+            _check("git", given["git"])
+            given = with_record(no_git=not given.pop("git"), **given)
         for name, value in given.items():
             if hasattr(value, "__fspath__") and BY_NAME[name].value in PATHS:
                 given[name] = value.__fspath__()
@@ -94,7 +123,7 @@ class Setting(Value):
     group: str = ""  # under which help lists it; those without one have no flag
     value: str = ""  # how help calls its value
     choices: tuple[str, ...] = ()
-    shared: bool = False  # may stand in the workspace's configuration, which travels with a repository
+    shared: bool = False  # may stand in the workspace's configuration, once that is trusted
 
     @property
     def dashed(self) -> str:
@@ -118,13 +147,24 @@ SETTINGS = (
     _run_setting(
         "format", "choice", "the notation of the document", READING, choices=("auto", *NOTATIONS), shared=True
     ),
-    _run_setting("start_delimiter", "delimiter", "how CSL markers start", READING, "TEXT"),
-    _run_setting("end_delimiter", "delimiter", "how CSL markers end", READING, "TEXT"),
+    _run_setting("start_delimiter", "delimiter", "how CSL markers start", READING, "TEXT", shared=True),
+    _run_setting("end_delimiter", "delimiter", "how CSL markers end", READING, "TEXT", shared=True),
+    _run_setting("root", "text", "paths below it are the workspace's, in dialects", READING, "PREFIX"),
+    _run_setting("run_fences", "switch", "make a run of each fence that is tagged as a shell's", READING),
+    _run_setting("strip_fences", "switch", "leave out a fence around the whole content of a write", READING),
+    _run_setting(
+        "match", "choice", "how edits find their text; auto: as the document says", READING,
+        choices=("auto", "exact", "blanks"),
+    ),
     _run_setting("dry_run", "switch", "show what would happen, with a diff; touch nothing", RUNNING),
-    Setting("confirm", "switch", False, "show the plan and its diff, and ask before executing it", RUNNING),
-    _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME"),
-    _run_setting("total_timeout", "duration", "time limit of the whole batch", RUNNING, "TIME"),
-    _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE"),
+    _run_setting(
+        "atomic", "switch", "all of it or nothing: a failure takes back all the rest", RUNNING, shared=True
+    ),
+    _run_setting("again", "switch", "run a document again of which parts were done", RUNNING),
+    Setting("confirm", "switch", False, "show the plan and its diff, and ask what of it to execute", RUNNING),
+    _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
+    _run_setting("total_timeout", "duration", "time limit of the whole batch", RUNNING, "TIME", shared=True),
+    _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
     _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
     _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
     _run_setting("final_newline", "switch", "written files end in a line break", RUNNING, shared=True),
@@ -136,27 +176,44 @@ SETTINGS = (
         choices=("never", "approved"),
     ),
     _run_setting("sandbox", "choice", "confinement of commands", SAFETY, choices=("auto", "off", "require")),
-    Setting("no_git", "switch", not _DEFAULT.git, "make no commits", GIT),
-    _run_setting("git_author", "author", "author of commits: Name, or Name <mail>", GIT, "NAME", shared=True),
+    _run_setting(
+        "record", "choice", "what is kept of a run: commits too, snapshots for undo alone, or nothing", GIT,
+        choices=("commits", "snapshots", "none"), shared=True,
+    ),
+    Setting("no_git", "switch", False, "the same as --record=none", GIT),
+    _run_setting(
+        "git_author", "author", "author of commits: Name, Name <mail>, or me", GIT, "NAME", shared=True
+    ),
+    _run_setting("message", "text", "the subject of the commit after the run", GIT, "TEXT"),
+    _run_setting("commit_all", "switch", "commit untracked secrets, large and many files too", GIT),
+    _run_setting(
+        "repository", "text", "use this repository, though it knows no file of the workspace", GIT, "DIR"
+    ),
+    _run_setting("snapshot_limit", "size", "files over this are not replaced without asking", GIT, "SIZE"),
     _run_setting("lock_file", "text", "hold this file's lock while executing", GIT, "FILE"),
     _run_setting("lock_timeout", "duration", "how long to wait for a lock", GIT, "TIME"),
     Setting(
         "output_mode", "choice", "stream", "print as it happens, at the end, or only a summary", OUTPUT,
-        choices=("stream", "buffer", "silent"),
+        choices=("stream", "buffer", "silent"), shared=True,
     ),
     Setting(
         "error_detail", "choice", "minimal",
         "one line; or the task's source, the near miss and the output too; or all that is known",
-        OUTPUT, choices=("minimal", "full", "debug"),
+        OUTPUT, choices=("minimal", "full", "debug"), shared=True,
     ),
     Setting(
         "summary", "choice", "auto", "what follows the status lines", OUTPUT,
-        choices=("auto", "xml", "json", "none"),
+        choices=("auto", "xml", "json", "llm", "none"), shared=True,
     ),
+    Setting("copy", "switch", False, "put it on the clipboard, of a run its report for an LLM", OUTPUT),
+    Setting("events", "text", None, "every event as a line of JSON: jsonl[:FD|:FILE]", OUTPUT, "HOW"),
     Setting(
         "color", "choice", "auto", "colour; NO_COLOR is honoured", OUTPUT,
         choices=("auto", "always", "never"), shared=True,
     ),
+    _run_setting("durable", "switch"),
+    _run_setting("history_size", "size"),
+    _run_setting("history_age", "duration"),
     _run_setting("sandbox_write", "list"),
     _run_setting("sandbox_read", "list"),
     _run_setting("sandbox_env_hide", "list"),
@@ -164,7 +221,6 @@ SETTINGS = (
 )  # fmt: skip
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
-SHORT_FORMS = {("error_detail", "min"): "minimal"}
 
 
 # Values, as the library gets them.
@@ -197,7 +253,7 @@ KINDS = {
 def _check(name: str, value: Any) -> None:
     """Raise where an option of the library is unknown, or its value is wrong."""
     setting = BY_NAME.get(name) if name != "git" else BY_NAME["no_git"]
-    if setting is None or name not in Settings.__match_args__:
+    if setting is None or (name not in Settings.__match_args__ and name != "git"):
         raise TypeError(f"execute() has no option {name!r}")
     if value is None and setting.default is None:
         return
@@ -213,67 +269,8 @@ def _check(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be {AUTHOR}, not {value!r}")
 
 
-# Texts, as flags and configuration files have them.
-
-
-def read_text(setting: Setting, text: str) -> Any:
-    """Return what a text stands for as the value of a setting; the error starts with `must`."""
-    if setting.kind == "choice":
-        text = SHORT_FORMS.get((setting.name, text), text)
-        if text not in setting.choices:
-            raise UsageError(f"must be one of {', '.join(setting.choices)}, not {text!r}")
-    elif setting.kind == "duration":
-        return None if setting.default is None and text == "none" else read_duration(text)
-    elif setting.kind == "size":
-        return read_size(text)
-    elif setting.kind == "number":
-        number = read_number(text)
-        if number is None:
-            raise UsageError(f"must be a number, not {text!r}")
-        return number
-    elif not text:
-        raise UsageError("must not be empty")
-    elif setting.kind == "delimiter" and not text.isprintable():
-        raise UsageError("must not contain a line break or anything else unprintable")
-    elif setting.kind == "author" and read_author(text) is None:
-        raise UsageError(f"must be {AUTHOR}, not {text!r}")
-    return text
-
-
-DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-SIZES = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "B": 1}
-MOST_DIGITS = 12
-
-
-def read_duration(text: str) -> float:
-    """Return the seconds of a duration such as 500ms, 30s, 5m or 1h; a bare number is seconds."""
-    number = _number(text, DURATIONS)
-    if number is None or number >= FOREVER:
-        raise UsageError(f"must be a duration such as 500ms, 30s, 5m or 1h, not {text!r}")
-    return number
-
-
-def read_size(text: str) -> int:
-    """Return the bytes that a size such as 10MB stands for; a bare number is bytes."""
-    number = _number(text, SIZES)
-    if number is None:
-        raise UsageError(f"must be a size such as 512B, 64KB, 10MB or 1GB, not {text!r}")
-    return int(number)
-
-
-def _number(text: str, units: Mapping[str, float]) -> float | None:
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    whole, _, fraction = digits.partition(".")
-    unit = units.get(text[len(digits) :]) if len(digits) < len(text) else 1
-    plain = (whole + fraction).isdecimal() and digits.isascii() and not digits.endswith(".")
-    if unit is None or not whole or not plain or len(digits) > MOST_DIGITS:
-        return None
-    return float(digits) * unit
-
-
-def meant(word: str, known: Sequence[str], form: str = "{}") -> str:
-    """Return a hint at what was probably meant, in this form, if anything is near."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, n=1)
-    return f"; did you mean {form.format(close[0])}?" if close else ""
+def with_record(*, no_git: bool | None = None, **given: Any) -> dict[str, Any]:
+    """Return what was set in one place, with --no-git as the record that it stands for."""
+    if no_git is None:
+        return given
+    return {"record": "none" if no_git else _DEFAULT.record, **given}

@@ -15,13 +15,29 @@ else:
         return lambda cls: cls
 
 
+_templates: dict[int, Any] = {}  # by the number of fields
+
+
 def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """Compile an __init__ from the names: a loop over them would triple the cost of a value."""
-    parameters = [f"{name}=defaults[{name!r}]" if name in defaults else name for name in names]
-    body = [f"    self.{name} = {name}" for name in names] or ["    pass"]
-    scope: dict[str, Any] = {"defaults": defaults}
-    text = "\n".join([f"def __init__(self, {', '.join(parameters)}):", *body])
-    exec(text, scope)  # noqa: S102 (the text is made of this package's own field names)
+    """Return an __init__ of these fields: a loop over them would triple the cost of a value.
+
+    One is compiled for each number of fields, and copied with other names: to compile one for each class
+    would be a twentieth of a start.
+    """
+    template = _templates.get(len(names)) or _templates.setdefault(len(names), _template(len(names)))
+    code = template.__code__.replace(co_varnames=("self", *names), co_names=names)
+    given = tuple(name for name in names if name in defaults)
+    if names[len(names) - len(given) :] != given:
+        raise TypeError(f"fields without a default follow {given[0]}, which has one")
+    return type(template)(code, {}, "__init__", tuple(defaults[name] for name in given))
+
+
+def _template(count: int) -> Any:
+    fields = [f"field_{number}" for number in range(count)]
+    body = [f"    self.{field} = {field}" for field in fields] or ["    pass"]
+    scope: dict[str, Any] = {}
+    text = "\n".join([f"def __init__({', '.join(['self', *fields])}):", *body])
+    exec(text, scope)  # noqa: S102 (there is nothing in the text but numbers)
     return scope["__init__"]
 
 
@@ -45,10 +61,8 @@ class Kind(type):
             if isinstance(base, Kind):
                 inherited, defaults = base.__match_args__, {**base.field_defaults, **defaults}
         names = (*inherited, *own)
-        made = super().__new__(cls, name, bases, {**body, "__slots__": own, "__match_args__": names})
-        made.field_defaults = defaults
-        made.__init__ = _constructor(names, defaults)  # type: ignore[misc]
-        return made
+        made = {"__slots__": own, "__match_args__": names, "__init__": _constructor(names, defaults)}
+        return super().__new__(cls, name, bases, {**body, **made, "field_defaults": defaults})
 
 
 class Value(metaclass=Kind):

@@ -6,18 +6,19 @@ import fcntl
 import os
 import pty
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 CLADA = (sys.executable, "-m", "clada")
@@ -31,7 +32,7 @@ class Shell:
         self.workspace, self.home = top / "workspace", top / "home"
         self.workspace.mkdir()
         self.home.mkdir()
-        hidden = ("GIT_", "NO_COLOR", "COLUMNS", "XDG_", "FORCE_COLOR", "CLICOLOR")
+        hidden = ("GIT_", "NO_COLOR", "COLUMNS", "XDG_", "FORCE_COLOR", "CLICOLOR", "DISPLAY", "WAYLAND_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         self.environment = {**kept, "HOME": str(self.home), "TERM": "xterm-256color"}
 
@@ -94,10 +95,17 @@ def repository(shell: Shell) -> Shell:
     return shell
 
 
+class Place(Protocol):
+    """Where a program runs."""
+
+    workspace: Path
+    environment: dict[str, str]
+
+
 class Screen:
     """A terminal with a program on it: what it prints, and a keyboard."""
 
-    def __init__(self, argv: Sequence[str], shell: Shell, stdin: int | None = None, **extra: str) -> None:
+    def __init__(self, argv: Sequence[str], shell: Place, stdin: int | None = None, **extra: str) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.process = subprocess.Popen(
@@ -197,3 +205,56 @@ def terminal(shell: Shell) -> Iterator[Terminals]:
     yield terminals
     for screen in terminals.opened:
         screen.close()
+
+
+class Tmux:
+    """A terminal of 80 by 24 that remembers what is on it."""
+
+    def __init__(self, folder: Path, shell: Shell) -> None:
+        self._socket, self._shell = str(folder / "tmux"), shell
+
+    def __call__(self, *words: str) -> str:
+        """Call tmux."""
+        argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
+        return subprocess.run(
+            argv, capture_output=True, text=True, check=True, env=self._shell.environment
+        ).stdout
+
+    def start(self, line: str, **environment: str) -> None:
+        """Open the terminal, and run a line of shell in it."""
+        extra = " ".join(f"{name}='{value}'" for name, value in {"PS1": "$ ", **environment}.items())
+        self("new-session", "-d", "-x", "80", "-y", "24", "-c", str(self._shell.workspace), f"env {extra} sh")
+        self.type(line)
+
+    def type(self, line: str) -> None:
+        """Type a line."""
+        self("send-keys", "-l", line)
+        self("send-keys", "Enter")
+
+    def clear(self) -> None:
+        """Forget what is on the screen."""
+        self("send-keys", "-R")
+        self("clear-history")
+
+    def until(self, seen: Callable[[str], bool]) -> str:
+        """Return what is on the screen as soon as it is what is waited for."""
+        end = time.monotonic() + 90
+        while not seen(screen := self("capture-pane", "-p")):
+            assert time.monotonic() < end, screen
+            time.sleep(0.05)
+        return screen
+
+
+@pytest.fixture
+def tmux(tmp_path: Path, shell: Shell) -> Iterator[Tmux]:
+    """Return a terminal in the workspace."""
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    (tmp_path / "bin").mkdir()
+    launcher = tmp_path / "bin" / "clada"
+    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m clada "$@"\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    shell.environment["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    session = Tmux(tmp_path, shell)
+    yield session
+    session("kill-server")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.cli.conftest import Shell
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
@@ -81,42 +83,50 @@ def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
 def test_history_cannot_steer_the_terminal(repository: Shell) -> None:
     """The record is a file that a hostile repository may bring along."""
     repository("--summary=none", document=WRITE)
-    record = repository.workspace / ".git/clada/history"
+    record = repository.workspace / f".git/clada/{os.geteuid()}/history"
     evil = "\x1b]0;evil\x07\x9b2J\r"
-    record.write_text(f"start\t1\t{evil}\t{evil}\t\t{evil}\t{evil}\nend\t1\t{evil}\t{evil}\t{evil}\tfiles\n")
+    start = f"start\t1\t{evil}\t{evil}\t\t{evil}\t{evil}\t{evil}\t{evil}"
+    record.write_text(f"{start}\nend\t1\t{evil}\t{evil}\t{evil}\t{evil}\n")
     printed = repository("history").stdout
-    assert printed.count("evil") == 5
+    assert printed.count("evil") == 2  # when and what; all the rest is of a form that is known
     assert printed.rstrip("\n").isprintable()
 
 
 def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
-    done = shell("history")
+    for _ in range(2):
+        done = shell("history")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr == "clada: no run is recorded for this workspace yet\n"
+        shell.git("init", "-q")
+
+
+def test_undo_without_a_repository_has_the_runs_that_were_recorded_elsewhere(shell: Shell) -> None:
+    done = shell("undo")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("clada: not a git repository: ")
-    shell.git("init", "-q")
-    done = shell("history")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "clada: no run is recorded for this workspace yet\n"
+    assert done.stderr == "clada: no run is recorded for this workspace; clada history lists the runs\n"
+    shell("--record=snapshots", document=WRITE)
+    done = shell("undo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(shell.workspace.iterdir()) == []
+    assert (shell.home / ".local/state/clada").is_dir()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "document"),
-    [
-        (("undo",), ""),
-        (("history",), ""),
-        (("--no-git",), "<---RUN--->\ngit status\n<---END--->\n"),
-    ],
-    ids=["undo", "history", "git status"],
-)
-def test_only_a_run_that_would_be_recorded_is_told_of_no_git(
-    shell: Shell, arguments: tuple[str, ...], document: str
-) -> None:
-    done = shell(*arguments, document=document)
+def test_a_record_that_cannot_be_kept_is_told_before_anything_is_executed(shell: Shell) -> None:
+    place = shell.write("file", "")
+    done = shell("--record=snapshots", document=WRITE, XDG_STATE_HOME=str(place))
     assert done.returncode == 1
-    assert "run git init" in done.stdout + done.stderr
+    assert done.stdout.startswith(f"[task-1] FATAL: INPUT - cannot keep a record in {place}/clada/")
+    assert "--record=none" in done.stdout
+    assert list(shell.workspace.iterdir()) == [place]
+
+
+def test_only_a_run_that_would_be_recorded_is_told_of_no_git(shell: Shell) -> None:
+    done = shell("--no-git", document="<---RUN--->\ngit status\n<---END--->\n")
+    assert done.returncode == 1
+    assert "run git init" in done.stdout
     assert "--no-git" not in done.stdout + done.stderr
     recorded = shell(document=WRITE)
-    assert recorded.stdout.endswith("; run git init, or use --no-git to work without commits\n")
+    assert "; run git init, or use --no-git to work without commits; --record=snapshots" in recorded.stdout
     assert "or use --no-git" in shell("doctor").stdout
 
 
@@ -145,12 +155,24 @@ def test_undo_refuses_where_files_changed_since_and_names_them(repository: Shell
     assert (repository.workspace / "a.txt").read_text() == "changed since\n"
 
 
-def test_undo_names_what_it_cannot_restore(repository: Shell) -> None:
+def test_undo_brings_back_what_git_ignores(repository: Shell) -> None:
     repository.write(".gitignore", "ignored.txt\n")
-    repository(document=WRITE + WRITE.replace("a.txt", "ignored.txt"))
+    repository.write("ignored.txt", "old\n")
+    repository(document=WRITE.replace("a.txt", "ignored.txt"))
+    done = repository("undo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "undone: run 1 (1 write)\n  restored ignored.txt\nrecorded as run 2; clada undo takes it back\n"
+    )
+    assert (repository.workspace / "ignored.txt").read_text() == "old\n"
+
+
+def test_undo_names_what_it_cannot_restore(repository: Shell, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    repository("--allow-escape", document=WRITE + WRITE.replace("a.txt", str(outside)))
     done = repository("undo")
     assert done.returncode == 0
-    assert done.stderr == "clada: not restored, because git does not record them: ignored.txt\n"
+    assert done.stderr == f"clada: not restored, because no record of them was kept: {outside}\n"
 
 
 @pytest.mark.parametrize("arguments", [(), ("7",)])
@@ -171,6 +193,7 @@ def test_history_and_undo_name_the_other_workspaces_of_the_repository(repository
     places = [repository.workspace / name for name in ("", "sub/a", "empty")]
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
+    repository.write("sub/a/known.txt", "")
     for place in places[:2]:
         repository(f"--workspace={place}", document=WRITE)
     others = f"the repository has runs of other workspaces (--workspace): {places[1]}, {places[0]}\n"
@@ -194,8 +217,8 @@ def test_doctor_says_that_all_is_well(repository: Shell) -> None:
     code, found = findings(repository)
     assert code == 0
     assert list(found) == [
-        "clada", "workspace", "git", "repository", "sandbox", "readers", "approvals", "configuration",
-        "terminal",
+        "clada", "workspace", "git", "repository", "sandbox", "readers", "approvals", "trust",
+        "configuration", "terminal",
     ]  # fmt: skip
     assert found["repository"] == ("ok", f"runs are recorded in {repository.workspace}")
     assert found["git"][1].startswith("git version 2")
@@ -220,13 +243,9 @@ def test_doctor_finds_a_damaged_approvals_file(repository: Shell) -> None:
     assert (code, found["approvals"][0]) == (1, "broken")
 
 
-def test_doctor_says_that_approvals_came_with_the_repository(repository: Shell) -> None:
+def test_doctor_counts_approvals(repository: Shell) -> None:
     assert repository("approvals", "add", "npm test").returncode == 0
     assert findings(repository)[1]["approvals"] == ("ok", "1 approved, 0 blocked; clada approvals list")
-    repository.git("add", ".clada")
-    code, found = findings(repository)
-    assert (code, found["approvals"]) == (0, ("note", "1 approved, 0 blocked; clada approvals list"))
-    assert "git tracks .clada/allowed-commands.json" in repository("doctor").stdout
 
 
 def test_doctor_finds_mistakes_in_the_configuration(repository: Shell) -> None:
@@ -261,3 +280,50 @@ def test_the_workspace_flag_leads_every_command_elsewhere(shell: Shell) -> None:
     shell("approvals", "add", "x", "--workspace=sub")
     stored = json.loads((shell.workspace / "sub/.clada/allowed-commands.json").read_text())
     assert stored["commands"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("pytest *",),
+            "what would match: clada approvals add --prefix pytest or clada approvals add --shell",
+        ),
+        (("echo a | foo",), "what would match: clada approvals add --shell 'echo a | foo'"),
+        (("npm test | tail -5",), "what would match: clada approvals add 'npm test' or clada approvals"),
+        (("$ npm test",), "what would match: clada approvals add 'npm test'"),
+        (("--network", "`npm i`"), "what would match: clada approvals add --network 'npm i'"),
+        (("echo 'a",), "opens a quotation that is never closed"),
+        (("--shell", "echo 'a"), "opens a quotation that is never closed"),
+        (("cd a b",), "cd takes one directory"),
+        (("--prefix", "python3"), "it cannot be a prefix"),
+        (("--prefix", "a && b"), "the first words of one command"),
+        (("--prefix", "a | b"), "the first words of one command"),
+        (("--prefix", "--shell", "a"), "--prefix and --shell do not go together"),
+    ],
+)
+def test_approvals_refuse_what_could_never_match(shell: Shell, arguments: tuple[str, ...], said: str) -> None:
+    done = shell("approvals", "add", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not (shell.workspace / ".clada").exists()
+
+
+def test_approvals_show_what_a_prefix_does_not_cover(shell: Shell) -> None:
+    done = shell("approvals", "add", "--prefix", "--network", "make test")
+    first, second = done.stdout.splitlines()
+    assert first == "approved as a prefix with network: make test"
+    assert second.startswith("with any further arguments, but these need approval of their own: -C -E -I -f")
+    assert shell("approvals", "list").stdout.startswith("network  make test …  (not with -C -E -I -f")
+    stored = json.loads((shell.workspace / ".clada" / "allowed-commands.json").read_text())
+    assert (stored["prefixes"], stored["commands"]) == (["make test"], [])
+    assert shell("approvals", "remove", "make test").returncode == 0
+    assert shell("approvals", "list").stdout == ""
+
+
+def test_approvals_take_texts_for_a_shell(shell: Shell) -> None:
+    assert shell("approvals", "add", "--shell", "ls *.txt").stdout == "approved: ls *.txt\n"
+    shell.write("a.txt", "")
+    document = "<---RUN--->\nls *.txt\n<---END--->\n"
+    assert shell("--no-git", document=document).returncode == 1
+    assert "a.txt" in shell("--no-git", "--shell=approved", "--sandbox=off", document=document).stdout

@@ -139,6 +139,18 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
         tmux("kill-server")
 
 
+@pytest.mark.parametrize("typed", ["undo ", "history show "])
+def test_the_numbers_of_runs_are_completed(shell: Shell, typed: str) -> None:
+    shell("--record=snapshots", document='<---WRITE file="a"--->\n<---END--->')
+    shell.environment["PATH"] = f"{Path(sys.executable).parent}:{shell.environment['PATH']}"
+    path = script(shell, "bash")
+    program = f'source {path}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _clada; echo "${{COMPREPLY[@]}}"'
+    assert "1" in ask(shell, "bash", "-c", program, "bash", *f"clada {typed}".split(" ")).split()
+    path = script(shell, "fish")
+    offered = ask(shell, "fish", "--no-config", "-c", f"source {path}; complete -C 'clada {typed}'")
+    assert "1" in [line.split("\t")[0] for line in offered.splitlines()]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_script_is_one_that_the_shell_can_read(shell: Shell, name: str) -> None:
     path = script(shell, name)

@@ -1,4 +1,4 @@
-"""Configuration files: the user's own, and the workspace's, in which only harmless keys count."""
+"""Configuration files: the user's own, and the workspace's, in which only harmless keys count, if trusted."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 HARMLESS = {
     "format": '"csl"', "git_author": '"Someone <s@example.org>"', "final_newline": "true",
-    "color": '"never"', "sandbox": '"require"',
+    "color": '"never"', "sandbox": '"require"', "timeout": '"1m"', "total_timeout": '"1h"',
+    "max_output": '"1MB"', "output_mode": '"silent"', "error_detail": '"full"', "summary": '"json"',
+    "start_delimiter": '"<---"', "end_delimiter": '"--->"',
 }  # fmt: skip
 HARMFUL = {
     "no_git": "true", "allow_escape": "true", "approve": '["rm -rf /"]', "approve_all": "true",
     "shell": '"approved"', "sandbox": '"off"', "workspace": '"/"', "lock_file": '"x"', "lock_timeout": '"1s"',
     "dry_run": "true", "confirm": "true", "sandbox_write": '["/"]', "sandbox_read": '["/"]',
-    "sandbox_env_hide": "[]", "timeout": '"1m"', "total_timeout": '"1h"', "max_output": '"1MB"',
-    "output_mode": '"silent"', "error_detail": '"full"', "summary": '"json"', "start_delimiter": '"<---"',
-    "end_delimiter": '"--->"', "sandbox_env_keep": "[]",
+    "sandbox_env_hide": "[]", "sandbox_env_keep": "[]", "max_files": "1", "max_bytes": '"1MB"',
+    "match": '"blanks"', "root": '"/"', "run_fences": "true",
 }  # fmt: skip
 
 

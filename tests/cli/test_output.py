@@ -143,7 +143,7 @@ def test_full_adds_the_end_of_a_failed_commands_output(shell: Shell) -> None:
 def test_full_shows_the_lines_around_a_fatal_error(shell: Shell) -> None:
     done = shell("--error-detail=full", document="Sure:\n<---WRIT--->\nx\n")
     assert done.stdout == (
-        "[task-1] FATAL: PARSE - Line 2: Unknown operation: WRIT\n"
+        "[task-1] FATAL: PARSE - Line 2: Unknown operation: WRIT; did you mean WRITE?\n"
         "  |      1 Sure:\n  | >    2 <---WRIT--->\n  |      3 x\n  |      4\n"
     )
 
@@ -341,7 +341,7 @@ def test_parse_fails_where_something_is_wrong(shell: Shell, document: str) -> No
 
 
 def test_a_warning_comes_before_what_it_warns_of(repository: Shell) -> None:
-    """That the first commit takes in a secret is said before the run's own lines, where both are shown."""
+    """That the first commit leaves a secret out is said before the run's own lines, where both are shown."""
     repository.write(".env", "TOKEN=1\n")
     done = subprocess.run(
         [sys.executable, "-m", "clada"], input=WRITE.encode(),
@@ -349,5 +349,5 @@ def test_a_warning_comes_before_what_it_warns_of(repository: Shell) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
     )  # fmt: skip
     note, line = done.stdout.decode().splitlines()
-    assert note.endswith("untracked files that look like secrets: .env")
+    assert note.endswith("(--commit-all takes them in): .env")
     assert line.startswith("[task-1] SUCCESS: WRITE")

@@ -43,6 +43,45 @@ def test_what_keeps_git_from_committing_is_planned_too(repository: Shell, name: 
     assert (planned.returncode, planned.stdout) == (1, PLANNED + run.stdout)
 
 
+def test_a_plan_in_a_repository_that_does_not_know_the_workspace_is_refused_as_its_run(
+    repository: Shell,
+) -> None:
+    repository.write("new/here.txt", "old\n")
+    planned, run = (repository(*words, "--workspace=new", document=WRITE) for words in (("plan",), ()))
+    assert "has no file of this workspace" in run.stdout
+    assert (planned.returncode, planned.stdout) == (1, PLANNED + run.stdout)
+    named = repository("plan", "--workspace=new", f"--repository={repository.workspace}", document=WRITE)
+    assert (named.returncode, named.stdout) == (0, PLANNED)
+
+
+def test_a_plan_with_many_untracked_files_is_refused_where_nobody_can_be_asked(repository: Shell) -> None:
+    for number in range(501):
+        repository.write(f"many/{number}", "")
+    planned, run = repository("plan", document=WRITE), repository(document=WRITE)
+    assert "there are 501 untracked files" in run.stdout
+    assert (planned.returncode, planned.stdout) == (1, PLANNED + run.stdout)
+    assert repository("plan", "--commit-all", document=WRITE).returncode == 0
+
+
+def test_the_lock_of_a_killed_clada_is_no_reason_to_refuse_a_plan_and_is_left(repository: Shell) -> None:
+    repository.write(".git/index.lock", "clada 999999999 1")
+    before = _tree(repository.workspace)
+    assert repository("plan", document=WRITE).returncode == 0
+    assert _tree(repository.workspace) == before
+    assert repository(document=WRITE).returncode == 0
+
+
+def test_a_plan_of_what_was_done_in_part_is_refused_as_its_run(repository: Shell) -> None:
+    document = (
+        WRITE.replace("a.txt", "b.txt") + '<---SEARCH file="none"--->\na\n<---REPLACE--->\n<---END--->\n'
+    )
+    assert repository(document=document).returncode == 1
+    planned, run = repository("plan", document=document), repository(document=document)
+    assert "parts of this were done in run 1" in run.stdout
+    assert planned.stdout.endswith(run.stdout)
+    assert "done in run 1" not in repository("plan", "--again", document=document).stdout
+
+
 def test_a_plan_touches_nothing_in_the_repository(repository: Shell) -> None:
     before = _tree(repository.workspace)
     done = repository("plan", document=WRITE)
@@ -84,6 +123,7 @@ ONLY = "only from the root of the repository; paths are relative to the workspac
 @pytest.mark.parametrize("flags", [(), ("--no-git",), ("--dry-run",)], ids=" ".join)
 def test_a_path_that_exists_only_from_the_root_gets_a_note(repository: Shell, flags: tuple[str, ...]) -> None:
     repository.write("src/x.py", "old\n")
+    repository.git("add", "src")
     done = repository("--workspace=src", *flags, document='<---WRITE file="src/x.py"--->\nnew\n<---END--->\n')
     root = repository.workspace.resolve()
     assert done.stdout.startswith("[task-1] SUCCESS: WRITE - src/x.py (created, 3 bytes)\n")

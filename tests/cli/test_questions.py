@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import PATIENCE, read_until
 
-from clada.cli.questions import visible
+from clada.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,33 +115,49 @@ def test_an_answer_is_one_of_four(typed: str, answer: str, terminal: Terminal) -
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "answer"),
+    ("typed", "answer"),
     [
-        ("y", "y", "once+network"),
-        ("y", "n", "once"),
-        ("a", "yes", "always+network"),
-        ("a", "no", "always"),
+        ("y", "once"),
+        ("a", "always"),
+        ("y+", "once+network"),
+        ("YES+", "once+network"),
+        ("once+", "once+network"),
+        ("a+", "always+network"),
+        ("always+", "always+network"),
+        ("n", "no"),
+        ("N", "no"),
+        ("v", "never"),
     ],
 )
-def test_the_network_is_asked_about_where_it_would_be_cut(
-    first: str, second: str, answer: str, terminal: Terminal
-) -> None:
-    """In a second question, which only a yes leads to."""
+def test_the_network_is_granted_in_the_same_answer(typed: str, answer: str, terminal: Terminal) -> None:
+    """One question; and a capital letter does not mean more than a small one."""
     terminal.start(network=True)
     terminal.read_until("never: ")
-    terminal.type(first + "\n")
-    terminal.read_until("network?   [y] yes   [n] no: ")
-    terminal.type(second + "\n")
-    assert terminal.answer() == answer
-
-
-@pytest.mark.parametrize("typed", ["n", "v"])
-def test_the_network_is_not_asked_about_after_a_no(typed: str, terminal: Terminal) -> None:
-    """There is nothing to grant."""
-    terminal.start(network=True)
-    terminal.read_until("never: ")
+    assert "with access to the network: [y+] once   [a+] always" in terminal.screen
     terminal.type(typed + "\n")
-    assert terminal.answer() == {"n": "no", "v": "never"}[typed]
+    assert terminal.answer() == answer
+    assert terminal.screen.count("[y") == 2
+
+
+@pytest.mark.parametrize("typed", ["y+", "a+", "n+", "v+", "+"])
+def test_the_network_cannot_be_granted_where_nothing_cuts_it(typed: str, terminal: Terminal) -> None:
+    """Nor is it spoken of."""
+    terminal.start()
+    for _ in range(3):
+        assert "network" not in terminal.read_until("never: ")
+        terminal.type(typed + "\n")
+    assert terminal.answer() == "no"
+
+
+def test_the_plan_stands_above_the_question(terminal: Terminal) -> None:
+    """With nothing hidden in it either."""
+    terminal.start(plan=["the plan, 2 of 2:", "  write a\x1b[2Jb", "> run npm test"])
+    terminal.read_until("never: ")
+    above = terminal.screen.partition("may this command run?")[0]
+    assert "the plan, 2 of 2:" in above
+    assert "write a\u27e8\\x1b\u27e9[2Jb" in above
+    terminal.type("n\n")
+    assert terminal.answer() == "no"
 
 
 def test_the_question_shows_command_directory_and_reason(terminal: Terminal) -> None:
@@ -159,16 +175,6 @@ def test_the_end_of_input_is_a_no(terminal: Terminal) -> None:
     """Control-D."""
     terminal.start()
     terminal.read_until("never: ")
-    terminal.type(b"\x04")
-    assert terminal.answer() == "no"
-
-
-def test_the_end_of_input_at_the_second_question_is_a_no(terminal: Terminal) -> None:
-    """Not a yes without the network."""
-    terminal.start(network=True)
-    terminal.read_until("never: ")
-    terminal.type("a\n")
-    terminal.read_until("[n] no: ")
     terminal.type(b"\x04")
     assert terminal.answer() == "no"
 

@@ -3,21 +3,14 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Shell, Terminals
+    from tests.cli.conftest import Shell, Terminals, Tmux
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 MARKUP = '<---WRITE file="[bold red]:smile:[/bold red].txt"--->\nhi\n<---END--->\n'
@@ -43,7 +36,7 @@ def test_no_colour_where_it_is_not_wanted(
     terminal: Terminals, arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     code, seen = terminal("--no-git", *arguments, document=WRITE, **environment).end()
-    assert (code, seen) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\r\n")
+    assert (code, seen) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\r\n1 done\r\n")
 
 
 def test_text_is_not_read_as_markup(terminal: Terminals) -> None:
@@ -59,10 +52,52 @@ def test_the_diff_of_a_plan_is_in_colour(shell: Shell, terminal: Terminals) -> N
     assert "\x1b[32m+hi\x1b[0m\r\n" in seen
 
 
+def test_a_run_ends_in_a_line_that_counts_and_names_failures_again_that_scrolled_away(
+    shell: Shell, terminal: Terminals
+) -> None:
+    missing = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
+    many = "".join(f'<---WRITE file="{number}"--->\n<---END--->\n' for number in range(200))
+    failure = "[task-1] ERROR: SEARCH - missing: file_not_found"
+    _, seen = terminal("--record=snapshots", "--color=never", document=missing + many).end()
+    assert seen.count(failure) == 2
+    assert seen.endswith("200 done, 1 failed · clada undo takes it back\r\n")
+    shell.write("few.md", missing + WRITE)
+    _, seen = terminal("--no-git", "--color=never", "few.md").end()
+    assert seen.count(failure) == 1
+    assert seen.endswith("1 done, 1 failed\r\n")
+
+
+@pytest.mark.parametrize("mode", ["stream", "buffer"])
+def test_a_failure_has_scrolled_away_by_the_rows_that_lines_take(
+    shell: Shell, terminal: Terminals, mode: str
+) -> None:
+    """What a command prints counts line by line, and long lines by how often they are wrapped."""
+    missing = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
+    failure = "[task-1] ERROR: SEARCH - missing: file_not_found"
+    shell.write("long.txt", f"{700 * 'x'}\n" * 3)
+    shell.write("short.txt", "x\n" * 3)
+    for name, times in (("long", 2), ("short", 1)):
+        shell.write("doc.md", f"{missing}<---RUN--->\ncat {name}.txt\n<---END--->\n")
+        screen = terminal("--no-git", "--color=never", f"--output-mode={mode}", "doc.md", LINES="24")
+        _, seen = screen.end()
+        assert seen.count(failure) == times, name
+        assert seen.endswith("1 done, 1 failed\r\n")
+
+
+def test_more_failures_than_the_screen_holds_are_counted(shell: Shell, terminal: Terminals) -> None:
+    missing = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
+    shell.write("doc.md", missing * 100)
+    _, seen = terminal("--no-git", "--color=never", "doc.md").end()
+    *_, more, last = seen.split("\r\n")[:-1]
+    assert more.startswith("… and ")
+    assert more.endswith(" more failures")
+    assert last == "100 failed"
+
+
 def test_quick_work_shows_no_progress(terminal: Terminals) -> None:
     def is_quiet() -> bool:
         _, seen = terminal("--no-git", document=WRITE).end()
-        return "done" not in seen and ERASE not in seen
+        return "of 1 done" not in seen and ERASE not in seen
 
     assert any(is_quiet() for _ in range(9))  # on a busy machine even this can take long
 
@@ -76,7 +111,7 @@ def test_slow_work_shows_progress_which_disappears(shell: Shell, terminal: Termi
     screen.until(f"\r{ERASE}[task-2:exec] woken\r\n")
     _, seen = screen.end()
     last = seen.rpartition("\r\n")
-    assert last[0].endswith(f"[task-2] SUCCESS: RUN - sh -c '{WAITING}; echo woken' (exit 0)")
+    assert last[0].endswith(f"[task-2] SUCCESS: RUN - sh -c '{WAITING}; echo woken' (exit 0)\r\n2 done")
     assert not last[2] or last[2].endswith(ERASE)  # what was drawn while the work ended is gone too
     assert all(f"\r{ERASE}".startswith(rest[:5]) for rest in seen.split(" s)")[1:])
 
@@ -121,53 +156,6 @@ def test_a_dumb_terminal_gets_neither(terminal: Terminals) -> None:
 # What is on the screen in the end: tmux shows what a person would see.
 
 
-class Tmux:
-    """A terminal of 80 by 24 that remembers what is on it."""
-
-    def __init__(self, folder: Path, shell: Shell) -> None:
-        self._socket, self._shell = str(folder / "tmux"), shell
-
-    def __call__(self, *words: str) -> str:
-        """Call tmux."""
-        argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
-        return subprocess.run(
-            argv, capture_output=True, text=True, check=True, env=self._shell.environment
-        ).stdout
-
-    def start(self, line: str) -> None:
-        """Open the terminal, and run a line of shell in it."""
-        self("new-session", "-d", "-x", "80", "-y", "24", "-c", str(self._shell.workspace), "env PS1='$ ' sh")
-        self.type(line)
-
-    def type(self, line: str) -> None:
-        """Type a line."""
-        self("send-keys", "-l", line)
-        self("send-keys", "Enter")
-
-    def until(self, seen: Callable[[str], bool]) -> str:
-        """Return what is on the screen as soon as it is what is waited for."""
-        end = time.monotonic() + 90
-        while not seen(screen := self("capture-pane", "-p")):
-            assert time.monotonic() < end, screen
-            time.sleep(0.05)
-        return screen
-
-
-@pytest.fixture
-def tmux(tmp_path: Path, shell: Shell) -> Iterator[Tmux]:
-    """Return a terminal in the workspace."""
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
-    (tmp_path / "bin").mkdir()
-    launcher = tmp_path / "bin" / "clada"
-    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m clada "$@"\n', encoding="utf-8")
-    launcher.chmod(0o755)
-    shell.environment["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    session = Tmux(tmp_path, shell)
-    yield session
-    session("kill-server")
-
-
 def test_the_progress_line_leaves_nothing_behind(shell: Shell, tmux: Tmux) -> None:
     shell.write("answer.md", WRITE + SLOW)
     os.mkfifo(shell.workspace / "go")
@@ -181,6 +169,7 @@ def test_the_progress_line_leaves_nothing_behind(shell: Shell, tmux: Tmux) -> No
         "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)",
         "[task-2:exec] woken",
         f"[task-2] SUCCESS: RUN - sh -c '{WAITING}; echo woken' (exit 0)",
+        "2 done",
         "exit=0",
     ]
 
@@ -216,73 +205,3 @@ def test_always_is_stored_and_not_asked_again(shell: Shell, tmux: Tmux) -> None:
     tmux.until(lambda screen: "exit=0" in screen)
     assert shell("approvals", "list").stdout == "allowed  sh -c 'echo ran'\n"
     assert shell("--no-git", "--sandbox=off", "answer.md").returncode == 0
-
-
-@pytest.mark.parametrize(("answer", "code", "written"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
-def test_confirm_shows_the_diff_and_asks(
-    shell: Shell, tmux: Tmux, answer: str, code: int, *, written: bool
-) -> None:
-    shell.write("answer.md", WRITE)
-    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
-    seen = tmux.until(lambda screen: "Execute this? [y/N]" in screen)
-    assert "+++ b/a.txt" in seen
-    assert not (shell.workspace / "a.txt").exists()
-    tmux.type(answer)
-    seen = tmux.until(lambda screen: "exit=" in screen)
-    assert f"exit={code}" in seen
-    assert (shell.workspace / "a.txt").exists() is written
-    assert ("clada: not executed" in seen) is not written
-
-
-def test_confirm_shows_the_plan_where_it_asks_if_the_output_goes_elsewhere(shell: Shell, tmux: Tmux) -> None:
-    shell.write("a.json", '{"tasks": [{"action": "write", "path": "a.txt", "content": "hi"}]}')
-    tmux.start("clear; clada --no-git --confirm --output-mode=silent a.json > out; echo exit=$?")
-    seen = tmux.until(lambda screen: "Execute this? [y/N]" in screen)
-    assert "[task-1.1] SUCCESS: WRITE - a.txt (created, 2 bytes)" in seen
-    assert "+++ b/a.txt" in seen
-    tmux.type("y")
-    tmux.until(lambda screen: "exit=0" in screen)
-    assert json.loads((shell.workspace / "out").read_text())["ok"] is True
-
-
-def test_confirm_shows_the_commands_that_would_run(shell: Shell, tmux: Tmux) -> None:
-    shell.write("answer.md", "<---RUN--->\npython3 danger.py\n<---END--->\n")
-    tmux.start("clear; clada --no-git --confirm --approve='python3 danger.py' answer.md; echo exit=$?")
-    seen = tmux.until(lambda screen: "Execute this? [y/N]" in screen)
-    assert "  | python3 danger.py\n" in seen
-    tmux.type("n")
-    tmux.until(lambda screen: "exit=1" in screen)
-
-
-def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
-    shell.write("answer.md", WRITE + '<---SEARCH file="no"--->\nx\n<---REPLACE--->\ny\n<---END--->\n')
-    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
-    tmux.until(lambda screen: "Execute this, though 1 would fail? [y/N]" in screen)
-    tmux.type("n")
-    tmux.until(lambda screen: "exit=1" in screen)
-
-
-def test_confirm_does_not_ask_for_what_could_not_be_recorded(shell: Shell, tmux: Tmux) -> None:
-    shell.write("answer.md", WRITE)
-    tmux.start("clear; clada --confirm answer.md; echo exit=$?")
-    seen = tmux.until(lambda screen: "exit=1" in screen)
-    assert "+++ b/a.txt" in seen
-    assert "[task-1] FATAL: GIT - not a git repository: " in seen
-    assert "clada: not executed" in seen
-    assert "Execute this" not in seen
-
-
-def test_confirm_in_the_background_does_not_wait_for_ever(shell: Shell, tmux: Tmux) -> None:
-    shell.write("answer.md", WRITE)
-    tmux.start("clear; set -m; clada --no-git --confirm answer.md & wait $!; echo exit=$?")
-    seen = tmux.until(lambda screen: "exit=1" in screen)
-    assert "clada: --confirm needs a terminal to ask on" in seen
-
-
-def test_confirm_without_a_terminal_is_one_line(shell: Shell) -> None:
-    done = shell("--no-git", "--confirm", document=WRITE)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "clada: --confirm needs a terminal to ask on; without one, use clada plan to look first\n"
-    )
-    assert not (shell.workspace / "a.txt").exists()

@@ -12,8 +12,8 @@ import pytest
 
 from clada.cli.flags import COMMANDS, FLAGS, read
 from clada.cli.help import command_help
+from clada.config import read_duration, read_size
 from clada.errors import UsageError
-from clada.settings import read_duration, read_size
 from clada.version import VERSION
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ USAGE_ERRORS = {
     ("help",): "help: no such file or directory; did you mean `clada --help`?",
     (".",): ".: is a directory",
     ("--workspace=nowhere",): "--workspace: nowhere is not a directory",
-    ("prompt", "yaml"): "clada prompt takes one of csl, cml, json, toml, not 'yaml'",
+    ("prompt", "yaml"): "clada prompt takes one of csl, cml, json, toml, sr, v4a, whole, not 'yaml'",
     ("completion",): "clada completion takes one of bash, zsh, fish",
     ("completion", "tcsh"): "clada completion takes one of bash, zsh, fish, not 'tcsh'",
     ("prompt", "csl", "cml"): "clada prompt takes one argument: 'cml' is too many; see clada prompt --help",
     ("undo", "all"): "undo takes the number of a run, not 'all'; clada history lists them",
     ("undo", "1", "2"): "clada undo takes one argument: '2' is too many; see clada undo --help",
-    ("history", "1"): "clada history takes no argument, and got '1'",
+    ("history", "1"): "clada history takes one of show, prune, not '1'",
     ("doctor", "1"): "clada doctor takes no argument, and got '1'",
     ("approvals", "allow", "x"): "clada approvals takes one of list, add, remove, block, not 'allow'",
     ("approvals", "add"): 'approvals add needs a command; such as clada approvals add "npm test"',
@@ -152,11 +152,15 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     assert defaults == {
         "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
         "max-files": 200_000, "max-bytes": 10 << 30,
-        "no-git": False, "git-author": "clada", "allow-escape": False, "lock-file": None,
+        "no-git": False, "record": "commits", "git-author": "clada", "message": None, "commit-all": False,
+        "repository": None, "snapshot-limit": 100 << 20, "allow-escape": False, "lock-file": None,
         "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".", "format": "auto",
-        "start-delimiter": "<---", "end-delimiter": "--->", "summary": "auto", "dry-run": False,
-        "confirm": False, "final-newline": False, "approve": (), "approve-all": False, "shell": "never",
-        "sandbox": "auto", "color": "auto",
+        "start-delimiter": "<---", "end-delimiter": "--->", "root": None, "run-fences": False,
+        "strip-fences": False,
+        "match": "auto", "summary": "auto", "events": None,
+        "dry-run": False, "atomic": False, "again": False, "confirm": False,
+        "final-newline": False, "approve": (), "approve-all": False,
+        "shell": "never", "sandbox": "auto", "color": "auto", "copy": False,
     }  # fmt: skip
 
 
@@ -259,8 +263,8 @@ BUG = """\
 import sys
 from clada.cli import document
 from clada.cli import dispatch
-def bug(*_): raise ZeroDivisionError("oh dear")
-document.parsed = bug
+def bug(*_, **__): raise ZeroDivisionError("oh dear")
+document.parse = bug
 sys.exit(dispatch(sys.argv[1:]))
 """
 
@@ -291,7 +295,7 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert (done.stderr == line) is not traced
 
 
-UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parsed", "undo.run")
+UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parse", "undo.run")
 
 
 def test_a_bug_in_a_command_without_the_flag_does_not_name_it(shell: Shell) -> None:

@@ -10,9 +10,8 @@ import pytest
 from clada.errors import Error
 from clada.model import BlockReport, Done, Failed, Outcome, Skipped, Task
 from clada.notations.registry import NOTATIONS, UNKNOWN
-from clada.report import Report, xml
+from clada.report import Report, failure_lines, skipped_block_lines, status_line, xml
 from clada.report.diff import diff_lines
-from clada.report.lines import failure_lines, skipped_block_lines, status_line
 
 
 def task(operation: str, outcome: Outcome, target: str = "app.js", label: str = "1", index: int = 0) -> Task:
@@ -83,6 +82,18 @@ def test_the_line_of_a_task(operation: str, outcome: Outcome, target: str, csl: 
     assert status_line(task(operation, outcome, target), NOTATIONS["cml"])[1] == f"[task-1] {cml}"
     edit = csl.replace("SEARCH", "EDIT")
     assert status_line(task(operation, outcome, target), NOTATIONS["json"])[1] == f"[task-1] {edit}"
+
+
+def test_a_command_of_any_length_has_a_line_that_can_be_read() -> None:
+    """Its end is left out, with all that follows; a path, which has a limit of its own, never."""
+    command = "echo " + "x" * 200_000
+    for outcome in (Done("ran", command, exit_code=0), Failed(Error("exec_failed", "exit code 2"))):
+        for notation in NOTATIONS.values():
+            _kind, text = status_line(task("run", outcome, command), notation)
+            assert "xxx …" in text
+            assert len(text) < 1100
+    path = "x/" * 2000
+    assert path in status_line(task("write", Done("created", path, bytes=1), path), NOTATIONS["csl"])[1]
 
 
 def test_an_invalid_task_is_skipped_with_its_message() -> None:

@@ -8,15 +8,17 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from clada.cli.console import Console
     from clada.cli.flags import Invocation
 
-    Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
+    Handler = Callable[[dict[str, Any], Sequence[str], "Console"], int]
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+STDOUT, STDERR = 1, 2
+HURRIED_WAIT = 2000  # milliseconds that a reader has, once a signal says to end
+HURRIED_BYTES = 512  # that a pipe which is ready takes without blocking, on every system (PIPE_BUF)
 _OWN_NAME = "/clada/cli/__init__.py"  # of this file, in the directory that clada is installed in
 
 
@@ -96,7 +98,6 @@ def _print_version() -> int:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
-    from clada.cli.console import Console
     from clada.cli.flags import read
     from clada.errors import Trouble, UsageError, unforeseen
 
@@ -106,7 +107,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         invocation = read(arguments)
         takes_detail = "error_detail" in invocation.row.flags
-        options = _options(invocation)
+        options = _options(invocation, console)
         code = _perform(invocation, options, console)
     except UsageError as error:
         console.complain(f"clada: {error}")
@@ -124,7 +125,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     return code or (FAILED if console.lost else 0)
 
 
-def _options(invocation: Invocation) -> Mapping[str, Any]:
+def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
     """Return all options: flags win over the workspace's file, which wins over the user's.
 
     Where a command reads no configuration, those that were given are all.
@@ -135,7 +136,16 @@ def _options(invocation: Invocation) -> Mapping[str, Any]:
     from clada import config
     from clada.settings import DEFAULTS
 
-    return {**DEFAULTS, **config.load(given.get("workspace")), **given}
+    def trusts(workspace: str) -> bool:
+        if invocation.command == "trust":
+            return False  # which is what it is about
+        from clada.cli.trust import settle
+
+        ask = invocation.row.asks_for_trust and not given.get("dry_run")
+        return settle(workspace, console, ask=ask)
+
+    own, shared = config.load(given.get("workspace"), trusts)
+    return {**DEFAULTS, **own, **shared, **given}
 
 
 def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
@@ -161,9 +171,97 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
 def _check_workspace(directory: str) -> None:
     """Refuse what can be no workspace as a mistake in the call: nothing was tried."""
     from clada.errors import Trouble, UsageError
-    from clada.world.files.root import check
+    from clada.world.files.directories import check_workspace
 
     try:
-        check(directory)
+        check_workspace(directory)
     except Trouble as trouble:
         raise UsageError(f"--workspace: {trouble.error.sentence}") from None
+
+
+class Console:
+    """Writes text to standard output and standard error. What cannot be written is dropped: the run goes on.
+
+    Lines have a kind, by which a terminal colours them; here it makes no difference.
+    """
+
+    def __init__(self, out: int = STDOUT, name: str = "standard output") -> None:
+        self._out, self._name = out, name  # standard output, or another handle in its place
+        self._closed: set[int] = set()
+        self._hurried = False
+        self.rows = 0  # of the terminal, if it is one
+        self.lost = False  # output was lost although its reader did not close the pipe
+
+    def say(self, lines: Iterable[tuple[str, str]]) -> None:
+        """Write lines to standard output: each a kind, and a text that is safe to show."""
+        self._write(self._out, "".join([f"{text}\n" for _kind, text in lines]))
+
+    def scrolled_away(self) -> list[tuple[str, str]]:
+        """Return the failures that were written, and are on the screen no more."""
+        return []
+
+    def write(self, text: str) -> None:
+        """Write to standard output."""
+        self._write(self._out, text)
+
+    def complain(self, text: str, kind: str = "note") -> None:
+        """Write one line to standard error, escaped so that it stays one."""
+        from clada.text.escape import escape_controls
+
+        self.say_aside([(kind, escape_controls(text))])
+
+    def say_aside(self, lines: Iterable[tuple[str, str]]) -> None:
+        """Write lines to standard error."""
+        self._write(STDERR, "".join([f"{text}\n" for _kind, text in lines]))
+
+    def working(self, done: int, total: int, what: str) -> None:
+        """Note how far the work is: a terminal shows it when it takes long."""
+
+    def pause(self) -> None:
+        """Remove the progress line until the next line is written."""
+
+    def close(self) -> None:
+        """Remove the progress line for good."""
+
+    def hurry(self) -> None:
+        """Stop waiting for slow readers: called by a signal, perhaps in the middle of a write.
+
+        Such a write would go on after the signal and wait for its reader for ever, so its handle is replaced.
+        """
+        self._hurried = True
+        for fd in (self._out, STDERR):
+            if not _is_ready(fd):
+                self._closed.add(fd)
+                devnull = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+                os.dup2(devnull, fd)
+                os.close(devnull)
+
+    def _write(self, fd: int, text: str) -> None:
+        data = memoryview(text.encode(errors="backslashreplace"))  # a slice of it copies nothing
+        try:
+            while data and fd not in self._closed:
+                if self._hurried and not _is_ready(fd):
+                    self._closed.add(fd)
+                    return
+                try:
+                    data = data[os.write(fd, data[:HURRIED_BYTES] if self._hurried else data) :]
+                except BlockingIOError:  # the other end made the pipe non-blocking
+                    from select import select
+
+                    select([], [fd], [])
+        except BrokenPipeError:
+            self._closed.add(fd)  # the reader has seen enough
+        except OSError as error:
+            self._closed.add(fd)
+            self.lost = True
+            if fd == self._out:
+                self.complain(f"clada: {self._name} cannot be written: {error.strerror}")
+
+
+def _is_ready(fd: int) -> bool:
+    """Whether the handle can be written to, at the latest after a short wait."""
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return bool(poll.poll(HURRIED_WAIT))

@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from clada.cli.console import Console
+    from clada.cli import Console
     from clada.cli.flags import Command
     from clada.settings import Setting
 
+# What lists the numbers of runs: the first word of each line.
+RUNS = r"clada history 2>/dev/null | sed 's/^ *\([0-9]*\) .*/\1/'"
+RUNS_IN_FISH = 'clada history 2>/dev/null | string match -r "[0-9]+"'
 COMMON_FLAGS = ("help", "version")
 FILE, DIRECTORY = "FILE", "DIR"  # how help shows values that are paths
 
@@ -24,7 +27,7 @@ def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) ->
 
 
 def _flags(command: Command) -> list[Setting]:
-    return [KNOWN[name] for name in command.flags]
+    return [command.setting(name) for name in command.flags]
 
 
 def _flag_words(command: Command) -> str:
@@ -44,7 +47,8 @@ def _bash() -> Iterator[str]:
             yield f"        --{flag.dashed}) {_bash_value(flag)}; return;;"
     yield from BASH_MIDDLE
     for name, command in COMMANDS.items():
-        yield f"        {name}) flags='{_flag_words(command)}' words='{' '.join(command.words)}'"
+        words = f"'{' '.join(command.words)}'" + (f' words+=" $({RUNS})"' if command.takes_run else "")
+        yield f"        {name}) flags='{_flag_words(command)}' words={words}"
         yield f"            files={'1' if command.takes_file else ''};;"
     yield f"        *) flags='{_flag_words(MAIN)}' words='{' '.join(COMMANDS)}' files=1;;"
     yield from BASH_END
@@ -106,6 +110,8 @@ def _zsh() -> Iterator[str]:
     for name, command in COMMANDS.items():
         yield f"    {name})"
         operand = f"'2:which:({' '.join(command.words)})'" if command.words else None
+        if command.takes_run:
+            operand = f"'*:run:({' '.join(command.words)} '\"$({RUNS})\"')'"
         operand = "'2:document:_files'" if command.takes_file else operand
         yield from _zsh_arguments(command, f"'1:command:({name})'", operand)
     yield "    *)"
@@ -156,6 +162,8 @@ def _fish() -> Iterator[str]:
         seen = f"__fish_seen_subcommand_from {name}"
         if not command.takes_file:
             yield f"complete -c clada -n '{seen}' -f"
+        if command.takes_run:
+            yield f"complete -c clada -n '{seen}' -f -a '({RUNS_IN_FISH})'"
         if command.words:
             yield f"complete -c clada -n '{seen}' -f -a '{' '.join(command.words)}'"
         yield from _fish_flags(command, seen)

@@ -1,75 +1,192 @@
-"""--confirm: shows the plan and its diff, and asks whether to execute it."""
+"""--confirm: shows the plan and its diff, and asks what of it to execute."""
 
 from __future__ import annotations
 
 import os
+import re
 
-from clada.cli.console import STDOUT, screen
-from clada.cli.document import Presenter, perform
+from rich.cells import cell_len
+
+from clada.cli.document import Presenter, has_operations, settings_of
+from clada.cli.pager import edit, page
+from clada.cli.questions import answer, open_terminal
+from clada.cli.terminal import Terminal
 from clada.errors import Trouble
+from clada.run import execute, plan_for
+from clada.selection import preview, select, warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
-    from clada.cli.console import Console
+    from clada.cli import Console
     from clada.model import Plan
-    from clada.report import Report
+    from clada.report import Line, Report
 
-ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "": "no"}
+KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?] "
+ANSWERS = {
+    "y": "all", "yes": "all", "all": "all", "n": "none", "no": "none", "none": "none", "": "none",
+    "s": "select", "select": "select", "e": "edit", "edit": "edit", "d": "diff", "diff": "diff",
+    "?": "help", "help": "help",
+}  # fmt: skip
+HELP = (
+    "y  execute all of it",
+    "n  execute nothing, and end; so does Enter alone",
+    "s  go through the operations, and through the hunks of each, and choose",
+    "e  change the document in your editor, and look again",
+    "d  show the diff, in your pager if it is long",
+)
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+ROOM = 3  # rows of the screen that the question takes
 
 
-def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> bool:
-    """Show what a plan would do, and ask; return whether the answer is yes."""
-    from clada.cli.questions import open_terminal
-
+def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | None:
+    """Show what a plan would do, and ask; return what is to be executed, None for nothing."""
     terminal = open_terminal()
     if terminal is None:
         hint = "without one, use clada plan to look first"
         raise Trouble("io_error", "--confirm needs a terminal to ask on", hint)
+    console.pause()
     try:
-        if _is_our_terminal(STDOUT):
-            report = _dry_run(plan, options, console)
-            console.pause()
-        else:
-            # Shown where the question is asked: standard output is for what the run itself prints.
-            screen_there = screen(options["color"], terminal)
-            try:
-                report = _dry_run(plan, options, screen_there)
-            finally:
-                screen_there.close()
-        if report.fatal is None and _ask(terminal, report):
-            return True
+        wanted = Conversation(plan, options, terminal).wanted()
+    except OSError:
+        wanted = None  # the terminal is gone
     finally:
         os.close(terminal)
-    console.complain("clada: not executed")
-    return False
+    if wanted is None:
+        console.complain("clada: not executed")
+    return wanted
 
 
-def _is_our_terminal(handle: int) -> bool:
-    """Whether a handle is the terminal that the question is asked on."""
-    try:
-        os.tcgetpgrp(handle)  # fails for any other terminal
-    except OSError:
-        return False
-    return True
+class Conversation:
+    """What is asked and answered until it is clear what of a plan is to be executed.
+
+    It is held where the question is asked: standard output is for what the run itself prints. An interrupt
+    ends the program: nothing has been executed yet.
+    """
+
+    def __init__(self, plan: Plan, options: dict[str, Any], terminal: int) -> None:
+        self._all = self._plan = plan  # what there is to choose from, and what would be executed now
+        self._terminal = terminal
+        self._options = {**options, "dry_run": True, "summary": "none", "output_mode": "stream"}
+
+    def wanted(self) -> Plan | None:
+        """Return what is to be executed; None for nothing."""
+        report = self._show()
+        while report.fatal is None:
+            wish = answer(self._terminal, None, self._question(report), ANSWERS)
+            if wish == "all":
+                return self._plan
+            if wish in ("none", None):
+                return None
+            if wish == "select":
+                report = self._select(report)
+            elif wish == "edit":
+                report = self._edit(report)
+            elif wish == "diff":
+                self._say_diff(report)
+            else:
+                self._say(*HELP)
+        return None
+
+    def _question(self, report: Report) -> str:
+        failing = sum(not task.fine for task in report.tasks)
+        what = "this" if self._plan is self._all else "what is chosen"
+        return f"\nExecute {what}{f', though {failing} would fail' if failing else ''}?\n{KEYS}"
+
+    def _show(self, *, diff: bool = True) -> Report:
+        """Show what would happen, with the diff or without it."""
+        pages = Pages(self._options["color"], self._terminal)
+        try:
+            presenter = Presenter(self._plan, self._options, pages)
+            report = execute(
+                self._plan,
+                on_event=presenter.take,
+                consent=presenter.consent,
+                settings=settings_of(self._options),
+            )
+            presenter.finish(report if diff else report.replace(changes=(), modes=()))
+        finally:
+            pages.close()
+        pages.show()
+        return report
+
+    def _select(self, before: Report) -> Report:
+        """Go through the operations; then show what would come of those that are chosen."""
+        from clada.cli.choose import choose
+
+        _report, previews = preview(self._all, settings_of(self._options))
+        chosen = choose(previews, self._all, self._options, self._terminal)
+        if chosen is None:
+            return before
+        if not any(hunks != () for hunks in chosen.values()):
+            self._say("clada: nothing is chosen")
+            return before
+        self._plan = select(self._all, chosen)
+        report = self._show(diff=False)
+        self._say(*(f"clada: {text}" for text in warnings(self._plan, [task.label for task in report.tasks])))
+        return report
+
+    def _edit(self, before: Report) -> Report:
+        """Let the person change the document, and show what would come of it; what is no plan is put back."""
+        if self._all.left_out:
+            self._say("clada: parts of this document were done already: it is not changed now")
+            return before
+        try:
+            plan = plan_for(edit(self._all.source, self._terminal), settings_of(self._options))
+        except Trouble as trouble:
+            self._say(f"clada: {trouble.error.sentence}")
+            return before
+        if plan.fatal or not has_operations(plan):
+            why = plan.fatal.message if plan.fatal else "no operations found"
+            self._say(f"clada: {why}; the document is as it was before")
+            return before
+        self._all = self._plan = plan
+        return self._show()
+
+    def _say_diff(self, report: Report) -> None:
+        from clada.report.diff import diff_lines
+
+        pages = Pages(self._options["color"], self._terminal)
+        pages.say(diff_lines(report.changes, report.modes))
+        pages.close()
+        pages.show()
+
+    def _say(self, *lines: str) -> None:
+        from clada.text.escape import escape_controls
+
+        console = Terminal(self._options["color"], self._terminal)
+        console.say([("note", escape_controls(line)) for line in lines])
+        console.close()
 
 
-def _dry_run(plan: Plan, options: dict[str, Any], console: Console) -> Report:
-    dry = {**options, "dry_run": True, "summary": "none", "output_mode": "stream"}
-    presenter = Presenter(plan, dry, console)
-    report = perform(plan, dry, presenter)
-    presenter.finish(report)
-    return report
+class Pages(Terminal):
+    """Keeps what is said, and shows it at once: in a pager, if it is more than the screen has room for."""
 
+    def __init__(self, color: str, terminal: int) -> None:
+        super().__init__(color, terminal)
+        self._text: list[str] = []
 
-def _ask(terminal: int, report: Report) -> bool:
-    """Return whether the answer is yes. An interrupt ends the program: nothing has been executed yet."""
-    from clada.cli.questions import answer
+    def _write(self, fd: int, text: str) -> None:
+        if fd == self._out:
+            self._text.append(text)
+        else:
+            super()._write(fd, text)
 
-    failing = sum(not task.fine for task in report.tasks)
-    question = f"Execute this{f', though {failing} would fail' if failing else ''}? [y/N] "
-    try:
-        return answer(terminal, None, question, ANSWERS) == "yes"
-    except OSError:
-        return False  # the terminal is gone
+    def explain(self, lines: Iterable[Line]) -> None:
+        """Show lines at once."""
+        super()._write(self._out, "".join(f"{text}\n" for _kind, text in lines))
+
+    def show(self) -> None:
+        """Show what was said."""
+        text = "".join(self._text)
+        if not self._is_long(text) or not page(text, self._out):
+            super()._write(self._out, text)
+
+    def _is_long(self, text: str) -> bool:
+        """Whether a text, and a question below it, do not fit on the screen."""
+        room, lines = self.rows - ROOM, text.split("\n")
+        if not self.rows or len(lines) > room:
+            return bool(self.rows)
+        return sum(max(1, -(-cell_len(COLOUR.sub("", line)) // self.width)) for line in lines) > room

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from clada.cli.console import Console
+    from clada.cli import Console
 
 OK, NOTE, BROKEN = "ok", "note", "broken"
 
@@ -56,20 +56,30 @@ def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> i
 def _read_configuration(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
     """Return the settings from flags, configuration files and defaults; and what was found of those files."""
     try:
-        own = config.read_own()
-        workspace = given.get("workspace") or own.get("workspace", ".")
-        shared = config.read_shared(workspace)
+        own, shared = config.load(given.get("workspace"))
     except UsageError as error:
         return {**DEFAULTS, **given}, Finding(BROKEN, str(error))
     counts = f"{len(own)} set in {config.user_file()}, {len(shared)} in {config.FOLDER}/{config.FILE}"
     return {**DEFAULTS, **own, **shared, **given}, Finding(OK, counts)
 
 
+def _check_trust(settings: dict[str, Any]) -> Finding:
+    from clada.world import trust
+
+    if trust.everywhere():
+        return Finding(NOTE, f"every workspace is trusted: {trust.EVERYWHERE} is 1")
+    files = trust.look(settings["workspace"])
+    untrusted = [file.path for file in files if not file.trusted]
+    if untrusted:
+        return Finding(NOTE, f"not trusted, and so without effect: {' and '.join(untrusted)}", trust.HOW)
+    return Finding(OK, f"{trust.FOLDER} is as you trusted it" if files else f"there is no {trust.FOLDER}")
+
+
 def _check_workspace(settings: dict[str, Any]) -> Finding:
-    from clada.world.files.root import check
+    from clada.world.files.directories import check_workspace
 
     try:
-        check(settings["workspace"])
+        check_workspace(settings["workspace"])
     except Trouble as trouble:
         return Finding(BROKEN, trouble.error.message, "name another one with --workspace")
     path = os.path.realpath(settings["workspace"])
@@ -87,18 +97,18 @@ def _check_git(settings: dict[str, Any]) -> Finding:
         if os.path.isfile(program) and os.access(program, os.X_OK):
             answer = git.run([program, "--version"], git.environment(os.environ, root))
             return Finding(OK, f"{answer.output.decode(errors='replace').strip()}, {program}")
-    state = NOTE if settings["no_git"] else BROKEN
+    state = NOTE if settings["record"] == "none" else BROKEN
     return Finding(state, "not installed, or not on the PATH", "install git, or use --no-git")
 
 
 def _check_repository(settings: dict[str, Any]) -> Finding:
     from clada.world.git import repository
 
-    if settings["no_git"]:
-        return Finding(NOTE, "runs are not recorded: no_git is set", "without it, clada undo works")
+    if settings["record"] == "none":
+        return Finding(NOTE, "runs are not recorded: record is none", "with snapshots, clada undo works")
     with repository.suggest_no_git():
         found = repository.find(settings["workspace"])
-        repository.check(found)
+        repository.check(found, dry=True)
     below = f", for {found.prefix} in it" if found.prefix else ""
     return Finding(OK, f"runs are recorded in {found.root}{below}")
 
@@ -147,27 +157,11 @@ def _sandbox_remedy() -> str:
 
 
 def _check_approvals(settings: dict[str, Any]) -> Finding:
-    from clada.world.approvals import PATH, Approvals
+    from clada.world.approvals import Approvals
 
     known = Approvals.load(settings["workspace"])
-    approved = len(known.listed()) - len(known.blocked)
-    text = f"{approved} approved, {len(known.blocked)} blocked; clada approvals list"
-    if not approved or not _is_tracked(settings["workspace"], PATH):
-        return Finding(OK, text)
-    return Finding(NOTE, text, f"git tracks {PATH}: after cloning, look at what others approved")
-
-
-def _is_tracked(workspace: str, path: str) -> bool:
-    """Whether git tracks a file of the workspace, so that clones have it too."""
-    from clada.world.git import calls as git
-    from clada.world.git import repository
-
-    try:
-        found = repository.find(workspace)
-    except Trouble:
-        return False
-    answer = git.hardened_git(found).call("ls-files", "--error-unmatch", "--", found.prefix + path)
-    return answer.code == 0
+    approved = len(known.approved)
+    return Finding(OK, f"{approved} approved, {len(known.blocked)} blocked; clada approvals list")
 
 
 def _check_terminal() -> Finding:
@@ -188,4 +182,5 @@ CHECKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
     "sandbox": _check_sandbox,
     "readers": _check_readers,
     "approvals": _check_approvals,
+    "trust": _check_trust,
 }

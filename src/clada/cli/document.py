@@ -5,38 +5,38 @@ from __future__ import annotations
 import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
 
-from clada.cli.console import screen
+from clada.cli import STDOUT
 from clada.cli.flags import COMMANDS
-from clada.errors import UsageError, unforeseen
+from clada.config import meant
+from clada.errors import UsageError, shortened, unforeseen
 from clada.grammar import MAX_INPUT
-from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
-from clada.notations import parse
-from clada.notations.registry import NOTATIONS, UNKNOWN
-from clada.report.lines import (
+from clada.model import BlockSkipped, Note, Operation, Output, OutputTruncated, TaskEnded, TaskStarted
+from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
+from clada.report import (
     TRUNCATED,
     failure_lines,
     output_text,
     skipped_block_lines,
     status_line,
 )
-from clada.run import execute
-from clada.settings import Settings, meant
+from clada.run import NOTHING, execute, plan_for
+from clada.settings import Settings
 from clada.world.files.entries import reason
 from clada.world.world import Stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import FrameType
     from typing import Any, Self
 
-    from clada.cli.console import Console
+    from clada.cli import Console
     from clada.model import Event, Plan, Task
-    from clada.report import Report
-    from clada.report.lines import Line
+    from clada.report import Line, Report
 
 STDIN = 0
 CHUNK = 1 << 20
+PLAN_LINES, PLAN_BEFORE = 9, 3  # of the plan that stand above a question, and of them before the present one
 APPROVE_ALL = "--approve-all: every command runs without asking, network included"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -46,54 +46,97 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     text = read(arguments, console)
     if text is None:
         return 2
-    plan = parsed(options, text)
-    console = screen(options["color"])
+    return carry_out(plan_for(text, settings_of(options)), options, console)[0]
+
+
+def carry_out(
+    plan: Plan, options: dict[str, Any], console: Console, left_out: Mapping[int, str] = NOTHING
+) -> tuple[int, Report | None]:
+    """Execute a plan, but for the tasks that are left out, and show what happens.
+
+    Return the exit code, and the report; None where a person did not want anything to be executed.
+    """
+    if options["color"] == "always" or os.isatty(STDOUT):
+        from clada.cli.terminal import Terminal
+
+        console = Terminal(options["color"])
     try:
+        if not options["dry_run"] and os.path.lexists(os.path.join(options["workspace"], ".clada")):
+            _settle_approvals(plan, options, console)
         if options["confirm"] and not options["dry_run"] and not plan.fatal and has_operations(plan):
             from clada.cli.confirm import confirmed
 
-            if not confirmed(plan, options, console):
-                return 1
+            wanted = confirmed(plan.replace(left_out=left_out), options, console)
+            if wanted is None:
+                return 1, None
+            plan = wanted
         if options["approve_all"]:
             plan = plan.replace(notes=(*plan.notes, APPROVE_ALL))
-        with Signals(console.hurry) as stop:
-            presenter = Presenter(plan, options, console, stop.handle)
-            report = perform(plan, options, presenter, stop)
+        consoles = [console]
+        present: Callable[..., Presenter] = Presenter
+        if options["events"]:
+            from clada.cli.events import EventLines
+
+            consoles.append(lines := EventLines(options["events"]))
+            present = lines.presenter
+        with Signals(lambda: _hurry(consoles)) as stop:
+            presenter = present(plan, options, console, stop.handle)
+            settings = settings_of(options)
+            report = execute(
+                plan,
+                on_event=presenter.take,
+                ask=presenter.ask,
+                consent=presenter.consent if not settings.dry_run or _somebody_is_there() else None,
+                stop=stop,
+                settings=settings,
+                left_out=left_out,
+            )
             if report.fatal and report.fatal.stage == "WORKSPACE":  # a mistake in the call: nothing was tried
                 raise UsageError(f"--workspace: {report.fatal.sentence}")
             presenter.finish(report)
     finally:
         console.close()
+    if options["copy"]:
+        from clada.cli.clipboard import copy
+
+        copy(report.text(for_llm=True))
+        console.complain("clada: the report is on the clipboard")
     if report.interrupted:
-        return 128 + report.interrupted
-    return 0 if report.ok and not console.lost else 1
+        return 128 + report.interrupted, report
+    return (0 if report.ok and not console.lost else 1), report
+
+
+def _settle_approvals(plan: Plan, options: dict[str, Any], console: Console) -> None:
+    """Ask whether the approvals count that the workspace brings along, if they are new and could matter."""
+    items = (item for block in plan.blocks for item in block.operations)
+    if not options["approve_all"] and any(isinstance(item, Operation) and item.is_command for item in items):
+        from clada.cli.trust import settle
+
+        settle(options["workspace"], console, ask=True, tell=False)  # a command that is refused tells it
+
+
+def _hurry(consoles: Iterable[Console]) -> None:
+    for console in consoles:
+        console.hurry()
 
 
 def read(arguments: Sequence[str], console: Console) -> bytes | None:
-    """Return the document: of the file that is named, or of standard input; None where there is none."""
+    """Return the document: of the file that is named, or of standard input; None where there is none.
+
+    It is read to the end, but no further than it takes to see that it is too much.
+    """
     if not arguments and os.isatty(STDIN):
         from clada.cli.help import USAGE
 
         console.say_aside([("note", USAGE)])
         return None
-    if not arguments or arguments[0] == "-":
-        return _read_all(STDIN, "standard input")
-    path = arguments[0]
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        near = meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
-        raise UsageError(f"{path}: {reason(error)}{near}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
-    try:
-        return _read_all(fd, path)
-    finally:
-        os.close(fd)
-
-
-def _read_all(fd: int, name: str) -> bytes:
-    """Read to the end, but no further than it takes to see that it is too much."""
+    fd, name = STDIN, "standard input"
+    if arguments and arguments[0] != "-":
+        name = arguments[0]
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        except (OSError, ValueError) as error:
+            raise UsageError(_unopened(name, error)) from None
     pieces: list[bytes] = []
     size = 0
     while size <= MAX_INPUT:
@@ -110,13 +153,17 @@ def _read_all(fd: int, name: str) -> bytes:
             break
         pieces.append(piece)
         size += len(piece)
+    if fd != STDIN:
+        os.close(fd)
     return b"".join(pieces) if len(pieces) != 1 else pieces[0]
 
 
-def parsed(options: dict[str, Any], text: bytes) -> Plan:
-    """Read a document into a plan."""
-    start, end = options["start_delimiter"], options["end_delimiter"]
-    return parse(text, options["format"], start_delimiter=start, end_delimiter=end)
+def _unopened(path: str, error: OSError | ValueError) -> str:
+    """Return why a document could not be opened; it may have been meant as a command."""
+    if isinstance(error, ValueError):
+        return f"{path}: {error}"
+    near = meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
+    return f"{path}: {reason(error)}{near}"
 
 
 def has_operations(plan: Plan) -> bool:
@@ -124,26 +171,29 @@ def has_operations(plan: Plan) -> bool:
     return any(block.operations for block in plan.blocks)
 
 
-def perform(plan: Plan, options: dict[str, Any], presenter: Presenter, stop: Stop | None = None) -> Report:
-    """Execute a plan with the options of a command line, which are checked already."""
-    known = {**options, "git": not options["no_git"]}
-    settings = Settings(**{name: known[name] for name in Settings.__match_args__})
-    return execute(plan, on_event=presenter.take, ask=presenter.ask, stop=stop, settings=settings)
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Return the settings of a run from the options of a command line, which are checked already."""
+    return Settings(**{name: options[name] for name in Settings.__match_args__})
+
+
+def _somebody_is_there() -> bool:
+    """Whether a run could ask: a dry run asks nothing, but says what would be refused without an answer."""
+    from clada.cli.questions import open_terminal
+
+    terminal = open_terminal()
+    if terminal is not None:
+        os.close(terminal)
+    return terminal is not None
 
 
 class Signals(Stop):
     """Ends the run in order at the first signal, and at once at the second.
 
-    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored. `hurry` is called
-    when the first one comes, whatever is under way: it may have to make an end of that.
+    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored.
     """
 
-    def __init__(self, hurry: Callable[[], None]) -> None:
-        super().__init__()
-        self._hurry = hurry
-        self._before: dict[int, Any] = {}
-
     def __enter__(self) -> Self:
+        self._before: dict[int, Any] = {}
         for number in SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._catch)
@@ -159,7 +209,6 @@ class Signals(Stop):
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self.set(number)
-        self._hurry()
 
 
 class Presenter:
@@ -181,6 +230,8 @@ class Presenter:
         self._kept: list[Line] = []  # until the end, in buffer mode
         self._items = [item for block in plan.blocks for item in block.operations]
         self._ended = 0
+        self._passed = 0  # items that have begun, or were skipped
+        self._begun: set[str] = set()  # labels of tasks that have begun, and not ended
 
     def take(self, event: Event) -> None:
         """Show an event."""
@@ -190,9 +241,13 @@ class Presenter:
                     self._say([("exec", output_text(label, printed))])
                 case OutputTruncated():
                     self._say([("exec", TRUNCATED)])
-                case TaskStarted(target=target):
+                case TaskStarted(label=label, target=target):
+                    self._begun.add(label)
+                    self._passed += 1
                     self.console.working(self._ended, len(self._items), target)
                 case TaskEnded(task=task):
+                    self._passed += task.label not in self._begun
+                    self._begun.discard(task.label)
                     self._show_task(task)
                     self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
                     self.console.working(self._ended, len(self._items), "")
@@ -207,7 +262,8 @@ class Presenter:
         failed = task.status == "error"
         try:
             details = self._details(task) if self._has_details else ()
-            self._say([status_line(task, self.notation), *details], failed=failed)
+            line = status_line(task, self.notation)
+            self._say([line, *details], failed=failed)
         except Exception as bug:  # noqa: BLE001 (each task has a line)
             self._lose("a line", bug)
             self._say([status_line(task.shortened(), self.notation)], failed=failed)
@@ -224,11 +280,21 @@ class Presenter:
             parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
         if summarise := self._summarise:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
+        elif self.console.rows and report.tasks and self.notation.family != SENTENCES:
+            parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
         for what, show in parts:
             try:
                 show()
             except Exception as bug:  # noqa: BLE001 (the other parts are shown)
                 self._lose(what, bug)
+
+    def _closing(self, report: Report) -> Iterator[Line]:
+        """Yield what a person looks for at the end: failures again that have scrolled away, and the count."""
+        from clada.report.llm import counts
+
+        yield from self.console.scrolled_away()
+        undo = " · clada undo takes it back" if report.recorded and report.count("success") else ""
+        yield "closing", f"{counts(report)}{undo}"
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Put a command to the person at the terminal; without an answer that is a no."""
@@ -236,12 +302,36 @@ class Presenter:
 
         self.console.pause()
         try:
-            return prompt(command, directory, reason, network, self.stop)
+            return prompt(command, directory, reason, network, self.stop, plan=self._surrounding_plan())
         except Exception as bug:  # noqa: BLE001 (the other tasks may not need it)
             self._lose("the question", bug)
             return "no"
         finally:
             self.console.working(self._ended, len(self._items), command)
+
+    def _surrounding_plan(self) -> list[str]:
+        """Return the plan around the present task, a line for each: what came before, and what is to come."""
+        at, count = self._passed - 1, len(self._items)
+        if count == 1:
+            return []
+        start = max(0, min(at - PLAN_BEFORE, count - PLAN_LINES))
+        shown = list(enumerate(self._items[start : start + PLAN_LINES], start))
+        lines = [f"the plan, {at + 1} of {count}:"]
+        for number, item in shown:
+            lines.append(f"{'>' if number == at else ' '} {item.name} {shortened(item.target)}")
+        more = count - start - len(shown)
+        return [*lines, f"  … {more:,} more"] if more else lines
+
+    def consent(self, question: str) -> bool:
+        """Put a question to the person at the terminal; without an answer that is a no."""
+        from clada.cli.questions import confirm
+
+        self.console.pause()
+        try:
+            return confirm(question, self.stop)
+        except Exception as bug:  # noqa: BLE001 (as above)
+            self._lose("the question", bug)
+            return False
 
     def _lose(self, what: str, bug: Exception) -> None:
         """Tell that something cannot be shown."""

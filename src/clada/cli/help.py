@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.flags import COMMANDS, FLAGS, KNOWN
+from clada.cli.flags import COMMANDS, FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: clada [FILE] [flags]      carry out what the answer of an LLM asks for
-       pbpaste | clada           or pipe it in
+       clada paste               or what you have copied
        clada plan FILE           look first: touches nothing
 Try clada --help."""
 
@@ -24,7 +24,8 @@ files, runs allowed commands, and records the work in git."""
 EXAMPLES = (
     ('llm "add a test" | clada', "carry out an answer"),
     ("clada plan answer.md", "look at the diff first"),
-    ("clada --confirm answer.md", "look at it, then say yes or no"),
+    ("clada --confirm answer.md", "look at it, then choose what of it"),
+    ("clada watch --clipboard", "do so with each answer that is copied"),
     ("clada prompt csl", "what to tell the LLM"),
     ('clada approvals add "npm test"', "let it run the tests"),
     ("clada undo", "take back what the last run changed"),
@@ -34,7 +35,7 @@ EXIT_CODES = """\
 Exit code: 0 all succeeded, or nothing to do; 1 something failed; 2 the command
 line is wrong; 129, 130 or 143 interrupted.
 Defaults can be set in ~/.config/clada/config.toml and, as far as they are
-harmless, in .clada/config.toml of the workspace: timeout = "1m"."""
+harmless and trusted, in .clada/config.toml of the workspace: timeout = "1m"."""
 
 WIDTH = 80
 FLAG_WIDTH = 26
@@ -71,7 +72,7 @@ def _command_help(name: str) -> Iterator[str]:
     yield f"\n{command.meaning[0].upper()}{command.meaning[1:]}."
     if command.flags:
         yield "\nFlags:"
-        for flag in map(KNOWN.__getitem__, command.flags):
+        for flag in map(command.setting, command.flags):
             yield from _row(synopsis(flag), explained(flag))
     if command.examples:
         yield "\nExamples:"
@@ -98,6 +99,8 @@ def explained(flag: Setting) -> str:
     """Return what a flag means, with its choices and its default."""
     if flag.choices:
         others = ", ".join(choice for choice in flag.choices if choice != flag.default)
+        if flag.default is None:
+            return f"{flag.meaning}: {others}"
         return f"{flag.meaning}: {flag.default} (the default), {others}"
     if flag.kind in ("switch", "list") or flag.default is None:
         return flag.meaning

@@ -1,7 +1,10 @@
-"""`clada history`: the recorded runs of this workspace, newest first."""
+"""`clada history`: the recorded runs of this workspace; one of them in full; forgetting old ones."""
 
 from __future__ import annotations
 
+from clada.errors import UsageError
+from clada.grammar import read_number
+from clada.past import SHORT
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
@@ -9,22 +12,63 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli.console import Console
-    from clada.world.git.history import RecordedRun
-
-SHORT = 9  # characters of a commit's hash that are shown
+    from clada.cli import Console
+    from clada.world.record.history import RecordedRun
 
 
-def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
-    """Print a line for each run: its number, time, end, commits and title."""
-    from clada.world.git.undo import NO_RUN, past_runs, runs_elsewhere
-
-    runs = past_runs(options["workspace"])
-    if not runs:
-        elsewhere = runs_elsewhere(options["workspace"])
-        console.complain(f"clada: {NO_RUN} yet{f'; {elsewhere}' if elsewhere else ''}")
-    console.write("".join(f"{line}\n" for line in _table(runs)))
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """List the runs; `show RUN` tells all of one, `prune` forgets those that the settings do not keep."""
+    match list(arguments):
+        case []:
+            _list(options, console)
+        case ["show", *rest]:
+            _show(options, rest, console)
+        case _:
+            _prune(options, console)
     return 0
+
+
+def _list(options: dict[str, Any], console: Console) -> None:
+    from clada.past import history
+
+    runs = history(options["workspace"])
+    if not runs:
+        from clada.world.record.store import find_store
+        from clada.world.record.undo import NO_RUN, elsewhere
+
+        others = elsewhere(find_store(options["workspace"]))
+        console.complain(f"clada: {NO_RUN} yet{f'; {others}' if others else ''}")
+    console.write("".join(f"{line}\n" for line in _table(runs)))
+
+
+def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> None:
+    from clada.past import history, run_details
+    from clada.report.diff import diff_lines
+
+    number = read_number(rest[0]) if rest else next((run.number for run in history(options["workspace"])), 0)
+    if not number:
+        raise UsageError("history show takes the number of a run; clada history lists them")
+    found = run_details(number, options["workspace"])
+    lines = [*_table([found.run])]
+    if found.document:
+        lines += ["", "document:", *_indented(found.document.decode(errors="replace"))]
+    if found.report:
+        lines += ["", "report:", *_indented(found.report)]
+    changes = [text for _kind, text in diff_lines(found.changes, found.modes)]
+    lines += ["", "changes:", *changes] if changes else ["", "changes: none"]
+    console.write("".join(f"{line}\n" for line in lines))
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {escape_controls(line)}".rstrip() for line in text.splitlines()]
+
+
+def _prune(options: dict[str, Any], console: Console) -> None:
+    from clada.past import prune
+
+    kept = {name: options[name] for name in ("history_size", "history_age")}
+    count = prune(options["workspace"], **kept)
+    console.write(f"{count} run{'' if count == 1 else 's'} forgotten\n")
 
 
 def _table(runs: Sequence[RecordedRun]) -> list[str]:

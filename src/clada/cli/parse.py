@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from clada.cli import document
+from clada.run import plan_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli.console import Console
+    from clada.cli import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -19,6 +20,6 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     text = document.read(arguments, console)
     if text is None:
         return 2
-    plan = document.parsed(options, text)
+    plan = plan_for(text, document.settings_of(options))
     console.write(json.dumps(plan.to_dict(), indent=2) + "\n")
     return 0 if plan.ok else 1

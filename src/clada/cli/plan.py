@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 from clada.cli import document
+from clada.errors import UsageError, system_words
+from clada.run import plan_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli.console import Console
+    from clada.cli import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Do the same as --dry-run."""
-    return document.run({**options, "dry_run": True}, arguments, console)
+    """Do the same as --dry-run; or write that as a page."""
+    options = {**options, "dry_run": True}
+    write = _write_page if options.get("html") else document.run
+    return write(options, arguments, console)
+
+
+def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    text = document.read(arguments, console)
+    if text is None:
+        return 2
+    from clada.report import counted
+    from clada.review.page import Shown, exported
+    from clada.selection import preview
+
+    file = options["html"]
+    plan = plan_for(text, document.settings_of(options))
+    report, previews = preview(plan, document.settings_of(options))
+    page = exported(Shown(plan, report, previews), start_delimiter=options["start_delimiter"])
+    try:
+        with open(file, "w", encoding="utf-8") as written:
+            written.write(page)
+    except OSError as error:
+        raise UsageError(f"--html: {system_words(error)}") from None
+    for note in report.notes:
+        console.complain(f"clada: {note}")
+    if report.fatal:
+        console.complain(f"clada: {report.fatal.sentence}")
+    failing = sum(not task.fine for task in report.tasks)
+    fails = f", {failing} would fail" if failing else ""
+    console.write(f"{file}: {counted(len(report.tasks), 'operation')}{fails}\n")
+    return 0 if report.ok else 1

@@ -9,78 +9,75 @@ from __future__ import annotations
 
 import os
 
+from clada.text.visible import visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 TERMINAL = "/dev/tty"
 TRIES = 3
 MAX_ANSWER = 4096
 LONG_COMMAND = 1000  # characters; a longer one may not fit on the screen
-BLANKS_SHOWN = 3  # in a row; more are counted
-INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols, by their category, that look like blanks
 MAX_NAMED = 5  # characters outside ASCII that the question names
 
-QUESTION = "[y] yes, once   [a] always   [n] no   [v] never: "
+QUESTION = "[y] once   [a] always   [n] no   [v] never: "
+WITH_NETWORK = "with access to the network: [y+] once   [a+] always\nwithout: "
 ANSWERS = {
     "y": "once", "yes": "once", "once": "once", "a": "always", "always": "always",
     "n": "no", "no": "no", "v": "never", "never": "never",
 }  # fmt: skip
-NETWORK_QUESTION = "with access to the network?   [y] yes   [n] no: "
-NETWORK_ANSWERS = {"y": "+network", "yes": "+network", "n": "", "no": ""}
+NETWORK_ANSWERS = {
+    "y+": "once+network", "yes+": "once+network", "once+": "once+network",
+    "a+": "always+network", "always+": "always+network",
+}  # fmt: skip
+YES_OR_NO = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "": "no"}
 
 
-def prompt(command: str, directory: str, reason: str, network: bool, stop: int | None = None) -> str | None:
+def prompt(  # noqa: PLR0913 (all that a person needs to know)
+    command: str,
+    directory: str,
+    reason: str,
+    network: bool,
+    stop: int | None = None,
+    *,
+    plan: Sequence[str] = (),
+) -> str | None:
     """Ask whether a command may run; return `once`, `always`, `no` or `never`, or None without a terminal.
 
-    With `network`, a yes is followed by a second question, and `+network` is added to the answer if it is
-    granted. The end of input, three invalid answers and a readable `stop` handle count as a no.
+    With `network`, the answer may grant that, too, and then ends in `+network`. The end of input, three
+    invalid answers and a readable `stop` handle count as a no. `plan` stands above the question.
     """
     terminal = open_terminal()
     if terminal is None:
         return None
+    question = WITH_NETWORK + QUESTION if network else QUESTION
+    answers = {**ANSWERS, **NETWORK_ANSWERS} if network else ANSWERS
     try:
-        _write(terminal, _introduction(command, directory, reason))
-        decision = answer(terminal, stop, QUESTION, ANSWERS) or "no"
-        if network and decision in ("once", "always"):
-            granted = answer(terminal, stop, NETWORK_QUESTION, NETWORK_ANSWERS)
-            decision = "no" if granted is None else f"{decision}{granted}"
-        return decision  # noqa: TRY300 (the whole conversation is tried)
+        write(terminal, _introduction(command, directory, reason, plan))
+        return answer(terminal, stop, question, answers) or "no"
     except OSError:
         return "no"  # the terminal is gone
     finally:
         os.close(terminal)
 
 
-def visible(text: str) -> str:
-    """Return a text as one line, with invisible characters escaped and long runs of blanks as a count.
-
-    What stands for a character is in ⟨⟩, so that a line break is not taken for a backslash and an `n`.
-    """
-    import unicodedata
-
-    def escape(char: str) -> str:
-        plain = char == " " or (char.isascii() and char.isprintable())
-        if plain or (unicodedata.category(char)[0] in "LNPS" and char not in INVISIBLE and char != "\u27e8"):
-            return char
-        return f"\u27e8{char.encode('unicode_escape').decode()}\u27e9"
-
-    pieces: list[str] = []
-    blanks = 0
-    for piece in "".join(map(escape, text)).split(" "):
-        if piece:
-            pieces += [_shown_blanks(blanks), piece]
-            blanks = 0
-        blanks += 1
-    return "".join([*pieces, _shown_blanks(blanks - 1)])
+def confirm(question: str, stop: int | None = None) -> bool:
+    """Ask something that a yes or no answers; without a terminal, that is a no."""
+    terminal = open_terminal()
+    if terminal is None:
+        return False
+    try:
+        return answer(terminal, stop, f"\nclada: {visible(question)} [y/N] ", YES_OR_NO) == "yes"
+    except OSError:
+        return False  # the terminal is gone
+    finally:
+        os.close(terminal)
 
 
-def _shown_blanks(count: int) -> str:
-    return " " * count if count <= BLANKS_SHOWN else f"\u27e8{count} blanks\u27e9"
-
-
-def _introduction(command: str, directory: str, reason: str) -> str:
-    lines = ["", "clada: may this command run?", f"  command:    {visible(command)}"]
+def _introduction(command: str, directory: str, reason: str, plan: Sequence[str]) -> str:
+    lines = ["", *(f"  {visible(line)}" for line in plan), "clada: may this command run?"]
+    lines.append(f"  command:    {visible(command)}")
     if len(command) > LONG_COMMAND:
         lines.append(f"              ({len(command)} characters: scroll up to see where it starts)")
     if not command.isascii():
@@ -123,15 +120,15 @@ def answer(terminal: int, stop: int | None, question: str, answers: Mapping[str,
 
     for _ in range(TRIES):
         termios.tcflush(terminal, termios.TCIFLUSH)  # drop what was typed before the question
-        _write(terminal, question)
+        write(terminal, question)
         line = _read_line(terminal, stop)
         if line is None:
-            _write(terminal, "no\n")
+            write(terminal, "no\n")
             return None
         meaning = answers.get(line.strip().lower())
         if meaning is not None:
             return meaning
-        _write(terminal, f"please answer with one of {', '.join(filter(None, answers))}\n")
+        write(terminal, f"please answer with one of {', '.join(filter(None, answers))}\n")
     return None
 
 
@@ -153,7 +150,8 @@ def _read_line(terminal: int, stop: int | None) -> str | None:
     return data.decode(errors="replace")
 
 
-def _write(terminal: int, text: str) -> None:
+def write(terminal: int, text: str) -> None:
+    """Write a text to the terminal."""
     data = text.encode(errors="backslashreplace")
     while data:
         data = data[os.write(terminal, data) :]

@@ -13,8 +13,8 @@ from rich.console import COLOR_SYSTEMS
 from rich.console import Console as Rich
 from rich.style import Style
 
-from clada.cli.console import STDERR, STDOUT, Console
-from clada.report.lines import first_line
+from clada.cli import STDERR, STDOUT, Console
+from clada.report import first_line
 from clada.text.escape import escape_controls
 
 if TYPE_CHECKING:
@@ -30,10 +30,13 @@ START_STYLES = {
     "error": "bold red",
     "fatal": "bold white on red",
     "skip": "bold yellow",
+    "rolled_back": "bold yellow",
 }
 LINE_STYLES = {
+    "closing": "bold",
     "exec": "dim", "detail": "cyan", "file": "bold", "hunk": "cyan", "added": "green", "removed": "red",
 }  # fmt: skip
+WORD_STYLES = {"added": "bold reverse green", "removed": "bold reverse red"}  # of words that differ in a line
 
 
 class Terminal(Console):
@@ -44,11 +47,23 @@ class Terminal(Console):
         self._rich = Rich(force_terminal=True if color == "always" or out != STDOUT else None)
         colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
         plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
-        kinds = {} if plain or not self._rich.color_system else {**START_STYLES, **LINE_STYLES}
-        self._styles = {}  # what a terminal is sent before and after a text of each kind
-        for kind, words in kinds.items():
-            before, _, after = Style.parse(words).render("x", color_system=colors).partition("x")
-            self._styles[kind] = (before, after)
+        plain = plain or not self._rich.color_system
+
+        def codes(styles: dict[str, str]) -> dict[str, tuple[str, str]]:
+            """Return what a terminal is sent before and after a text of each kind."""
+            drawn = {
+                kind: Style.parse(words).render("x", color_system=colors) for kind, words in styles.items()
+            }
+            return (
+                {}
+                if plain
+                else {kind: (x.partition("x")[0], x.partition("x")[2]) for kind, x in drawn.items()}
+            )
+
+        self._styles, self._word_styles = codes({**START_STYLES, **LINE_STYLES}), codes(WORD_STYLES)
+        self.rows = self._rich.height if os.isatty(out) else 0
+        self._passed = 0  # rows that were written
+        self._errors: list[tuple[int, str]] = []  # that were written, each with the rows before it
         self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
 
     @property
@@ -58,7 +73,37 @@ class Terminal(Console):
 
     def say(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard output, in the colours of their kinds."""
-        self.write("".join([f"{self._styled(kind, text)}\n" for kind, text in lines]))
+        lines = list(lines)
+        for kind, text in lines if self.rows else ():
+            if kind == "error":
+                self._errors.append((self._passed, text))
+            self._passed += self._rows_of(text)
+        spans: dict[int, list[tuple[int, int]]] = {}
+        if self._styles and any(kind == "removed" for kind, _text in lines):
+            from clada.cli.changed_words import changed_words
+
+            spans = changed_words(lines)
+        shown = [
+            self._with_words(kind, text, spans[number]) if number in spans else self._styled(kind, text)
+            for number, (kind, text) in enumerate(lines)
+        ]
+        self.write("".join([f"{line}\n" for line in shown]))
+
+    def scrolled_away(self) -> list[tuple[str, str]]:
+        """Return the failures that will not be on the screen once they and a last line are written."""
+        away, below = 0, 2  # the line at the end, and the one with the cursor
+        for at, text in self._errors:  # the topmost come first
+            if at >= self._passed + below - self.rows:
+                break
+            away, below = away + 1, below + self._rows_of(text)
+        errors = [("error", text) for _, text in self._errors[:away]]
+        most = max(self.rows - 3, 1)
+        more = [("error", f"… and {away - most} more failures")] if away > most else []
+        return [*errors[:most], *more]
+
+    def _rows_of(self, text: str) -> int:
+        """Return how many rows of the screen a text takes."""
+        return sum(max(-(-cell_len(line) // self.width), 1) for line in text.split("\n"))
 
     def working(self, done: int, total: int, what: str) -> None:
         """Note how far the work is; it is shown from half a second on."""
@@ -87,6 +132,15 @@ class Terminal(Console):
                 super()._write(fd, text)
         else:
             super()._write(fd, text)
+
+    def _with_words(self, kind: str, text: str, spans: list[tuple[int, int]]) -> str:
+        """Return a line of a diff in which the words that differ stand out."""
+        before, after = self._word_styles[kind]
+        pieces, at = [], 0
+        for start, end in spans:
+            pieces += [self._styled(kind, text[at:start]), before, text[start:end], after]
+            at = end
+        return "".join([*pieces, self._styled(kind, text[at:])])
 
     def _styled(self, kind: str, text: str) -> str:
         """Return a line, or several of one kind, with colour codes around each."""

@@ -35,6 +35,12 @@ class Allowed(Value):
         return (*self.argv, *self.revisions, *(("--", *self.pathspecs) if self.pathspecs else ()))
 
 
+class Piped(Value):
+    """Allowed programs of which each reads what the one before it prints."""
+
+    parts: tuple[Allowed, ...]
+
+
 class BuiltIn(Value):
     """A command that clada carries out itself: its options by letter, or long name where there is no letter.
 

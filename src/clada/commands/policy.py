@@ -6,10 +6,20 @@ What is not in the table of programs needs approval.
 from __future__ import annotations
 
 from clada.commands.arguments import DASHES, Argument, arguments
-from clada.commands.judgements import Allowed, BuiltIn, NeedsApproval, Refused, needs_approval, unknown
+from clada.commands.judgements import (
+    APPROVABLE,
+    Allowed,
+    BuiltIn,
+    NeedsApproval,
+    Piped,
+    Refused,
+    needs_approval,
+    unknown,
+)
 from clada.commands.kinds import is_magic, paths_of
 from clada.commands.modes import read_mode
 from clada.commands.programs import ALLOWED, BUILT_IN, ProgramRule
+from clada.commands.words import Pipeline, Refusal, pipe_refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +31,12 @@ __all__ = ["Allowed", "BuiltIn", "NeedsApproval", "Refused", "judge"]
 
 _NO_MAGIC = "needs git to guess what is meant: name the paths themselves, with ./ before one that starts so"
 _GITS_OWN = ("REVISION*", "PATHSPEC*")  # operands of which only the repository tells what they are
+_FILTERS = ("cat", "grep", "head", "tail")  # that show a part of what they read
 _PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text like any other
 
 
-def judge(words: Sequence[str]) -> Judgement:
-    """Decide what is done with a command, given as its words."""
+def judge(words: Sequence[str], *, piped: bool = False) -> Judgement:
+    """Decide what is done with a command, given as its words; `piped`: it reads what another one prints."""
     if not words or not words[0]:
         return Refused("command_not_allowed", "the command is blank: name a program")
     name, rest = _row_of(list(words))
@@ -39,7 +50,30 @@ def judge(words: Sequence[str]) -> Judgement:
         if not isinstance(part, Argument):
             return part
         given.append(part)
-    return _judgement(name, row, given)
+    return _judgement(name, row, given, piped=piped)
+
+
+def judge_pipeline(pipeline: Pipeline) -> Piped | Refusal:
+    """Decide about commands that are joined by `|`: all of them must be readers, each by its own row."""
+    parts: list[Allowed] = []
+    for at, command in enumerate(pipeline.commands):
+        judged = judge(command.words, piped=at > 0)
+        if not isinstance(judged, Allowed) or judged.whole_repository:
+            return _refused_pipeline(pipeline, at, judged)
+        parts.append(judged)
+    return Piped(tuple(parts))
+
+
+def _refused_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
+    """Say which command of a pipeline is the trouble, and what can be left out."""
+    command, *rest = pipeline.commands[at:]
+    name, _arguments = _row_of(list(command.words))
+    if isinstance(judged, NeedsApproval) and name in ALLOWED:
+        return pipe_refusal(f" here ({judged.reason.removesuffix(APPROVABLE)})")
+    if at == 0 and all(each.words[0] in _FILTERS for each in rest):
+        filters = pipeline.text[len(command.text) :].lstrip(" \t").removeprefix("2>&1").lstrip(" \t")
+        return pipe_refusal(f" behind `{name}`", f"leave out `{filters}`: all that `{name}` prints is shown")
+    return pipe_refusal(f" here ({name} is no reader)")
 
 
 def _row_of(words: list[str]) -> tuple[str, list[str]]:
@@ -58,7 +92,7 @@ def _name(words: list[str]) -> str:
     return " ".join(f"'{word}'" if " " in word else word for word in words)
 
 
-def _judgement(name: str, row: ProgramRule, given: list[Argument]) -> Judgement:
+def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: bool) -> Judgement:
     """Check all values and operands, and say how the command is carried out."""
     paths: list[str] = []
     for part, kind in _kinds(row, given):
@@ -74,7 +108,7 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument]) -> Judgement:
             return unknown(name, part.shown)
         paths.extend(found)
     operands = _operands(given)
-    missing = _missing(name, row, given, paths)
+    missing = _missing(name, row, given, paths, piped=piped)
     if missing:
         return missing
     if name in BUILT_IN:
@@ -107,10 +141,12 @@ def _operands(given: list[Argument]) -> tuple[str, ...]:
     return tuple([part.value for part in given if part.option is None and part.value is not None])
 
 
-def _missing(name: str, row: ProgramRule, given: list[Argument], paths: list[str]) -> NeedsApproval | None:
+def _missing(
+    name: str, row: ProgramRule, given: list[Argument], paths: list[str], *, piped: bool
+) -> NeedsApproval | None:
     """Return why a command needs approval although each argument is allowed; None if it does not."""
     names, operands = _names(given), _operands(given)
-    last_required = row.operands[-1:] not in ("", "?", "*")
+    last_required = row.operands[-1:] not in ("", "?", "*") and not piped
     if last_required and not paths and names.isdisjoint(row.no_file_with.split()):
         return needs_approval(f"{name} without a file reads standard input, which is empty")
     if operands and row.operands_need and names.isdisjoint(row.operands_need.split()):

@@ -1,8 +1,9 @@
 r"""Splits the body of a run into commands and words as a POSIX shell would; refuses all else a shell does.
 
     body      = [list] {line-break [list]}
-    list      = command {"&&" {line-break} command}
-    command   = word {blank word}            the first word no assignment, reserved word or "!"
+    list      = pipeline {"&&" {line-break} pipeline}
+    pipeline  = command {"|" {line-break} command}
+    command   = word {blank word} [blank "2>&1"]    the first word no assignment, reserved word or "!"
     word      = {plain | '...' | "..." | \x} not starting with "~", without a brace list
     comment   = "#" at the start of a word, to the end of the line
     \ + line break is nothing, everywhere but in '...'
@@ -33,6 +34,13 @@ class SimpleCommand(Value):
     text: str
 
 
+class Pipeline(Value):
+    """Commands of which each reads what the one before it prints, mostly one alone; and their text."""
+
+    commands: tuple[SimpleCommand, ...]
+    text: str
+
+
 class Refusal(Value):
     """A shell construct that is not available, and what to use instead; `shell` if bash could run it."""
 
@@ -60,6 +68,7 @@ _NO_GROUPS = f"there are no groups or subshells: write the commands in order, or
 _NO_PATTERNS = f"patterns are not expanded: name the files, or {_QUOTES}"
 _NO_VALUES = f"nothing is substituted: write the value itself, or {_QUOTES}"
 _NO_OUTPUT_FILES = "output is not sent to files: write the file with a write operation"
+_LEAVE_OUT = "leave it out: what a command prints, on both streams, is shown"
 _NO_INPUT_FILES = "standard input is empty: name the file as an argument"
 
 # Longer constructs come before those that they start with, so that the message names what was written.
@@ -69,6 +78,9 @@ _REFUSED = {
     "<(": f"{_PARTS}, and name a file as an argument",
     ">(": f"{_PARTS}, and name a file as an argument",
     ">>": "output is not sent to files: append with a write operation",
+    ">/dev/null": _LEAVE_OUT,
+    "> /dev/null": _LEAVE_OUT,
+    ">&": _LEAVE_OUT,
     "&>": _NO_OUTPUT_FILES,
     "|&": f"{_PARTS}, or write the output with a write operation",
     "||": f"{_PARTS}; `&&` and line breaks join commands",
@@ -87,7 +99,7 @@ _REFUSED = {
     "[": _NO_PATTERNS,
 }
 _BLANKS_AND_BREAKS = frozenset(" \t\n")
-_NOT_PLAIN = frozenset("".join(_REFUSED)) | _BLANKS_AND_BREAKS | frozenset("'\"\\\r")
+_NOT_PLAIN = frozenset([construct[0] for construct in _REFUSED]) | _BLANKS_AND_BREAKS | frozenset("'\"\\\r")
 _NOT_PLAIN_IN_DOUBLE_QUOTES = frozenset('"\\$`')
 _ESCAPED_IN_DOUBLE_QUOTES = {'\\"': '"', "\\\\": "\\", "\\$": "$", "\\`": "`", "\\\n": ""}
 _RESERVED = frozenset(
@@ -105,10 +117,9 @@ _SHELL_BUILTINS = frozenset(
 )
 _SEQUENCE_PARTS = (2, 3)  # from, to and perhaps the step of `{1..9..2}`
 _END = ""  # the last token
+_JOINING = ("&&", "|")
+_BOTH_STREAMS = "2>&1"  # without effect at the end of a command: both streams are shown
 
-_DANGLING_AND = Refusal(
-    "&&", "`&&` must stand between two commands: leave it out, or add the other one", shell=False
-)
 _NOTHING_ESCAPED = Refusal(
     "\\", "`\\` at the end of the command has nothing to escape: leave it out", shell=False
 )
@@ -121,10 +132,25 @@ _CARRIAGE_RETURN = Refusal(
 
 
 def read(body: str) -> tuple[SimpleCommand, ...] | Refusal:
-    """Return the commands of a body in order, none if it is blank; or the first construct that is refused."""
-    commands: list[SimpleCommand] = []
+    """Return the commands of a body in order, none if it is blank; or the first construct that is refused.
+
+    Pipelines are refused, too: `read_pipelines` is for who can do something about them.
+    """
+    pipelines = read_pipelines(body)
+    if isinstance(pipelines, Refusal):
+        return pipelines
+    if any(len(pipeline.commands) > 1 for pipeline in pipelines):
+        return pipe_refusal()
+    return tuple([pipeline.commands[0] for pipeline in pipelines])
+
+
+def read_pipelines(body: str) -> tuple[Pipeline, ...] | Refusal:
+    """Return the pipelines of a body, most of them of one command; or the first construct that is refused."""
+    pipelines: list[Pipeline] = []
+    commands: list[SimpleCommand] = []  # of the pipeline that is being read
     words: list[_Word] = []
-    after_and = False  # an && still waits for its second command
+    start = 0  # of the pipeline
+    waiting = ""  # an && or | whose second command has not come yet
     for part in _tokens(body):
         if isinstance(part, Refusal):
             return part
@@ -132,20 +158,32 @@ def read(body: str) -> tuple[SimpleCommand, ...] | Refusal:
             refusal = _refused_word(part, first=not words)
             if refusal:
                 return refusal
+            start = part.start if not words and not commands else start
             words.append(part)
-        elif not words and (part == "&&" or (after_and and part == _END)):
-            return _DANGLING_AND
-        else:
-            after_and = part == "&&" or (after_and and not words)
-            if words:
-                text = body[words[0].start : words[-1].end]
-                commands.append(SimpleCommand(tuple([word.value for word in words]), text))
-                words = []
-    return tuple(commands)
+        elif words:
+            text = body[words[0].start : words[-1].end]
+            commands.append(SimpleCommand(tuple([word.value for word in words]), text))
+            if part != "|":
+                pipelines.append(Pipeline(tuple(commands), body[start : words[-1].end]))
+                commands = []
+            words, waiting = [], part if part in _JOINING else ""
+        elif part in _JOINING or (waiting and part == _END):
+            return _dangling(part if part in _JOINING else waiting)
+    return tuple(pipelines)
+
+
+def pipe_refusal(where: str = "", instead: str = _REFUSED["|"]) -> Refusal:
+    """Return the refusal of a pipeline that only a shell could run."""
+    return _refusal("|", instead, where)
+
+
+def _dangling(joining: str) -> Refusal:
+    message = f"`{joining}` must stand between two commands: leave it out, or add the other one"
+    return Refusal(joining, message, shell=False)
 
 
 def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
-    """Yield words, `&&`, line breaks and the end; after a refusal nothing follows."""
+    """Yield words, `&&`, `|`, line breaks and the end; after a refusal nothing follows."""
     if not _can_be_passed(body):
         yield _UNREADABLE
         return
@@ -159,9 +197,11 @@ def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
         elif char == "#":
             end = body.find("\n", at)
             at = len(body) if end < 0 else end
-        elif char == "\n" or body.startswith("&&", at):
-            yield "\n" if char == "\n" else "&&"
-            at += 1 if char == "\n" else 2
+        elif char == "\n" or _is_joining(body, at):
+            yield "&&" if char == "&" else char
+            at += 2 if char == "&" else 1
+        elif char == "2" and body.startswith(_BOTH_STREAMS, at) and _ends_command(body, at + 4):
+            at += 4
         else:
             word = _word(body, at)
             yield word
@@ -169,6 +209,19 @@ def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
                 return
             at = word.end
     yield _END
+
+
+def _is_joining(body: str, at: int) -> bool:
+    """Whether `&&` or `|` stands here, by itself: `||` and `|&` are something else."""
+    return body.startswith("&&", at) or (body[at] == "|" and body[at + 1 : at + 2] not in ("|", "&"))
+
+
+def _ends_command(body: str, at: int) -> bool:
+    """Whether the command ends here, but for blanks and a comment."""
+    end = at
+    while end < len(body) and body[end] in _BLANKS:
+        end += 1
+    return end == len(body) or body[end] == "\n" or _is_joining(body, end) or (body[end] == "#" and end > at)
 
 
 def _can_be_passed(body: str) -> bool:
@@ -183,11 +236,11 @@ def _can_be_passed(body: str) -> bool:
 
 
 def _word(body: str, start: int) -> _Word | Refusal:
-    """Read one word: parts that are plain, quoted or escaped, up to a blank, a line break or `&&`."""
+    """Read one word: parts that are plain, quoted or escaped, up to a blank, a line break, `&&` or `|`."""
     values: list[str] = []
     bare: list[str] = []
     at = start
-    while at < len(body) and body[at] not in _BLANKS_AND_BREAKS and not body.startswith("&&", at):
+    while at < len(body) and body[at] not in _BLANKS_AND_BREAKS and not _is_joining(body, at):
         part = _part(body, at)
         if isinstance(part, Refusal):
             return part

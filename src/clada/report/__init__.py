@@ -1,20 +1,47 @@
-"""The report of a run: how each task ended. The other modules here write it as lines, diff, XML and JSON."""
+"""The report of a run: how each task ended, and its status lines. Other modules write it as XML and JSON.
+
+There is a line for each task, in one of two families that a notation chooses: tagged or sentences.
+"""
 
 from __future__ import annotations
 
+from clada.errors import shortened
+from clada.model import Done, Failed, RolledBack, Skipped, output_prefix
+from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
+from clada.operations import find
+from clada.text.escape import escape_controls
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from clada.errors import Error
     from clada.model import BlockReport, Task
+    from clada.notations.registry import Notation
 
     Changes = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
     # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
     Modes = tuple[tuple[str, str | None, str | None], ...]
+    Line = tuple[str, str]  # its kind, by which a terminal colours it, and its text; or several lines
+
+MAX_LINE_NUMBERS = 10  # line numbers in one status line
+LONGEST_COMMAND = 1000  # characters of a command in a status line; the report in JSON has all of it
+TRUNCATED = "[output truncated]"
+# What a fatal error is tagged with, by its stage or its type; PARSE for all others.
+STAGES = {
+    "LOCK": "LOCK",
+    "WORKSPACE": "INPUT",
+    "AGAIN": "INPUT",
+    "git_operation_failed": "GIT",
+    "lock_timeout": "LOCK",
+    "input_too_large": "INPUT",
+    "invalid_utf8": "INPUT",
+    "io_error": "INPUT",
+    "file_not_found": "INPUT",
+    "permission_denied": "INPUT",
+}
 
 
 class Report(Value):
@@ -30,6 +57,7 @@ class Report(Value):
     dry_run: bool = False
     changes: Changes = ()  # that a dry run would make
     modes: Modes = ()
+    recorded: int | None = None  # the number of the run in the history
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -48,12 +76,159 @@ class Report(Value):
 
         return to_dict(self)
 
-    def text(self) -> str:
-        """Return the report as the lines that the command line prints, without a summary."""
-        from clada.report.lines import report_lines
+    def text(self, *, for_llm: bool = False) -> str:
+        """Return the report as the lines that the command line prints; or as a model needs it, to go on."""
+        if for_llm:
+            from clada.report.llm import summary
 
+            return summary(self)
         return "".join(f"{text}\n" for _kind, text in report_lines(self))
 
     def count(self, status: str) -> int:
         """Return how many tasks have this status."""
         return sum(task.status == status for task in self.tasks)
+
+
+def report_lines(report: Report) -> Iterator[Line]:
+    """Yield all lines of a report as the command line prints them, with the diff of a dry run."""
+    notation = NOTATIONS.get(report.notation or "", UNKNOWN)
+    for block in report.blocks:
+        if not block.valid and not block.implicit:
+            yield from skipped_block_lines(block.label, notation)
+        for task in block.tasks:
+            for line in task.output:
+                yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
+            yield status_line(task, notation)
+    if report.changes or report.modes:
+        from clada.report.diff import diff_lines
+
+        yield from diff_lines(report.changes, report.modes)
+    yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
+
+
+def output_text(label: str, lines: Sequence[str]) -> str:
+    """Return lines that a command printed, each with its task in front; they must be escaped already."""
+    prefix = output_prefix(label)
+    return prefix + f"\n{prefix}".join(lines)
+
+
+def status_line(task: Task, notation: Notation) -> Line:
+    """Return the line that says how a task ended."""
+    kind = "skip" if task.invalid or task.status == "skipped" else task.status
+    text = _sentence(task) if notation.family == SENTENCES else _tagged_text(task, notation)
+    return kind, f"[task-{task.label}] {text}"
+
+
+def skipped_block_lines(label: str, notation: Notation) -> Iterator[Line]:
+    """Yield the line of a block that is not executed; in sentences each of its tasks has one instead."""
+    if notation.family != SENTENCES:
+        yield "skip", f"[task-{label}] SKIP: TASKS - validation errors within block"
+
+
+def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
+    """Yield the lines for errors of the run as a whole: before its tasks (fatal) or after them."""
+    if report.fatal:
+        yield "fatal", f"[task-1] {_failure_text(report.fatal, notation, 'FATAL')}"
+    if report.error:
+        yield "error", f"[run] {_failure_text(report.error, notation, 'ERROR')}"
+
+
+def _failure_text(error: Error, notation: Notation, status: str) -> str:
+    message = escape_controls(error.sentence)
+    if notation.family == SENTENCES:
+        # No word for fatal here: what is called task 1 could be anywhere, and others be thought done.
+        return f"Error: {error.type}: {message}{'; nothing was executed' if status == 'FATAL' else ''}"
+    if status == "FATAL":
+        return f"FATAL: {STAGES.get(error.stage or error.type, 'PARSE')} - {message}"
+    stage = "GIT" if error.type == "git_operation_failed" else "RUN"
+    return f"ERROR: {stage} - {error.type}: {message}"
+
+
+def _tagged_text(task: Task, notation: Notation) -> str:
+    """Return `STATUS: OPERATION - details`."""
+    name, outcome = task.operation, task.outcome
+    word = notation.words.get(name) or name.upper()
+    match outcome:
+        case Done():
+            return f"SUCCESS: {word} - {_success_text(task, outcome, 0)}"
+        case RolledBack(done=done):
+            return f"ROLLED BACK: {word} - {_success_text(task, done, 0)}"
+        case Skipped():
+            return f"SKIP: {word} - {escape_controls(outcome.reason)}"
+        case Failed(error=error):
+            word = notation.words.get(name) or escape_controls(
+                shortened(name).upper()
+            )  # it may be no operation
+            if task.invalid:
+                named = f"{_target(task)}: " if task.target else ""
+                return f"SKIP: {word} - {named}{escape_controls(error.sentence)}"
+            where = f" ({numbered_lines(error.lines)})" if error.lines else ""
+            told = escape_controls(_with_hint(error.message + where, error))
+            return f"ERROR: {word} - {_target(task)}: {error.type}: {told}"
+
+
+def _sentence(task: Task) -> str:
+    """Return `Success: …`, `Rolled back: …`, `Skipped: …` or `Error: type in target (message)`."""
+    outcome = task.outcome
+    match outcome:
+        case Done():
+            return f"Success: {_success_text(task, outcome, 1)}"
+        case RolledBack(done=done):
+            return f"Rolled back: {_success_text(task, done, 1)}"
+        case Skipped():
+            return f"Skipped: {escape_controls(outcome.reason)}"
+        case Failed(error=error):
+            target = _target(task) or escape_controls(shortened(task.operation))
+            return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
+
+
+def _success_text(task: Task, done: Done, family: int) -> str:
+    """Return what was done in the operation's own phrase, for tagged lines (0) or sentences (1)."""
+    operation = find(task.operation)
+    phrase = operation.phrases[done.how][family] if operation else "{target}"
+    is_short = len(done.target) <= LONGEST_COMMAND and "\n" not in done.target
+    return phrase.format(
+        target=escape_controls(done.target if is_short else _cut(done.target, task)),
+        bytes="1 byte" if done.bytes == 1 else f"{done.bytes or 0} bytes",
+        replacements=counted(done.count, "replacement") if done.count is not None else "",
+        lines=numbered_lines(done.lines) if done.lines else "",
+        remarks="".join(f", {remark}" for remark in done.remarks),
+        exit_code=done.exit_code,
+    )
+
+
+def _target(task: Task) -> str:
+    return escape_controls(_cut(task.target, task))
+
+
+def _cut(target: str, task: Task) -> str:
+    """Return what an operation is about, in one line; a command that no line should hold is cut off."""
+    operation, line = find(task.operation), first_line(target)
+    if operation and operation.is_command and len(line) > LONGEST_COMMAND:
+        return f"{line[:LONGEST_COMMAND]} …"
+    return line
+
+
+def _with_hint(text: str, error: Error) -> str:
+    return f"{text}; {error.hint}" if error.hint else text
+
+
+def first_line(text: str) -> str:
+    """Return the first line that is not blank, with ` …` behind it if more follow."""
+    if "\n" not in text:
+        return text
+    first, *more = [line for line in text.split("\n") if line.strip()] or [""]
+    return f"{first.strip()} …" if more else first.strip()
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 byte`, `2 bytes`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def numbered_lines(lines: tuple[int, ...]) -> str:
+    """Return `line 3` or `lines 3, 7, …`: each number once, ten at most."""
+    different = list(dict.fromkeys(lines))
+    named = ", ".join(map(str, different[:MAX_LINE_NUMBERS]))
+    more = ", …" if len(different) > MAX_LINE_NUMBERS else ""
+    return f"{'line' if len(different) == 1 else 'lines'} {named}{more}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.operations import find
-from clada.report.lines import first_line
+from clada.report import first_line
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False

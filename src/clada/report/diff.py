@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.text.diff import CONTEXT, LineChange, differing_part, line_changes, split_lines
 from clada.text.escape import escape_controls
+from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ MISSING = "/dev/null"
 PLAIN_FILE = "100644"
 TYPE_NAMES = {"04": "directory", "12": "link"}  # by the first digits of a mode
 LINE_KINDS = {" ": "same", "+": "added", "-": "removed"}
+
+
+class FileHunk(Value):
+    """One hunk of a file's diff: what is there before and after, with the lines around it."""
+
+    number: int  # from 1
+    of: int  # hunks of this file
+    start: int  # lines before it in the old version
+    old: bytes
+    new: bytes
+    lines: tuple[Line, ...]  # as a diff shows it, its header first
 
 
 def diff_lines(
@@ -59,14 +71,15 @@ def _content_lines(path: str, old: bytes | None, new: bytes | None) -> Iterator[
     before, after = _side_name("a", path, old), _side_name("b", path, new)
     old, new = old or b"", new or b""
     binary = b"\0" in old or b"\0" in new
-    hunks = None if binary else _hunks(old, new)
+    hunks = None if binary else file_hunks(old, new)
     if hunks is None:
         why = "" if binary else ": too much has changed to show it"
         yield "file", f"Files {before} and {after} differ ({len(old)} and {len(new)} bytes{why})"
         return
     yield "file", f"--- {before}"
     yield "file", f"+++ {after}"
-    yield from hunks
+    for hunk in hunks:
+        yield from hunk.lines
 
 
 def _side_name(side: str, path: str, data: bytes | None) -> str:
@@ -76,8 +89,8 @@ def _side_name(side: str, path: str, data: bytes | None) -> str:
     return path if path.startswith("/") else f"{side}/{path}"
 
 
-def _hunks(old: bytes, new: bytes) -> Iterator[Line] | None:
-    """Return the lines of all hunks; None where too much would have to be compared or shown."""
+def file_hunks(old: bytes, new: bytes) -> list[FileHunk] | None:
+    """Return the hunks of a file's diff; None where too much would have to be compared or shown."""
     part = differing_part(old, new)
     if len(part.old) + len(part.new) > MAX_COMPARED:
         return None
@@ -89,10 +102,14 @@ def _hunks(old: bytes, new: bytes) -> Iterator[Line] | None:
         shown += sum(map(len, after[change.new_start : change.new_end]))
     if shown > MAX_SHOWN:
         return None
-    return (line for group in _groups(changes) for line in _hunk(group, before, after, part.skipped))
+    together = list(groups(changes))
+    return [
+        _hunk(group, before, after, part.skipped, (number, len(together)))
+        for number, group in enumerate(together, 1)
+    ]
 
 
-def _groups(changes: Iterable[LineChange]) -> Iterator[list[LineChange]]:
+def groups(changes: Iterable[LineChange]) -> Iterator[list[LineChange]]:
     """Yield the changes that share a hunk because their context lines touch or overlap."""
     group: list[LineChange] = []
     for change in changes:
@@ -104,20 +121,26 @@ def _groups(changes: Iterable[LineChange]) -> Iterator[list[LineChange]]:
         yield group
 
 
-def _hunk(group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int) -> Iterator[Line]:
+def _hunk(
+    group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int, place: tuple[int, int]
+) -> FileHunk:
     start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
     new_start = group[0].new_start - (group[0].start - start)
     new_end = group[-1].new_end + (end - group[-1].end)
-    yield "hunk", f"@@ -{_hunk_range(start, end, skipped)} +{_hunk_range(new_start, new_end, skipped)} @@"
+    sides = f"-{hunk_range(start, end, skipped)} +{hunk_range(new_start, new_end, skipped)}"
+    lines: list[Line] = [("hunk", f"@@ {sides} @@")]
+    at = start
     for change in group:
-        yield from _lines_with_sign(" ", old[start : change.start])
-        yield from _lines_with_sign("-", old[change.start : change.end])
-        yield from _lines_with_sign("+", new[change.new_start : change.new_end])
-        start = change.end
-    yield from _lines_with_sign(" ", old[start:end])
+        lines += _lines_with_sign(" ", old[at : change.start])
+        lines += _lines_with_sign("-", old[change.start : change.end])
+        lines += _lines_with_sign("+", new[change.new_start : change.new_end])
+        at = change.end
+    lines += _lines_with_sign(" ", old[at:end])
+    texts = b"".join(old[start:end]), b"".join(new[new_start:new_end])
+    return FileHunk(*place, start + skipped, *texts, tuple(lines))
 
 
-def _hunk_range(start: int, end: int, skipped: int) -> str:
+def hunk_range(start: int, end: int, skipped: int) -> str:
     """Return `first,size` of a hunk's side, lines counted from 1; an empty side has the line before it."""
     size = end - start
     first = start + skipped + (1 if size else 0)

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clada.errors import Error
+    from clada.errors import Error, Nearest
     from clada.model import Task
     from clada.report import Report
 
@@ -24,6 +24,7 @@ def summary(report: Report) -> str:
 
 def to_dict(report: Report) -> dict[str, Any]:
     """Return the report as dicts, lists, strings and numbers."""
+    statuses = [task.status for task in report.tasks]
     return {
         "schema": SCHEMA,
         "notation": report.notation,
@@ -32,17 +33,18 @@ def to_dict(report: Report) -> dict[str, Any]:
         "interrupted": report.interrupted,
         "fatal": _error(report.fatal),
         "error": _error(report.error),
-        "tasks": len(report.tasks),
-        "succeeded": report.count("success"),
-        "failed": report.count("error") + bool(report.fatal),
-        "skipped": report.count("skipped"),
+        "tasks": len(statuses),
+        "succeeded": statuses.count("success"),
+        "failed": statuses.count("error") + bool(report.fatal),
+        "skipped": statuses.count("skipped"),
+        "rolled_back": statuses.count("rolled_back"),
         "blocks": [
             {
                 "index": block.index,
                 "label": block.label,
                 "status": block.status,
                 "implicit": block.implicit,
-                "tasks": [_task(task) for task in block.tasks],
+                "tasks": [task_to_dict(task) for task in block.tasks],
             }
             for block in report.blocks
         ],
@@ -51,12 +53,15 @@ def to_dict(report: Report) -> dict[str, Any]:
     }
 
 
-def _task(task: Task) -> dict[str, Any]:
+def task_to_dict(task: Task) -> dict[str, Any]:
+    """Return one task of a report."""
     outcome = task.outcome.by_name()
+    outcome = outcome["done"].by_name() if "done" in outcome else outcome
     return {
         "index": task.index,
         "label": task.label,
         "operation": task.operation,
+        "dialect": task.dialect or None,
         "line": task.line,
         "target": task.target,
         "path": task.path,
@@ -67,11 +72,13 @@ def _task(task: Task) -> dict[str, Any]:
         "bytes": outcome.get("bytes"),
         "replacements": outcome.get("count"),
         "lines": list(outcome.get("lines", ())),
+        "remarks": list(outcome.get("remarks", ())),
         "error": _error(task.error),
         "exit_code": outcome.get("exit_code"),
         "duration": round(task.duration, 6),
         "confinement": task.confinement,
         "truncated": task.truncated,
+        "output": [line for line in task.output if line is not None],
     }
 
 
@@ -85,6 +92,10 @@ def _error(error: Error | None) -> dict[str, Any] | None:
         "found": error.found,
         "expected": error.expected,
         "lines": list(error.lines),
-        "nearest": error.nearest.by_name() if error.nearest else None,
+        "nearest": _nearest(error.nearest) if error.nearest else None,
         "details": shortened(error.details) if error.details else None,
     }
+
+
+def _nearest(nearest: Nearest) -> dict[str, object]:
+    return {**nearest.by_name(), "others": [list(lines) for lines in nearest.others]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.report.lines import numbered_lines
+from clada.report import numbered_lines
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
@@ -19,11 +19,11 @@ def summary(report: Report) -> str:
     if report.fatal:
         opening = '<result blocks="0" tasks="0" succeeded="0" failed="1">'
         return "\n".join([opening, *_error_lines(report.fatal, "  "), "</result>\n"])
-    number = report.count("skipped")
-    skipped = f' skipped="{number}"' if number else ""
+    numbers = ((name, report.count(name)) for name in ("skipped", "rolled_back"))
+    others = "".join(f' {name}="{number}"' for name, number in numbers if number)
     opening = (
         f'<result blocks="{len(report.blocks)}" tasks="{len(report.tasks)}" '
-        f'succeeded="{report.count("success")}" failed="{report.count("error")}"{skipped}>'
+        f'succeeded="{report.count("success")}" failed="{report.count("error")}"{others}>'
     )
     blocks = [line for block in report.blocks for line in _block_lines(block)]
     error = _error_lines(report.error, "  ") if report.error else ()

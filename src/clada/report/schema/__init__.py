@@ -1,4 +1,4 @@
-"""The published JSON Schemas of plans and reports."""
+"""The published JSON Schemas of plans, reports and events, and of the jobs and results of a batch."""
 
 from __future__ import annotations
 
@@ -15,18 +15,41 @@ TEXTS = ("path", "text")  # kinds of fields that are texts
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Return a schema: plan or report. It knows the notations and the operations that there are."""
-    import json
+    """Return a schema: plan, report, event, batch-job or batch-result.
 
-    with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    found["properties"]["notation"]["enum"] = [*NOTATIONS, None]
+    It knows the notations and the operations that there are.
+    """
+    found = _read(name)
+    if name == "event":
+        return _with_report(found)
+    if "notation" in found["properties"]:
+        found["properties"]["notation"]["enum"] = [*NOTATIONS, None]
     operations = list(filter(None, map(find, OPERATIONS)))
     if name == "plan":
         known = found["$defs"]["operation"]["properties"]
         for field in (field for operation in operations for field in operation.fields):
             known.setdefault(field.name, {"type": "string"} if field.kind in TEXTS else {})
-    else:
-        results = [result for operation in operations for result in operation.phrases]
+    elif name == "report":
+        results = dict.fromkeys(result for operation in operations for result in operation.phrases)
         found["$defs"]["task"]["properties"]["result"]["enum"] = [*results, None]
     return found
+
+
+def _read(name: str) -> dict[str, Any]:
+    import json
+
+    with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def _with_report(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of events as one document: it refers to the file of reports beside its own."""
+    import json
+
+    whole: dict[str, Any] = json.loads(json.dumps(event).replace("report.json#/", "#/$defs/report/"))
+    report = json.dumps(schema("report")).replace("#/$defs/", "#/$defs/report/$defs/")
+    whole["$defs"]["report"] = {
+        key: value for key, value in json.loads(report).items() if key in ("properties", "$defs")
+    }
+    return whole

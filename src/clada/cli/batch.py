@@ -1,0 +1,205 @@
+"""`clada batch`: carries out a file of jobs, shows how far it is, and sums up results."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+
+from clada.batch import DEFAULTS, STATUSES, Batch
+from clada.batch.perform import APPLIED
+from clada.cli import FAILED, STDERR
+from clada.cli.document import Signals
+from clada.cli.flags import BATCH_FLAGS
+from clada.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Self
+
+    from clada.cli import Console
+
+EVERY = 10.0  # seconds between two lines where there is no terminal
+SUMMARY = "summary"
+SUMMARY_FLAGS = ("by", "as")
+PLURAL = 120  # seconds from which on minutes are told
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Carry out a file of jobs; or sum up results."""
+    gc.enable()  # which the command line turns off, for it is short as a rule
+    given = set(options) - {"help", "version"}
+    options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, **options}
+    if list(arguments[:1]) == [SUMMARY]:
+        return _summarise(options, arguments[1:], given, console)
+    for name in SUMMARY_FLAGS:
+        if name in given:
+            raise UsageError(f"--{name} goes with clada batch summary")
+    if len(arguments) != 1:
+        raise UsageError(
+            "clada batch takes a file of jobs, or summary and a file of results; see clada batch --help"
+        )
+    if options["out"] is None:
+        raise UsageError("--out=FILE says where the results go; see clada batch --help")
+    if options["parquet"]:
+        from clada.batch.parquet import check
+
+        check()
+    return _carry_out(options, arguments[0], console)
+
+
+def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
+    config = DEFAULTS.replace(
+        timeout=options["job_timeout"],
+        memory=options["job_memory"],
+        processes=options["job_processes"],
+        max_output=options["max_output"],
+        keep=options["keep"],
+        approve_checks=options["approve_checks"],
+    )
+    batch = Batch(
+        jobs, config, out=options["out"], resume=options["resume"], engine=options["engine"],
+        address=options["address"], workers=options["workers"],
+    )  # fmt: skip
+    progress = _progress(batch, console)
+
+    def end() -> None:  # in order; at a second signal the workers see that we are gone, and end
+        batch.stop()
+        running = batch.engine.running if batch.engine else 0
+        progress.say(f"clada: ending; {_jobs(running)} at work; once more ends at once")
+
+    with progress, Signals(end) as stop:
+        for finished in batch.finished(progress.tick):
+            progress.counts[finished.status] += 1
+    if options["parquet"]:
+        from clada.batch.parquet import write
+
+        write(options["out"], options["parquet"])
+    left = progress.left()
+    if stop.signal and left:
+        console.complain(f"clada: stopped; {left:,} of {batch.total:,} jobs are left: --resume goes on")
+        return 128 + stop.signal
+    return FAILED if left else 0
+
+
+def _summarise(options: dict[str, Any], words: Sequence[str], given: set[str], console: Console) -> int:
+    for name in given.difference(SUMMARY_FLAGS):
+        raise UsageError(f"--{name.replace('_', '-')} goes with a file of jobs, not with batch summary")
+    if len(words) != 1:
+        raise UsageError("clada batch summary takes a file of results; see clada batch --help")
+    from clada.batch.summary import FORMS, summarise
+
+    console.write(FORMS[options["as"]](summarise(words[0], options["by"])))
+    return 0
+
+
+def _progress(batch: Batch, console: Console) -> _Progress:
+    if os.isatty(STDERR) and os.environ.get("TERM") != "dumb":
+        return _Bar(batch, console)
+    return _Progress(batch, console)
+
+
+class _Progress:
+    """How far a batch is: a line on standard error every ten seconds, and one at the end."""
+
+    def __init__(self, batch: Batch, console: Console) -> None:
+        self.batch, self.console = batch, console
+        self.counts = dict.fromkeys(STATUSES, 0)
+        self.every = EVERY
+        self._began = time.monotonic()
+        self._told = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+            told = [f"{count:,} {status}" for status, count in self.counts.items() if count]
+            before = f"; {self.batch.skipped:,} had results before" if self.batch.skipped else ""
+            done = sum(self.counts.values())
+            seconds = _duration(time.monotonic() - self._began)
+            self.say(f"clada: {_jobs(done)} in {seconds}: {', '.join(told) or 'nothing to do'}{before}")
+
+    def tick(self) -> None:
+        """Tell how far it is, if it is time to."""
+        now = time.monotonic()
+        if not self._told:
+            self._began = self._told = now
+        if now - self._told >= self.every:
+            self._told = now
+            self.show()
+
+    def show(self) -> None:
+        """Tell how far it is."""
+        self.say(f"clada: {self.line()}")
+
+    def line(self) -> str:
+        """Return how far it is, in words."""
+        done = sum(self.counts.values())
+        rate = done / max(time.monotonic() - self._began, 1e-3)
+        total = self.batch.total or 0
+        left = _duration(self.left() / rate) if rate else "?"
+        return (
+            f"{done + self.batch.skipped:,} of {total:,} jobs, {rate:,.1f}/s, "
+            f"{done - self.counts[APPLIED]:,} not applied, {left} left"
+        )
+
+    def left(self) -> int:
+        """Return how many jobs have no result."""
+        return max(0, (self.batch.total or 0) - self.batch.skipped - sum(self.counts.values()))
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self.console.complain(text)
+
+    def close(self) -> None:
+        """Remove what is shown for a while."""
+
+
+class _Bar(_Progress):
+    """The same on a terminal: a bar that moves. Loads rich."""
+
+    def __init__(self, batch: Batch, console: Console) -> None:
+        super().__init__(batch, console)
+        from rich.console import Console as Rich
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._bar = Progress(
+            BarColumn(), TextColumn("{task.description}"), console=Rich(stderr=True), transient=True,
+            refresh_per_second=5,
+        )  # fmt: skip
+        self._task = self._bar.add_task("starting", total=batch.total)
+        self.every = 0.1
+        self._bar.start()
+
+    def show(self) -> None:
+        done = sum(self.counts.values()) + self.batch.skipped
+        self._bar.update(self._task, completed=done, description=self.line())
+
+    def say(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close()
+        super().__exit__(kind, *_)
+
+
+def _jobs(number: int) -> str:
+    return f"{number:,} job{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    if seconds < PLURAL:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 (as people say it)
+    minutes = int(seconds // 60)
+    return (
+        f"{minutes} min {int(seconds % 60)} s"
+        if minutes < PLURAL
+        else f"{minutes // 60} h {minutes % 60} min"
+    )

@@ -1,0 +1,36 @@
+"""`clada convert`: a document in another notation."""
+
+from __future__ import annotations
+
+from clada.cli import document
+from clada.errors import UsageError
+from clada.run import plan_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print the document; the exit code says whether it says all that the other does."""
+    from clada.convert import convert
+
+    if not options.get("to"):
+        raise UsageError("clada convert needs --to: see clada convert --help")
+    text = document.read(arguments, console)
+    if text is None:
+        return 2
+    plan = plan_for(text, document.settings_of(options))
+    for note in plan.notes:
+        console.complain(f"clada: {note}")
+    if plan.fatal:
+        console.complain(f"clada: {plan.fatal.message}")
+        return 1
+    converted = convert(plan, options["to"], document.settings_of(options))
+    console.write(converted.text)
+    for note in converted.notes:
+        console.complain(f"clada: {note}")
+    return 1 if converted.notes else 0

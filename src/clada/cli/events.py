@@ -1,0 +1,100 @@
+"""`--events=jsonl`: every event of a run as one JSON object a line, for programs that start clada."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from clada.cli import STDERR, STDOUT, Console
+from clada.cli.document import Presenter
+from clada.errors import UsageError
+from clada.model import Note
+from clada.report.events import ended, event_to_dict, started
+from clada.world.files.entries import reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from clada.model import Event, Plan
+    from clada.report import Report
+
+APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+NEW_FILE = 0o666  # less the umask
+
+
+class EventLines(Console):
+    """Where the flag says that events go. A reader that has seen enough never stops the run."""
+
+    def __init__(self, flag: str) -> None:
+        form, _colon, place = flag.partition(":")
+        if form != "jsonl" or flag == "jsonl:":
+            raise UsageError(f"--events must be jsonl, jsonl:FD or jsonl:FILE, not {flag!r}")
+        super().__init__(_opened(place), "the file of events")
+
+    def presenter(self, *shown: Any) -> EventPresenter:
+        """Return what shows a run, and tells its events here."""
+        return EventPresenter(self, *shown)
+
+    @property
+    def on_stderr(self) -> bool:
+        """Whether they go to standard error, beside other lines."""
+        return self._out == STDERR
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Write one."""
+        self.write(json.dumps(event) + "\n")
+
+
+class EventPresenter(Presenter):
+    """Tells events as lines, beside what is shown of a run. Notes on standard error are not told twice."""
+
+    def __init__(
+        self, lines: EventLines, plan: Plan, options: dict[str, Any], console: Console, stop: int
+    ) -> None:
+        super().__init__(plan, options, console, stop)
+        self._lines = lines
+        self._tell(lambda: started(plan, dry_run=options["dry_run"]))
+
+    def take(self, event: Event) -> None:
+        """Tell an event, and show it."""
+        self._tell(lambda: event_to_dict(event))
+        if not (isinstance(event, Note) and self._lines.on_stderr):
+            super().take(event)
+
+    def finish(self, report: Report) -> None:
+        """Show what is left, and tell how it ended."""
+        super().finish(report)
+        self._tell(lambda: ended(report))
+        self.console.lost = self.console.lost or self._lines.lost
+
+    def _tell(self, event: Callable[[], dict[str, Any]]) -> None:
+        try:
+            self._lines.tell(event())
+        except Exception as bug:  # noqa: BLE001 (the run goes on)
+            self._lose("an event", bug)
+
+
+def _opened(place: str) -> int:
+    """Return the handle to write to; a number is that of one which we were given."""
+    if not place:
+        return STDERR
+    if not (place.isascii() and place.isdecimal()):
+        try:
+            return os.open(place, APPEND, NEW_FILE)
+        except (OSError, ValueError) as error:
+            why = reason(error) if isinstance(error, OSError) else error
+            raise UsageError(f"--events: {place}: {why}") from None
+    import fcntl
+
+    try:
+        handle = int(place)
+        mode = fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE
+    except (OSError, OverflowError, ValueError):
+        raise UsageError(f"--events: handle {place} is not open") from None
+    if mode == os.O_RDONLY:
+        raise UsageError(f"--events: handle {place} is not open for writing")
+    if handle not in (STDOUT, STDERR):
+        os.set_inheritable(handle, False)  # no command tells events of its own
+    return handle

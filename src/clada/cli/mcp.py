@@ -1,0 +1,38 @@
+"""`clada mcp`: serves the Model Context Protocol, for agents."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import UsageError
+from clada.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+
+TOKEN = "CLADA_MCP_TOKEN"  # noqa: S105 (the name of the variable that has it)
+SHORTEST = 16  # characters
+
+
+def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
+    """Serve until the client leaves; return the exit code."""
+    import gc
+
+    from clada.mcp import serve
+
+    gc.enable()  # a server is not short
+    if options["approve_all"]:
+        from clada.cli.document import APPROVE_ALL
+
+        console.complain(f"clada: {APPROVE_ALL}")
+    token = os.environ.pop(TOKEN, None)  # no command that is run shall see it
+    if token is not None and len(token) < SHORTEST:
+        raise UsageError(f"{TOKEN} must have {SHORTEST} characters or more")
+    if options.get("http") is None and os.isatty(0):
+        console.complain("clada: this is for a host to start, see docs/mcp.md; Ctrl-C ends it")
+    settings = Settings(**{name: options[name] for name in Settings.__match_args__})
+    return serve(settings, options.get("http"), token, lambda text: console.complain(f"clada: {text}"))

@@ -1,0 +1,75 @@
+"""Long texts on a terminal, by the person's own pager, and texts to change, by their own editor."""
+
+from __future__ import annotations
+
+import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
+import os
+
+from clada.errors import Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAGER, EDITOR = "less", "vi"
+LESS = "FRX"  # what git sets, too: no pager for one page, colours, and the text stays on the screen
+
+
+def page(text: str, terminal: int) -> bool:
+    """Show a text in the pager; return False where there is none, or none is wanted."""
+    words = _words(os.environ.get("PAGER", PAGER))
+    if not words or words == ["cat"]:
+        return False
+    return _run(words, terminal, text.encode(errors="backslashreplace"), LESS=LESS) is not None
+
+
+def edit(data: bytes, terminal: int) -> bytes:
+    """Let the person change a text in their editor; return what it is then."""
+    import tempfile
+
+    words = _words(os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR)
+    with tempfile.TemporaryDirectory(prefix="clada-") as folder:
+        path = os.path.join(folder, "answer.md")
+        with open(path, "wb") as file:
+            file.write(data)
+        code = _run([*words, path], terminal)
+        if code is None:
+            hint = "set EDITOR to one that is installed"
+            raise Trouble("io_error", f"the editor {' '.join(words)} cannot be started", hint)
+        if code:
+            raise Trouble("io_error", f"the editor ended with exit code {code}: nothing is changed")
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def _words(command: str) -> list[str]:
+    import shlex
+
+    try:
+        return shlex.split(command)
+    except ValueError:  # an open quote
+        return command.split()
+
+
+def _run(words: Sequence[str], terminal: int, text: bytes | None = None, **extra: str) -> int | None:
+    """Run a program on the terminal, with this text as its input; return its exit code, None without it.
+
+    Keys that interrupt are for the program: a handler, other than SIG_IGN, is not handed on to it.
+    """
+    import subprocess
+
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    try:
+        process = subprocess.Popen(  # noqa: S603 (the person's own choice)
+            words,
+            stdin=terminal if text is None else subprocess.PIPE,
+            stdout=terminal,
+            stderr=terminal,
+            env={**extra, **os.environ},
+        )
+        process.communicate(text)
+    except OSError:
+        return None
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return process.returncode

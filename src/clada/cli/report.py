@@ -1,0 +1,41 @@
+"""`clada report`: what a model needs to go on after a run."""
+
+from __future__ import annotations
+
+from clada.errors import Trouble, UsageError
+from clada.grammar import read_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print the report of the last run, or of the given one, for a model; or put it on the clipboard."""
+    from clada.past import history, run_details
+
+    number = read_number(arguments[0]) if arguments else None
+    if arguments and not number:
+        raise UsageError(f"report takes the number of a run, not {arguments[0]!r}; clada history lists them")
+    if number is None:
+        number = next((each.number for each in history(options["workspace"]) if not each.undoes), None)
+    if number is None:
+        raise Trouble(
+            "git_operation_failed", "no run is recorded for this workspace", "--record=none keeps none"
+        )
+    text = run_details(number, options["workspace"]).for_llm
+    if not text:
+        raise Trouble(
+            "git_operation_failed", f"run {number} has no report: it was killed", "clada history show"
+        )
+    if options["copy"]:
+        from clada.cli.clipboard import copy
+
+        copy(text)
+        console.complain("clada: the report is on the clipboard")
+    else:
+        console.write(text)
+    return 0

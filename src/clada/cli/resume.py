@@ -1,0 +1,27 @@
+"""`clada resume`: carries out what failed or was skipped in a run, and nothing that succeeded."""
+
+from __future__ import annotations
+
+from clada.cli.document import carry_out
+from clada.errors import UsageError
+from clada.grammar import read_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Resume the last run, or the one with the given number; return the exit code."""
+    number = read_number(arguments[0]) if arguments else None
+    if arguments and not number:
+        raise UsageError(f"resume takes the number of a run, not {arguments[0]!r}; clada history lists them")
+    from clada.resuming import notes_on, rest_of
+
+    rest = rest_of(options["workspace"], number)
+    for note in notes_on(rest):
+        console.complain(f"clada: {note}")
+    return carry_out(rest.plan, options, console, rest.done)[0]

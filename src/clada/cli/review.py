@@ -1,0 +1,51 @@
+"""`clada review`: the plan as a page in the browser, where it is chosen from, carried out and undone."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from clada.cli.document import STDIN, Signals, read, settings_of
+from clada.run import plan_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+
+# The variables that say where a browser can be shown.
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Serve the page until it is closed; return whether the last run went well."""
+    # Without a document there is a page to paste one into.
+    text = b"" if not arguments and os.isatty(STDIN) else read(arguments, console)
+    from select import select
+
+    from clada.review.server import Server
+    from clada.review.session import Session
+
+    session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
+    with Signals(session.stop) as stop, Server(session) as server:
+        console.write(f"{server.address}\n")
+        if not options.get("no_open") and not _open(server.address_to_open):
+            console.complain("clada: no browser was found: open the address in one")
+        select([session.ended, stop.handle], [], [])
+        session.wait()  # a run that is under way is finished, or stopped by the signal
+    if session.report:
+        console.write(session.report.text())
+    if stop.signal:
+        return 128 + stop.signal
+    return 0 if session.report is None or session.report.ok else 1
+
+
+def _open(address: str) -> bool:
+    """Open the browser, if there is a screen for one: a browser of the terminal would take that over."""
+    if sys.platform == "linux" and not any(name in os.environ for name in SCREENS):
+        return False
+    import webbrowser
+
+    return webbrowser.open(address)

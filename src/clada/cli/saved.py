@@ -1,0 +1,155 @@
+"""Answers that are saved as files, one after the other, for `clada watch FILE` or DIR."""
+
+from __future__ import annotations
+
+import os
+import time
+from stat import S_ISREG
+from tempfile import mkstemp
+
+from clada.errors import Trouble, UsageError
+from clada.grammar import MAX_INPUT
+from clada.world.files.entries import reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    Signature = tuple[int, ...]
+
+QUIET = 0.3  # seconds that a file must have been left alone
+PATIENCE = 2.0  # seconds that the rest of a document that is cut off may take
+TICK = 100  # milliseconds between two looks at the keyboard
+LOOK = 10  # ticks after which we look, though nothing was told
+REPORT = ".report.md"
+TEMPORARY = ("~", ".swp", ".swx", ".tmp", ".bak", ".part", ".crdownload")  # that editors and browsers make
+HINT = "pip install 'clada[watch]'"
+
+
+class Saved:
+    """The files at a place that were saved since we began to look."""
+
+    def __init__(self, place: str, workspace: str) -> None:
+        self.place = place
+        is_directory = os.path.isdir(place)
+        self._parent = place if is_directory else os.path.dirname(place)
+        self._directory = self._parent or "."
+        self._single = None if is_directory else os.path.basename(place)
+        if not os.path.isdir(self._directory):
+            raise UsageError(f"{place}: there is no directory {self._directory}")
+        real = os.path.realpath(workspace)
+        if is_directory and os.path.commonpath([os.path.realpath(place), real]) == os.path.realpath(place):
+            raise UsageError(
+                f"{place}: the workspace is in there: name a file, or a directory for answers alone"
+            )
+        if place.endswith(REPORT):
+            raise UsageError(f"{place}: that is the name of a report, not of an answer")
+        self._known = self._look()
+        self._waiting: dict[str, tuple[Signature, float]] = {}  # since when they are as they are
+
+    def ticks(self) -> Iterator[list[str]]:
+        """Yield the files that are new, or were saved again, and are left alone by now; often none."""
+        ticks = _load()(
+            self._directory,
+            watch_filter=None,
+            step=50,
+            debounce=TICK,
+            rust_timeout=TICK,
+            yield_on_timeout=True,
+            recursive=False,
+        )
+        try:
+            for number, changes in enumerate(ticks):
+                if not os.path.isdir(self._directory):
+                    break
+                # Not all file systems tell of every change, and none of those from before it was asked to.
+                yield self._settled() if changes or self._waiting or number % LOOK == 0 else []
+        except FileNotFoundError:
+            pass
+        raise Trouble("io_error", f"{self._directory} is gone: there is nothing to watch any more")
+
+    def take(self, path: str) -> None:
+        """Attend to a file as it was when we looked; what is saved since then comes by itself."""
+        self._known[path] = self._waiting.pop(path)[0]
+
+    def leave(self, paths: Sequence[str]) -> None:
+        """Take files as they are now for such that are no answers."""
+        real = set(map(os.path.realpath, paths))
+        self._known |= {path: found for path, found in self._look().items() if os.path.realpath(path) in real}
+
+    def may_go_on(self, path: str) -> bool:
+        """Whether a file that is cut off was written so lately that the rest may still come."""
+        return time.monotonic() - self._waiting[path][1] < PATIENCE
+
+    def _settled(self) -> list[str]:
+        now, found = time.monotonic(), self._look()
+        for path, signature in found.items():
+            if self._known.get(path) != signature and self._waiting.get(path, ((), 0))[0] != signature:
+                self._waiting[path] = (signature, now)
+        self._waiting = {
+            path: since
+            for path, since in self._waiting.items()
+            if path in found and self._known.get(path) != found[path]
+        }
+        return [path for path, (_signature, since) in self._waiting.items() if now - since >= QUIET]
+
+    def _look(self) -> dict[str, Signature]:
+        """Return the files that may be answers, each with what changes when it is saved."""
+        found: dict[str, Signature] = {}
+        try:
+            names = [self._single] if self._single else os.listdir(self._directory)
+        except OSError:
+            return {}
+        for name in names:
+            if self._single or not (name.startswith(".") or name.endswith((*TEMPORARY, REPORT))):
+                path = os.path.join(self._parent, name)
+                try:
+                    status = os.stat(path)
+                except OSError:
+                    continue  # it is not there yet, or no longer
+                if S_ISREG(status.st_mode):
+                    found[path] = (status.st_ino, status.st_mtime_ns, status.st_size)
+        return found
+
+
+def read(path: str) -> bytes:
+    """Return what is in a file, but no more than it takes to see that it is too much."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_INPUT + 1)
+    except OSError as error:
+        raise Trouble("io_error", f"{path}: {reason(error)}") from None
+
+
+def report_path(path: str) -> str:
+    """Return where the report on an answer goes: beside it."""
+    return f"{os.path.splitext(path)[0]}{REPORT}"
+
+
+def write_report(path: str, text: str) -> None:
+    """Put a report where one of ours may be, and nothing else."""
+    from clada.report.llm import is_report
+
+    try:
+        if os.path.lexists(path) and not is_report(read(path).decode(errors="replace")):
+            hint = "move it away, or save the answer under another name"
+            raise Trouble("io_error", f"{path} is no report of clada's, and is not overwritten", hint)
+        handle, aside = mkstemp(".tmp", ".clada-", os.path.dirname(path) or ".")
+        try:
+            with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+            os.replace(aside, path)
+        except OSError:
+            os.unlink(aside)
+            raise
+    except OSError as error:
+        raise Trouble("io_error", f"{path}: {reason(error)}") from None
+
+
+def _load() -> Any:
+    try:
+        from watchfiles import watch
+    except ImportError:
+        raise Trouble("io_error", "clada watch needs watchfiles", HINT) from None
+    return watch

@@ -1,0 +1,146 @@
+"""`clada trust`: whether a workspace's own `.clada` counts. It is shown whole, and the person decides."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.world.trust import APPROVALS, HOW, decline, look, remember
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+    from clada.world.trust import Found
+
+QUESTION = "[y] yes, as it is now   [n] no, and do not ask until it changes: "
+ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
+LONG = 20  # lines, after which the beginning may have scrolled away
+
+
+def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
+    """Show what the workspace brings along, and trust it if the person says so."""
+    workspace = options["workspace"]
+    files = look(workspace)
+    if not files:
+        console.complain("clada: there is no .clada here that could count")
+        return 0
+    new = [file for file in files if not file.trusted]
+    if not new:
+        console.write(f"trusted already: {_names(files)}\n")
+        return 0
+    readable = [file for file in new if not file.problem]
+    if options.get("yes") or not readable:
+        console.write("\n".join([*_shown(new), ""]))
+        _remember(workspace, readable)
+    else:
+        _ask_or_raise(workspace, new)
+    if len(readable) < len(new):
+        console.complain(f"clada: {_names([file for file in new if file.problem])} cannot be trusted")
+        return 1
+    console.write(f"trusted: {_names(readable)}\n")
+    return 0
+
+
+def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) -> bool:
+    """Return whether the workspace's `.clada` counts; if nobody has decided, ask on the terminal.
+
+    Where nobody can be asked it does not count, and `tell` says so.
+    """
+    new = [file for file in look(workspace) if not file.trusted]
+    if not new:
+        return True
+    undecided = [file for file in new if not file.problem and not file.declined]
+    if ask and undecided and (answer := _ask(workspace, new, console)):
+        return answer == "yes"
+    if tell:
+        problems = "".join(f"; {file.path} {file.problem}" for file in new if file.problem)
+        does = "does" if len(new) == 1 else "do"
+        console.complain(
+            f"clada: {_names(new)} {does} not count: not trusted on this machine{problems}; {HOW}"
+        )
+    return False
+
+
+def _ask_or_raise(workspace: str, new: Sequence[Found]) -> None:
+    answer = _ask(workspace, new)
+    if answer is None:
+        raise Trouble("io_error", "there is no terminal to ask on", "clada trust --yes does not ask")
+    if answer != "yes":
+        raise Trouble("command_not_allowed", "not trusted, so it does not count")
+
+
+def _ask(workspace: str, new: Sequence[Found], console: Console | None = None) -> str | None:
+    """Ask on the terminal, and remember the answer; None where there is none to ask on."""
+    from clada.cli.questions import answer, open_terminal, write
+
+    terminal = open_terminal()
+    if terminal is None:
+        return None
+    if console:
+        console.pause()
+    readable = [file for file in new if not file.problem]
+    try:
+        lines = ["", "clada: this workspace brings along what you have not seen on this machine:"]
+        lines += _shown(new)
+        if len(lines) > LONG:
+            lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
+        write(terminal, "\n".join([*lines, f"Shall {_names(readable)} count?\n"]))
+        said = answer(terminal, None, QUESTION, ANSWERS)
+    except OSError:
+        return "no"  # the terminal is gone
+    finally:
+        os.close(terminal)
+    if said == "yes":
+        _remember(workspace, readable)
+    elif said == "no":
+        _decline(workspace, readable)
+    return said or "no"
+
+
+def _remember(workspace: str, files: Sequence[Found]) -> None:
+    for file in files:
+        remember(workspace, file.name, file.data)
+
+
+def _decline(workspace: str, files: Sequence[Found]) -> None:
+    try:
+        for file in files:
+            decline(workspace, file.name, file.data)
+    except Trouble:
+        return  # it cannot be remembered: then it is asked again
+
+
+def _names(files: Sequence[Found]) -> str:
+    return " and ".join(file.path for file in files)
+
+
+# What a person sees. Nothing in it reaches the terminal as anything but text.
+
+
+def _shown(files: Sequence[Found]) -> list[str]:
+    """Return the lines of all files, each behind a bar, and what the approvals among them would allow."""
+    from clada.text.visible import visible
+
+    lines: list[str] = []
+    for file in files:
+        lines += ["", f"{file.path}{f' {file.problem}' if file.problem else ':'}"]
+        text = file.data.decode(errors="backslashreplace")
+        lines += [f"  | {visible(line)}" for line in text.removesuffix("\n").split("\n") if not file.problem]
+        if file.name == APPROVALS and not file.problem:
+            lines += _meaning(file.data)
+    return [*lines, ""]
+
+
+def _meaning(data: bytes) -> list[str]:
+    """Return in words what a file of approvals says: JSON has ways to write a text that nobody can read."""
+    from clada.text.visible import visible
+    from clada.world.approvals import described
+
+    try:
+        said = described(data)
+    except Trouble as trouble:
+        return [f"  {visible(trouble.error.sentence)}"]
+    return ["that is:", *(f"  {visible(line)}" for line in said)] if said else []

@@ -1,0 +1,219 @@
+"""`clada watch`: each answer that is saved, or copied, is shown, asked about, carried out and reported."""
+
+from __future__ import annotations
+
+import os
+import select
+from hashlib import sha256
+
+from clada.cli import saved
+from clada.cli.document import carry_out, has_operations, settings_of
+from clada.cli.questions import open_terminal
+from clada.cli.saved import Saved
+from clada.errors import Trouble, UsageError
+from clada.report.llm import is_report
+from clada.run import plan_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli import Console
+    from clada.model import Plan
+    from clada.report import Report
+
+USUAL = "answer.md"  # the file that is watched if none is named
+INTERRUPTED = 128  # and more: the exit code of a run that a signal ended
+COPIED = "the clipboard"
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Watch until somebody ends it; return the exit code."""
+    import gc
+
+    gc.enable()  # which short runs do without
+    if options.get("clipboard") and arguments:
+        raise UsageError(f"--clipboard watches what is copied, not {arguments[0]}: give one or the other")
+    watch = Watch(options, console)
+    try:
+        if options.get("clipboard"):
+            return watch.clipboard()
+        return watch.files(Saved(arguments[0] if arguments else USUAL, options["workspace"]))
+    finally:
+        watch.close()
+
+
+class Watch:
+    """Attends to one answer after the other, and to the keyboard in between."""
+
+    def __init__(self, options: dict[str, Any], console: Console) -> None:
+        self._options = {**options, "confirm": not options.get("yes")}
+        self._console = console
+        self._terminal = open_terminal()
+        if self._terminal is None and self._options["confirm"] and not options["dry_run"]:
+            hint = "--yes carries out each answer without asking"
+            raise Trouble("io_error", "clada watch needs a terminal to ask on", hint)
+        self._done: set[bytes] = set()  # what was carried out, by its digest
+        self._last: tuple[bytes, str] | None = None  # the text that came last, and where from
+        self._report = ""  # on that, for a model
+        self._written: list[str] = []  # files that it changed: no answers, wherever they are
+        self._code: int | None = None  # the exit code, once it is to end
+
+    def close(self) -> None:
+        """Let go of the terminal."""
+        if self._terminal is not None:
+            os.close(self._terminal)
+
+    def files(self, place: Saved) -> int:
+        """Attend to each file that is saved at a place."""
+        self._say(f"watching {place.place}")
+        self._offer()
+        for settled in place.ticks():
+            for path in settled:
+                self._take_file(place, path)
+            self._take_key()
+            if self._code is not None:
+                break
+        return self._code or 0
+
+    def clipboard(self) -> int:
+        """Attend to each text that is copied, if it has operations."""
+        from clada.cli.copied import Copied
+
+        copied = Copied()
+        self._say("watching the clipboard")
+        self._offer()
+        for text in copied.ticks():
+            if text and not is_report(text.decode(errors="replace")):
+                plan = plan_for(text, settings_of(self._options))
+                if has_operations(plan) or plan.fatal:
+                    self._take(text, plan, COPIED)
+            self._take_key()
+            if self._code is not None:
+                break
+        return self._code or 0
+
+    def _take_file(self, place: Saved, path: str) -> None:
+        try:
+            text = saved.read(path)
+        except Trouble as trouble:
+            place.take(path)
+            self._say(trouble.error.sentence)
+            return
+        plan = plan_for(text, settings_of(self._options))
+        if plan.fatal and place.may_go_on(path):
+            return
+        place.take(path)
+        if is_report(text.decode(errors="replace")):
+            self._say(f"{path} is a report of clada's, and no answer")
+        elif has_operations(plan) or plan.fatal:
+            self._take(text, plan, path)
+            place.leave(self._written)
+        elif text.strip():
+            self._say(f"no operations found in {path}")
+
+    def _take(self, text: bytes, plan: Plan, source: str) -> None:
+        """Carry an answer out, unless that was done already."""
+        self._last, self._written = (text, source), []
+        if sha256(text).digest() in self._done:
+            self._say(f"{source} has the same text as before: it is not carried out twice")
+        else:
+            self._carry_out(plan, source, self._options)
+        self._offer()
+
+    def _carry_out(self, plan: Plan, source: str, options: dict[str, Any]) -> None:
+        self._say("an answer was copied" if source == COPIED else f"{source} was saved")
+        text, _source = self._last or (b"", "")
+        try:
+            if source != COPIED:
+                self._keep_out_of_commits(source)
+            code, report = carry_out(plan, options, self._console)
+            if report is not None:
+                if report.fatal is None:  # else nothing was tried
+                    self._done.add(sha256(text).digest())
+                self._keep(report, source)
+        except Trouble as trouble:
+            self._say(trouble.error.sentence)
+            return
+        if code > INTERRUPTED:
+            self._code = code
+
+    def _keep(self, report: Report, source: str) -> None:
+        """Have the report ready to be pasted."""
+        outcomes = [task.outcome.by_name() for task in report.tasks]
+        changed = [change.path for outcome in outcomes for change in outcome.get("changes", ())]
+        self._written = [os.path.join(self._options["workspace"], path) for path in changed]
+        self._report = report.text(for_llm=True)
+        if source != COPIED:
+            path = saved.report_path(source)
+            saved.write_report(path, self._report)
+            self._say(f"the report is in {path}")
+
+    def _keep_out_of_commits(self, path: str) -> None:
+        if self._options["record"] != "commits" or self._options["dry_run"]:
+            return
+        from clada.world.git import repository
+        from clada.world.git.excluded import exclude
+
+        try:
+            found = repository.find(self._options["workspace"], named=self._options["repository"])
+            repository.check(found)
+            if new := exclude(found, [path, saved.report_path(path)]):
+                self._say(f"kept out of commits, by .git/info/exclude: {' '.join(new)}")
+        except OSError as error:
+            raise Trouble("io_error", f".git/info/exclude: {error.strerror}") from None
+        except Trouble:
+            pass  # the run itself will say why nothing can be committed
+
+    # The keyboard.
+
+    def _offer(self) -> None:
+        """Say which keys there are."""
+        if self._terminal is None:
+            return
+        keys = ["[c] copy the report"] if self._report and _has_clipboard() else []
+        keys += ["[r] do it again"] if self._last else []
+        self._say("waiting; " + "  ".join([*keys, "[q] quit"]))
+
+    def _take_key(self) -> None:
+        """Do what was typed since the last look, if anything was."""
+        if self._terminal is None or not select.select([self._terminal], [], [], 0)[0]:
+            return
+        line = os.read(self._terminal, 4096).decode(errors="replace")
+        key = line.strip().lower()
+        if not line or key in ("q", "quit"):
+            self._code = 0
+        elif key in ("c", "copy") and self._report:
+            self._copy()
+        elif key in ("r", "again") and self._last:
+            text, source = self._last
+            self._carry_out(
+                plan_for(text, settings_of(self._options)), source, {**self._options, "again": True}
+            )
+            self._offer()
+        else:
+            self._offer()
+
+    def _copy(self) -> None:
+        from clada.cli.clipboard import copy
+
+        try:
+            copy(self._report)
+            self._say("the report is on the clipboard")
+        except Trouble as trouble:
+            self._say(trouble.error.sentence)
+        self._offer()
+
+    def _say(self, text: str) -> None:
+        self._console.complain(f"clada: {text}")
+
+
+def _has_clipboard() -> bool:
+    from clada.cli.clipboard import check
+
+    try:
+        check()
+    except Trouble:
+        return False
+    return True

@@ -1,0 +1,127 @@
+"""The recorded runs of a workspace: listing them, looking at one, undoing and forgetting them."""
+
+from __future__ import annotations
+
+import os
+
+from clada.errors import Trouble
+from clada.settings import Settings
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from typing import Any
+
+    from clada.world.record.changes import Contents, Modes
+    from clada.world.record.history import RecordedRun
+    from clada.world.record.undo import Undone
+
+SHORT = 9  # characters of a commit's hash that are shown
+
+
+class RunDetails(Value):
+    """All that is kept of a run."""
+
+    run: RecordedRun
+    document: bytes
+    form: tuple[
+        str, ...
+    ]  # how the document is read: --format, the delimiters, --root, --run-fences and --strip-fences
+    report: str
+    for_llm: str  # the same, as a model needs it
+    statuses: tuple[str, ...]  # of its tasks
+    changes: Contents  # path, content before and after
+    modes: Modes
+
+
+def history(workspace: str | PathLike[str] = ".") -> list[RecordedRun]:
+    """Return the recorded runs of a workspace, newest first."""
+    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.record.history import runs
+    from clada.world.record.store import find_store
+
+    with os_errors_as_trouble():
+        return runs(find_store(os.fspath(workspace)))
+
+
+def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails:
+    """Return the document, the report and the changes of a run. Raises Trouble where they are not kept."""
+    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.record.changes import Changes, diff_of
+    from clada.world.record.store import find_store
+
+    with os_errors_as_trouble():
+        store = find_store(os.fspath(workspace))
+        run = next((run for run in history(workspace) if run.number == number), None)
+        if run is None or not os.path.exists(store.journal(number)):
+            what = f"there is no run {number} for this workspace"
+            raise Trouble("git_operation_failed", what, "clada history lists the runs")
+        with Changes([store.journal(number)]) as changes:
+            contents, modes = diff_of((each.path, each.before, each.after) for each in changes.places)
+            texts = {kind: changes.text(kind).decode(errors="replace") for kind in ("report", "llm", "tasks")}
+            return RunDetails(
+                run,
+                changes.text("document"),
+                changes.fields("document"),
+                texts["report"],
+                texts["llm"],
+                tuple(texts["tasks"].split("\n")) if texts["tasks"] else (),
+                contents,
+                modes,
+            )
+
+
+def prune(workspace: str | PathLike[str] = ".", **options: Any) -> int:
+    """Forget runs that are older than history_age, or that take more than history_size; return how many."""
+    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.record import history as record
+    from clada.world.record.store import find_store
+
+    settings = Settings.from_options(**options)
+    with os_errors_as_trouble():
+        store = find_store(os.fspath(workspace))
+        if not os.path.isdir(store.runs):
+            return 0
+        with store.lock(settings.lock_timeout):
+            return record.prune(store, settings.history_size, settings.history_age)
+
+
+def undo(
+    workspace: str | PathLike[str] = ".",
+    run: int | None = None,
+    *,
+    waiting: Callable[[], None] | None = None,
+    **options: Any,
+) -> Undone:
+    """Put back what the last run that changed something changed, or the one with this number.
+
+    Return what was done or, with `dry_run=True`, what would be. It is recorded as the run was, unless
+    `record` says otherwise; `git_author` and `lock_timeout` count, too. Raises Trouble where it cannot be
+    undone, with the reason, and nothing is changed; `waiting` is called where another run must end first.
+    """
+    from clada.world.record.undo import undo as undo_run
+
+    settings = Settings.from_options(**{**options, "workspace": workspace})
+    return undo_run(settings, run, waiting=waiting, record=options.get("record"))
+
+
+def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
+    """Return what an undo did as lines for people; of a dry run, with the diff that it would make."""
+    from clada.text.escape import escape_controls
+
+    words = ("would undo", "restore", "remove") if dry_run else ("undone", "restored", "removed")
+    lines = [
+        f"{words[0]}: run {undone.run.number} ({escape_controls(undone.run.what)})",
+        *(f"  {words[1]} {escape_controls(path)}" for path in undone.restored),
+        *(f"  {words[2]} {escape_controls(path)}" for path in undone.removed),
+    ]
+    if dry_run:
+        from clada.report.diff import diff_lines
+
+        lines += [text for _kind, text in diff_lines(undone.changes, undone.modes)]
+    else:
+        commit = f", commit {undone.commit[:SHORT]}" if undone.commit else ""
+        lines += [f"recorded as run {undone.number}{commit}; clada undo takes it back"]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,105 @@
+"""The report for a model: what it needs to go on, and no more. Short where all went well."""
+
+from __future__ import annotations
+
+from clada.model import RolledBack
+from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.operations import find
+from clada.report import counted, failure_lines, status_line
+from clada.report.details import shortened
+from clada.text.escape import escape_controls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clada.model import Task
+    from clada.report import Report
+
+MAX_OUTPUT = 200  # lines of a command's output: the first few, and the last
+FIRST = 20
+INDENT = "    "
+WORDS = {"success": "done", "error": "failed", "skipped": "skipped", "rolled_back": "rolled back"}
+WOULD_WORDS = {
+    "success": "would be done", "error": "would fail", "skipped": "not tried",
+    "rolled_back": "would be taken back",
+}  # fmt: skip
+NOT_WANTED = "What was not chosen is not wanted: do not send it again."
+# How each begins: with the overview, or with why nothing was carried out.
+REPORT_START = (
+    r"(The operation|All \d+ operations) (was|were|would be) carried out\.\n"
+    r"|Of \d+ operations?: [^\n]*\.\n|\[task-1\] (FATAL: |Error: )"
+)
+
+
+def summary(report: Report) -> str:
+    """Return what a model should be told of a run."""
+    notation = NOTATIONS.get(report.notation or "", UNKNOWN)
+    parts = [_overview(report)]
+    parts += [text for _kind, text in failure_lines(report, notation)]
+    for task in report.tasks:
+        if task.status != "success" or task.output or task.is_part:
+            parts.append("\n".join([status_line(task, notation)[1], *_explained(task), *_output(task)]))
+    parts += [f"Note: {escape_controls(note)}" for note in report.notes]
+    parts.append(_next_step(report))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def is_report(text: str) -> bool:
+    """Whether a text is what `summary` returns: a report, and no answer."""
+    import re
+
+    return bool(re.match(REPORT_START, text))
+
+
+def counts(report: Report) -> str:
+    """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
+    words = WOULD_WORDS if report.dry_run else WORDS
+    numbers = [(report.count(status), word) for status, word in words.items()]
+    return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
+
+
+def _overview(report: Report) -> str:
+    tasks = len(report.tasks)
+    if report.ok and tasks and not report.count("skipped"):
+        would = "would be" if report.dry_run else "was" if tasks == 1 else "were"
+        return f"{'The operation' if tasks == 1 else f'All {tasks} operations'} {would} carried out."
+    return f"Of {counted(tasks, 'operation')}: {counts(report)}." if tasks else ""
+
+
+def _explained(task: Task) -> Iterator[str]:
+    """Yield what is known of a failure beyond its status line."""
+    error = task.error
+    if error is None or not error.details or task.output:  # the details of a command are its output
+        return
+    operation = find(task.operation)
+    yield f"  {operation.details_title if operation else 'details:'}"
+    yield from (f"{INDENT}{escape_controls(line)}".rstrip() for line in shortened(error.details).split("\n"))
+
+
+def _output(task: Task) -> Iterator[str]:
+    """Yield what a command printed; of much, the beginning and the end."""
+    if not task.output:
+        return
+    yield "  output:"
+    lines: Sequence[str | None] = task.output
+    if len(lines) > MAX_OUTPUT:
+        left_out = f"… {len(lines) - MAX_OUTPUT} lines left out …"
+        lines = [*lines[:FIRST], left_out, *lines[FIRST - MAX_OUTPUT :]]
+    yield from (f"{INDENT}{'[output truncated]' if line is None else line}".rstrip() for line in lines)
+
+
+def _next_step(report: Report) -> str:
+    if report.fatal:
+        return "Next: nothing was carried out. Correct the document, and send all of it again."
+    unwanted = any(task.is_part for task in report.tasks)
+    return " ".join(filter(None, [_to_correct(report), NOT_WANTED if unwanted else ""]))
+
+
+def _to_correct(report: Report) -> str:
+    if report.ok:
+        return ""
+    if any(isinstance(task.outcome, RolledBack) for task in report.tasks):
+        return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
+    done = "what was done stays done; " if report.count("success") else ""
+    return f"Next: {done}send what failed, corrected, and what was skipped, and nothing else."

@@ -1,0 +1,176 @@
+"""What a run changed, as a patch that `git apply` carries out exactly: texts by lines, all else as bytes."""
+
+from __future__ import annotations
+
+from clada.notations.write.udiff import NO_BREAK, git_name
+from clada.report.diff import MAX_COMPARED, groups, hunk_range
+from clada.text.diff import CONTEXT, differing_part, line_changes, split_lines
+from clada.text.differences import common_start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clada.text.diff import LineChange
+
+FILE, DIRECTORY = "100644", "04"
+NOBODY = "0" * 40  # the hash of what is not there
+SMALL = 1 << 18  # bytes of a file in which the place of a change is looked for line by line
+BINARY_LINE = 52  # bytes in a line of a binary patch
+
+
+def patch(
+    changes: Iterable[tuple[str, bytes | None, bytes | None]],
+    modes: Iterable[tuple[str, str | None, str | None]] = (),
+) -> str:
+    """Return the patch of these changes: path, content before and after; the same of modes, as git has them.
+
+    Of a link, the content is where it leads. Directories are not in it: git knows none.
+    """
+    changes, modes = list(changes), list(modes)
+    if len(changes) == 1 and not modes:  # most answers to a small question
+        path, old, new = changes[0]
+        return "".join(_file(path, (old, new), (FILE, FILE)))
+    contents = {path: (old, new) for path, old, new in changes}
+    kinds = {path: (old, new) for path, old, new in modes}
+    paths = contents if not kinds else sorted({**contents, **kinds})
+    return "".join(
+        piece
+        for path in paths
+        for piece in _entry(path, contents.get(path, (None, None)), kinds.get(path), path in contents)
+    )
+
+
+def _entry(
+    path: str,
+    content: tuple[bytes | None, bytes | None],
+    modes: tuple[str | None, str | None] | None,
+    has_content: bool,
+) -> Iterator[str]:
+    old_mode, new_mode = modes or (FILE, FILE)
+    old_mode = None if old_mode and old_mode.startswith(DIRECTORY) else old_mode
+    new_mode = None if new_mode and new_mode.startswith(DIRECTORY) else new_mode
+    if old_mode == new_mode is None:
+        return
+    old, new = content
+    if old_mode and new_mode and old_mode[:3] != new_mode[:3]:  # a file for a link: git has two patches then
+        yield from _file(path, (old or b"", None), (old_mode, None))
+        yield from _file(path, (None, new or b""), (None, new_mode))
+        return
+    if not has_content:
+        old, new = (b"" if old_mode else None), (b"" if new_mode else None)
+    yield from _file(path, (old, new), (old_mode, new_mode))
+
+
+def _file(
+    path: str, content: tuple[bytes | None, bytes | None], modes: tuple[str | None, str | None]
+) -> Iterator[str]:
+    (old, new), (old_mode, new_mode) = content, modes
+    before, after = git_name("a", path), git_name("b", path)
+    yield f"diff --git {before} {after}\n"
+    if old is None:
+        yield f"new file mode {new_mode or FILE}\n"
+    elif new is None:
+        yield f"deleted file mode {old_mode or FILE}\n"
+    elif old_mode != new_mode:
+        yield f"old mode {old_mode}\nnew mode {new_mode}\n"
+    was, now = old or b"", new or b""
+    if was == now and (old is None) == (new is None):
+        return
+    try:
+        pieces = _text(was, now)
+    except ValueError:  # not UTF-8, or too much to compare
+        yield from _binary(old, new)
+        return
+    if pieces:
+        yield f"--- {'/dev/null' if old is None else before}\n+++ {'/dev/null' if new is None else after}\n"
+        yield from pieces
+
+
+def _text(old: bytes, new: bytes) -> list[str]:
+    """Return the hunks; ValueError where the files are not text, or too large."""
+    if b"\0" in old or b"\0" in new:
+        raise ValueError
+    quick = _one_line(old, new)
+    if quick:
+        return quick
+    part = differing_part(old, new)
+    if len(part.old) + len(part.new) > MAX_COMPARED:
+        raise ValueError
+    old_lines, new_lines = split_lines(part.old), split_lines(part.new)
+    found: list[str] = []
+    for group in groups(line_changes(old_lines, new_lines)):
+        found += _hunk(group, old_lines, new_lines, part.skipped)
+    return found
+
+
+def _one_line(old: bytes, new: bytes) -> list[str] | None:
+    """Return the hunk where one line was changed, added or removed, as most edits do; else None."""
+    if len(old) > SMALL or len(new) > SMALL:
+        return None
+    before, after = old.split(b"\n"), new.split(b"\n")
+    start = common_start(before, after)
+    tail = min(common_start(before[::-1], after[::-1]), len(before) - start, len(after) - start)
+    end, new_end = len(before) - tail, len(after) - tail
+    last = len(before) - 1  # what is behind the last line break is no line, or one without a break
+    if end - start > 1 or new_end - start > 1 or end > last or new_end > len(after) - 1:
+        return None
+    if before[last] and end + CONTEXT > last:
+        return None  # the line without a break is near enough to be shown
+    first, final = max(0, start - CONTEXT), min(last, end + CONTEXT)
+    lines = [
+        *(b" " + line for line in before[first:start]),
+        *(b"-" + line for line in before[start:end]),
+        *(b"+" + line for line in after[start:new_end]),
+        *(b" " + line for line in before[end:final]),
+    ]
+    ranges = hunk_range(first, final, 0), hunk_range(first, final + new_end - end, 0)
+    return [f"@@ -{ranges[0]} +{ranges[1]} @@\n", b"\n".join(lines).decode(), "\n"]
+
+
+def _hunk(group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int) -> Iterator[str]:
+    start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
+    new_start = group[0].new_start - (group[0].start - start)
+    new_end = group[-1].new_end + (end - group[-1].end)
+    yield f"@@ -{hunk_range(start, end, skipped)} +{hunk_range(new_start, new_end, skipped)} @@\n"
+    for change in group:
+        yield _signed(" ", old[start : change.start])
+        yield _signed("-", old[change.start : change.end])
+        yield _signed("+", new[change.new_start : change.new_end])
+        start = change.end
+    yield _signed(" ", old[start:end])
+
+
+def _signed(sign: str, lines: Sequence[bytes]) -> str:
+    if not lines:
+        return ""
+    text = sign + f"{sign}".join(line.decode() for line in lines)
+    return text if text.endswith("\n") else f"{text}\n{NO_BREAK}"
+
+
+def _binary(old: bytes | None, new: bytes | None) -> Iterator[str]:
+    """Yield a binary patch: the new content, and the old one, so that it can be taken back."""
+    yield f"index {_hash(old)}..{_hash(new)}\nGIT binary patch\n"
+    for content in (new or b"", old or b""):
+        yield from _literal(content)
+
+
+def _hash(content: bytes | None) -> str:
+    if content is None:
+        return NOBODY
+    from hashlib import sha1
+
+    return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _literal(content: bytes) -> Iterator[str]:
+    from base64 import b85encode
+    from zlib import compress
+
+    yield f"literal {len(content)}\n"
+    packed = compress(content)
+    for start in range(0, len(packed), BINARY_LINE):
+        piece = packed[start : start + BINARY_LINE]
+        letter = chr(ord("A") + len(piece) - 1) if len(piece) <= 26 else chr(ord("a") + len(piece) - 27)  # noqa: PLR2004 (as git counts)
+        yield f"{letter}{b85encode(piece, pad=True).decode()}\n"
+    yield "\n"

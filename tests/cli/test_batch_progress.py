@@ -1,0 +1,46 @@
+"""What a person sees of a batch: a bar on a terminal, lines elsewhere."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from clada.cli import main
+
+if TYPE_CHECKING:
+    import pytest
+    from tests.cli.conftest import Shell, Terminals
+
+WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
+LINE = re.compile(r"\d of 3 jobs, [\d,.]+/s, \d not applied, (\S+ s|\?) left")
+
+
+def fill(shell: Shell) -> None:
+    (shell.workspace / "w").mkdir()
+    documents = [WRITE, "nothing", WRITE]
+    jobs = [{"id": number, "path": "w", "document": document} for number, document in enumerate(documents)]
+    shell.write("jobs.jsonl", "".join(f"{json.dumps(job)}\n" for job in jobs))
+
+
+def test_a_bar_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
+    fill(shell)
+    code, seen = terminal("batch", "jobs.jsonl", "--out=results.jsonl").end()
+    assert code == 0
+    assert LINE.search(seen) or "starting" in seen
+    assert "━" in seen
+    assert re.search(r"clada: 3 jobs in \S+ s: 2 applied, 1 invalid\r\n", seen)
+
+
+def test_lines_elsewhere(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fill(shell)
+    monkeypatch.chdir(shell.workspace)
+    monkeypatch.setattr("clada.cli.batch.EVERY", 0.0)  # seconds; ten are too long for a test
+    assert main(["batch", "jobs.jsonl", "--out=results.jsonl"]) == 0
+    *lines, last = capfd.readouterr().err.splitlines()
+    assert lines
+    assert [line for line in lines if not LINE.fullmatch(line.removeprefix("clada: "))] == []
+    assert re.fullmatch(r"clada: 3 jobs in \S+ s: 2 applied, 1 invalid", last)

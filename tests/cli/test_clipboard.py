@@ -1,0 +1,132 @@
+"""The clipboard: a real one, of a display without a screen; and which program is chosen by what is there."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clada.cli import clipboard
+from clada.errors import Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FAILING = '<---SEARCH file="café.txt"--->\nold — “text”\n<---REPLACE--->\nnew\n<---END--->\n'
+READING = {"xclip": ["xclip", "-selection", "clipboard", "-o"], "xsel": ["xsel", "--clipboard", "--output"]}
+
+
+@pytest.fixture
+def display(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Start an X server of our own, without a screen."""
+    if shutil.which("Xvfb") is None:
+        pytest.skip("Xvfb is not installed")
+    read, write = os.pipe()
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(write), "-screen", "0", "640x480x8", "-nolisten", "tcp"],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write)
+    try:
+        with open(read, "rb") as told:
+            number = told.readline().decode().strip()
+        assert number, "Xvfb has not started"
+        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+        monkeypatch.setenv("DISPLAY", f":{number}")
+        yield f":{number}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def clada(workspace: Path, *arguments: str, document: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "clada", *arguments]
+    return subprocess.run(
+        command, cwd=workspace, input=document, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("program", READING)
+def test_a_report_is_on_the_clipboard(
+    display: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """Letter by letter, and it stays there after clada has ended."""
+    real = shutil.which(program)
+    if real is None:
+        pytest.skip(f"{program} is not installed")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / program).symlink_to(real)  # and no other
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    assert clada(workspace, "--record=snapshots", document=FAILING).returncode == 1
+    report = clada(workspace, "report").stdout
+    assert "café.txt" in report
+    copied = clada(workspace, "report", "--copy")
+    assert (copied.returncode, copied.stdout) == (0, "")
+    assert copied.stderr == "clada: the report is on the clipboard\n"
+    assert subprocess.run(READING[program], capture_output=True, check=True).stdout.decode() == report
+    assert clipboard.paste().decode() == report
+    assert display
+
+
+def test_without_a_display_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Trouble, match="no clipboard: there is no display"):
+        clipboard.copy("text")
+    monkeypatch.setenv("DISPLAY", ":0")
+    with pytest.raises(Trouble, match="no clipboard: no program for it is installed"):
+        clipboard.copy("text")
+
+
+def test_a_display_that_is_gone_is_an_error_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("xclip") is None:
+        pytest.skip("xclip is not installed")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", ":987")
+    with pytest.raises(Trouble, match="xclip could not copy"):
+        clipboard.copy("text")
+
+
+@pytest.mark.parametrize(
+    ("there", "variables", "chosen"),
+    [
+        (("wl-copy", "wl-paste", "xclip"), ("WAYLAND_DISPLAY", "DISPLAY"), "wl-copy"),
+        (("wl-copy", "wl-paste", "xclip"), ("DISPLAY",), "xclip"),
+        (("xsel",), ("WAYLAND_DISPLAY", "DISPLAY"), "xsel"),
+        (("pbcopy", "pbpaste"), (), "pbcopy"),
+        (("clip.exe", "powershell.exe"), (), "clip.exe"),
+        (("xclip", "clip.exe", "powershell.exe"), (), "clip.exe"),
+    ],
+)
+def test_the_program_is_chosen_by_what_is_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    there: tuple[str, ...],
+    variables: tuple[str, ...],
+    chosen: str,
+) -> None:
+    """By the programs in the path, and by the kind of display."""
+    for name in there:
+        (tmp_path / name).write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/got-{name}\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in variables:
+        monkeypatch.setenv(name, ":1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    clipboard.copy("é")
+    (got,) = tmp_path.glob("got-*")
+    assert got.name == f"got-{chosen}"
+    assert got.read_bytes().decode("utf-16" if chosen == "clip.exe" else "utf-8") == "é"

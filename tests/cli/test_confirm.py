@@ -1,0 +1,318 @@
+"""--confirm: what is shown before anything is done, and choosing all, nothing or parts of it."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Screen, Shell, Terminals, Tmux
+
+WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
+KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?]"
+CHOICE = "[y] yes  [n] no  [a] yes to the rest  [q] no to the rest  [b] back  [?]"
+OLD = "".join(f"line {number}\n" for number in range(1, 31))
+NEW = OLD.replace("line 3\n", "line three\n").replace("line 20\n", "line twenty\n")
+ANSWER = f"""<---WRITE file="a.txt"--->
+{NEW}
+<---END--->
+<---TASKS--->
+<---WRITE file="new.txt"--->
+one
+<---END--->
+<---SEARCH file="new.txt"--->
+one
+<---REPLACE--->
+two
+<---END--->
+<---RUN--->
+python3 -m pytest -q
+<---END--->
+<---END--->
+"""
+
+
+@pytest.mark.parametrize(("answer", "code", "written"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
+def test_confirm_shows_the_diff_and_asks(
+    shell: Shell, tmux: Tmux, answer: str, code: int, *, written: bool
+) -> None:
+    shell.write("answer.md", WRITE)
+    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: KEYS in screen)
+    assert "+++ b/a.txt" in seen
+    assert not (shell.workspace / "a.txt").exists()
+    tmux.type(answer)
+    seen = tmux.until(lambda screen: "exit=" in screen)
+    assert f"exit={code}" in seen
+    assert (shell.workspace / "a.txt").exists() is written
+    assert ("clada: not executed" in seen) is not written
+
+
+def test_confirm_shows_the_plan_where_it_asks_if_the_output_goes_elsewhere(shell: Shell, tmux: Tmux) -> None:
+    shell.write("a.json", '{"tasks": [{"action": "write", "path": "a.txt", "content": "hi"}]}')
+    tmux.start("clear; clada --no-git --confirm --output-mode=silent a.json > out; echo exit=$?")
+    seen = tmux.until(lambda screen: "Execute this?" in screen)
+    assert "[task-1.1] SUCCESS: WRITE - a.txt (created, 2 bytes)" in seen
+    assert "+++ b/a.txt" in seen
+    tmux.type("y")
+    tmux.until(lambda screen: "exit=0" in screen)
+    assert json.loads((shell.workspace / "out").read_text())["ok"] is True
+
+
+def test_confirm_shows_the_commands_that_would_run(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", "<---RUN--->\npython3 danger.py\n<---END--->\n")
+    tmux.start("clear; clada --no-git --confirm --approve='python3 danger.py' answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: "Execute this?" in screen)
+    assert "  | python3 danger.py\n" in seen
+    tmux.type("n")
+    tmux.until(lambda screen: "exit=1" in screen)
+
+
+def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE + '<---SEARCH file="no"--->\nx\n<---REPLACE--->\ny\n<---END--->\n')
+    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
+    tmux.until(lambda screen: "Execute this, though 1 would fail?" in screen)
+    tmux.type("n")
+    tmux.until(lambda screen: "exit=1" in screen)
+
+
+def test_confirm_does_not_ask_for_what_could_not_be_recorded(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE)
+    tmux.start("clear; clada --confirm answer.md; echo exit=$?")
+    seen = tmux.until(lambda screen: "exit=1" in screen)
+    assert "+++ b/a.txt" in seen
+    assert "[task-1] FATAL: GIT - not a git repository: " in seen
+    assert "clada: not executed" in seen
+    assert "Execute this" not in seen
+
+
+def test_confirm_in_the_background_does_not_wait_for_ever(shell: Shell, tmux: Tmux) -> None:
+    shell.write("answer.md", WRITE)
+    tmux.start("clear; set -m; clada --no-git --confirm answer.md & wait $!; echo exit=$?")
+    seen = tmux.until(lambda screen: "exit=1" in screen)
+    assert "clada: --confirm needs a terminal to ask on" in seen
+
+
+def test_confirm_without_a_terminal_is_one_line(shell: Shell) -> None:
+    done = shell("--no-git", "--confirm", document=WRITE)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "clada: --confirm needs a terminal to ask on; without one, use clada plan to look first\n"
+    )
+    assert not (shell.workspace / "a.txt").exists()
+
+
+FRAMES = (
+    (
+        "s",
+        """\
+(1/5) task 1: WRITE - a.txt (overwritten, 239 bytes), hunk 1 of 2
+@@ -1,6 +1,6 @@
+ line 1
+ line 2
+-line 3
++line three
+ line 4
+ line 5
+ line 6
+""",
+    ),
+    (
+        "n",
+        """\
+(2/5) task 1: WRITE - a.txt (overwritten, 239 bytes), hunk 2 of 2
+@@ -17,7 +17,7 @@
+ line 17
+ line 18
+ line 19
+-line 20
++line twenty
+ line 21
+ line 22
+ line 23
+""",
+    ),
+    (
+        "y",
+        """\
+(3/5) task 2.1: WRITE - new.txt (created, 3 bytes)
+@@ -0,0 +1 @@
++one
+\\ No newline at end of file
+""",
+    ),
+    (
+        "n",
+        """\
+(4/5) task 2.2: SEARCH - new.txt (1 replacement at line 1)
+@@ -1 +1 @@
+-one
+\\ No newline at end of file
++two
+\\ No newline at end of file
+""",
+    ),
+    (
+        "n",
+        """\
+(5/5) task 2.3: RUN - it would need approval (`python3` is not among the command
+s that run without asking; approving the exact command would allow it)
+  | python3 -m pytest -q
+""",
+    ),
+)
+
+
+def test_operations_and_hunks_are_chosen_one_by_one(shell: Shell, tmux: Tmux) -> None:
+    shell.write("a.txt", OLD)
+    shell.write("answer.md", ANSWER)
+    tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?", PAGER="cat")
+    tmux.until(lambda screen: KEYS in screen)
+    for key, frame in FRAMES:
+        tmux.clear()
+        tmux.type(key)
+        assert f"{frame}{CHOICE}" in tmux.until(lambda screen: CHOICE in screen.rsplit("(", 1)[-1])
+    tmux.clear()
+    tmux.type("y")
+    seen = tmux.until(lambda screen: KEYS in screen)
+    assert (
+        """\
+[task-1] SUCCESS: WRITE - a.txt (overwritten, 235 bytes, hunk 2 of 2)
+[task-2.1] SKIP: WRITE - not chosen
+[task-2.2] SKIP: SEARCH - not chosen
+[task-2.3] SKIP: RUN - not run in a dry run: it would need approval (`python3` i
+s not among the commands that run without asking; approving the exact command wo
+uld allow it)
+  | python3 -m pytest -q
+1 would be done, 3 not tried
+clada: task 2.3 is a command that runs without tasks 2.1, 2.2 of its block
+
+Execute what is chosen?
+"""
+        + KEYS
+        in seen
+    )
+    tmux.type("n")
+    tmux.until(lambda screen: "exit=1" in screen)
+    assert (shell.workspace / "a.txt").read_text() == OLD
+
+
+def answers(screen: Screen, *keys: str) -> None:
+    """Give answers, each to the question that comes next."""
+    for key in keys:
+        screen.until("[?] ")
+        screen.seen = b""
+        screen.type_until_read(key)
+
+
+def test_what_is_chosen_is_executed_and_no_more(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", OLD)
+    screen = terminal("--no-git", "--confirm", document=ANSWER, PAGER="cat")
+    answers(screen, "s", "y", "n", "y", "q", "y")
+    code, seen = screen.end()
+    assert code == 0
+    assert "WRITE - a.txt (overwritten, 235 bytes, hunk 1 of 2)" in seen
+    assert (shell.workspace / "a.txt").read_text() == OLD.replace("line 3\n", "line three\n")
+    assert (shell.workspace / "new.txt").read_text() == "one"
+
+
+def test_one_can_go_back_and_take_the_rest(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", OLD)
+    screen = terminal(
+        "--no-git",
+        "--confirm",
+        "--approve-all",
+        "--sandbox=off",
+        document=ANSWER.replace("python3 -m pytest -q", "sh -c true"),
+        PAGER="cat",
+    )
+    answers(screen, "s", "n", "b", "?", "a", "y")
+    assert screen.end()[0] == 0
+    assert (shell.workspace / "a.txt").read_text() == NEW
+    assert (shell.workspace / "new.txt").read_text() == "two"
+
+
+def test_choosing_nothing_is_told_and_executes_nothing(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("--no-git", "--confirm", document=WRITE)
+    answers(screen, "s", "n")
+    assert "clada: nothing is chosen" in screen.until(KEYS)
+    screen.type("n\n")
+    assert screen.end()[0] == 1
+    assert not (shell.workspace / "a.txt").exists()
+
+
+def test_a_long_diff_goes_through_the_pager_and_a_short_one_does_not(
+    shell: Shell, terminal: Terminals
+) -> None:
+    pager = shell.write("pager", "#!/bin/sh\necho PAGED $LESS; cat > paged; echo END\n")
+    pager.chmod(0o755)
+    shell.write("a.txt", OLD)
+    screen = terminal("--no-git", "--confirm", document=ANSWER, PAGER=str(pager))
+    seen = screen.until(KEYS)
+    assert "PAGED FRX\r\nEND\r\n" in seen
+    assert "+line three" not in seen
+    assert "three" in (shell.workspace / "paged").read_text()
+    screen.type("n\n")
+    assert screen.end()[0] == 1
+    screen = terminal("--no-git", "--confirm", document=WRITE.replace("a.txt", "b.txt"), PAGER=str(pager))
+    assert "PAGED" not in screen.until(KEYS)
+    screen.seen = b""
+    screen.type("d\n")
+    assert "+++ b/b.txt" in screen.until(KEYS)
+
+
+def test_words_that_differ_stand_out(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", "def total(items, tax):\n")
+    document = '<---SEARCH file="a.txt"--->\ntax\n<---REPLACE--->\nrate\n<---END--->\n'
+    seen = terminal("--no-git", "--confirm", document=document).until(KEYS)
+    assert "\x1b[31m-def total(items, \x1b[0m\x1b[1;7;31mtax\x1b[0m\x1b[31m):\x1b[0m\r\n" in seen
+    assert "\x1b[32m+def total(items, \x1b[0m\x1b[1;7;32mrate\x1b[0m\x1b[32m):\x1b[0m\r\n" in seen
+
+
+def test_the_document_can_be_changed_in_the_editor(shell: Shell, terminal: Terminals) -> None:
+    editor = shell.write("editor", '#!/bin/sh\nsed -i s/hi/changed/ "$1"\n')
+    editor.chmod(0o755)
+    screen = terminal("--no-git", "--confirm", document=WRITE, EDITOR=str(editor))
+    answers(screen, "e", "y")
+    code, seen = screen.end()
+    assert code == 0, seen
+    assert (shell.workspace / "a.txt").read_text() == "changed"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ('echo "<---END--->" > "$1"', "clada: Line 1: END marker without active operation; the document is"),
+        ('echo nothing > "$1"', "clada: no operations found; the document is as it was before"),
+        ("exit 3", "clada: the editor ended with exit code 3: nothing is changed"),
+    ],
+)
+def test_what_is_no_plan_any_more_is_put_back(
+    shell: Shell, terminal: Terminals, script: str, told: str
+) -> None:
+    editor = shell.write("editor", f"#!/bin/sh\n{script}\n")
+    editor.chmod(0o755)
+    screen = terminal("--no-git", "--confirm", document=WRITE, VISUAL=str(editor))
+    answers(screen, "e")
+    assert told in screen.until(KEYS)
+    screen.type("y\n")
+    assert screen.end()[0] == 0
+    assert (shell.workspace / "a.txt").read_text() == "hi"
+
+
+def test_an_editor_that_is_not_there_is_told(terminal: Terminals) -> None:
+    screen = terminal("--no-git", "--confirm", document=WRITE, EDITOR="no-such-editor -w")
+    answers(screen, "e")
+    assert "clada: the editor no-such-editor -w cannot be started; set EDITOR to one that" in screen.until(
+        KEYS
+    )
+
+
+def test_a_command_is_shown_in_full_with_nothing_hidden(terminal: Terminals) -> None:
+    command = f"python3 -c 'x'{' ' * 60}evil \x1b[2K"
+    screen = terminal("--no-git", "--confirm", document=f"<---RUN--->\n{command}\n<---END--->\n")
+    answers(screen, "s")
+    assert "  | python3 -c 'x'\u27e860 blanks\u27e9evil \u27e8\\x1b\u27e9[2K" in screen.until(CHOICE)

@@ -1,0 +1,327 @@
+"""`clada watch` and `clada paste`: answers that are saved or copied, on real files and a real clipboard."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.display import display
+
+from clada.cli.copied import INTERVAL
+from clada.cli.saved import PATIENCE, Saved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell, Terminals, Tmux
+    from tests.display import Display
+
+KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?]"
+QUIT = "[q] quit"
+
+
+def write(path: str, content: str) -> str:
+    return f'<---WRITE file="{path}"--->\n{content}\n<---END--->\n'
+
+
+def save(shell: Shell, path: str, text: str) -> None:
+    """Save as careful editors do: another file takes the place of the old one."""
+    shell.write(f"{path}~", text).replace(shell.workspace / path)
+
+
+def test_an_answer_that_is_saved_is_shown_asked_about_and_reported(shell: Shell, tmux: Tmux) -> None:
+    tmux.start("clear; clada watch --no-git answer.md; echo exit=$?")
+    tmux.until(lambda screen: QUIT in screen)
+    shell.write("answer.md", write("a.txt", "hi"))
+    tmux.until(lambda screen: KEYS in screen)
+    assert not (shell.workspace / "a.txt").exists()
+    tmux.type("y")
+    seen = tmux.until(lambda screen: "do it again" in screen)
+    assert (
+        seen.rstrip()
+        == """\
+clada: watching answer.md
+clada: waiting; [q] quit
+clada: answer.md was saved
+[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)
+--- /dev/null
++++ b/a.txt
+@@ -0,0 +1 @@
++hi
+\\ No newline at end of file
+1 would be done
+
+Execute this?
+[y] all  [n] none  [s] select  [e] edit  [d] diff  [?] y
+[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)
+1 done
+clada: the report is in answer.report.md
+clada: waiting; [r] do it again  [q] quit"""
+    )
+    assert (shell.workspace / "answer.report.md").read_text() == "The operation was carried out.\n"
+    tmux.type("q")
+    tmux.until(lambda screen: "exit=0" in screen)
+
+
+def test_what_was_declined_is_neither_done_nor_reported_and_asked_about_again(
+    shell: Shell, terminal: Terminals
+) -> None:
+    screen = terminal("watch", "--no-git")
+    screen.until(QUIT)
+    for _ in range(2):
+        save(shell, "answer.md", write("a.txt", "hi"))
+        screen.until(KEYS)
+        screen.seen = b""
+        screen.type("n\n")
+        screen.until("clada: not executed")
+        screen.until("do it again")
+    assert sorted(path.name for path in shell.workspace.iterdir()) == ["answer.md"]
+
+
+def test_the_same_text_is_carried_out_once_unless_asked(shell: Shell, terminal: Terminals) -> None:
+    answer = '<---WRITE file="log" append="true"--->\nline\n<---END--->\n'
+    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    save(shell, "answer.md", answer)
+    screen.until("do it again")
+    screen.seen = b""
+    save(shell, "answer.md", answer)
+    screen.until("clada: answer.md has the same text as before: it is not carried out twice")
+    screen.until("do it again")
+    assert (shell.workspace / "log").read_text() == "line"
+    screen.seen = b""
+    screen.type("r\n")
+    screen.until("do it again")
+    assert (shell.workspace / "log").read_text() == "line\nline"
+    screen.type("\x04")  # the end of input
+    assert screen.end()[0] == 0
+
+
+def test_what_is_there_already_waits_for_the_next_save(shell: Shell, terminal: Terminals) -> None:
+    shell.write("answer.md", write("old", "x"))
+    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    shell.write("answer.md", write("new", "x"))
+    screen.until("do it again")
+    assert not (shell.workspace / "old").exists()
+    assert (shell.workspace / "new").exists()
+
+
+def test_a_save_that_is_half_written_is_waited_for(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    whole = write("a", "one") + write("b", "two")
+    with (shell.workspace / "answer.md").open("w") as file:
+        file.write(whole[:60])
+        file.flush()
+        time.sleep(PATIENCE / 2)
+        file.write(whole[60:])
+    seen = screen.until("do it again")
+    assert "FATAL" not in seen
+    assert (shell.workspace / "b").read_text() == "two"
+
+
+def test_what_is_saved_while_one_is_attended_to_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    file = tmp_path / "answers" / "a.md"
+    place = Saved(str(file.parent), str(tmp_path / "workspace"))
+    ticks = place.ticks()
+    for content in ("first", "second, saved while the first is read"):
+        file.write_text(content)
+        assert next(settled for settled in ticks if settled) == [str(file)]
+    place.take(str(file))
+    file.write_text("third")
+    assert next(settled for settled in ticks if settled) == [str(file)]
+    place.take(str(file))
+    file.write_text("by an operation")
+    place.leave([str(file)])
+    assert not any(next(ticks) for _ in range(10))
+
+
+def test_an_answer_that_stays_cut_off_is_told_and_reported(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("watch", "--no-git", "answer.md")
+    screen.until(QUIT)
+    shell.write("answer.md", '<---WRITE file="a"--->\nhalf')
+    screen.until("Line 1: Unterminated WRITE operation")
+    screen.until("clada: the report is in answer.report.md")
+    report = (shell.workspace / "answer.report.md").read_text()
+    assert report.startswith("[task-1] FATAL: PARSE - Line 1: Unterminated WRITE operation")
+    assert "Next: nothing was carried out." in report
+
+
+def test_in_a_directory_each_answer_counts_and_nothing_else(shell: Shell, terminal: Terminals) -> None:
+    (shell.workspace / "answers").mkdir()
+    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen.until(QUIT)
+    for name in ("old.report.md", ".hidden.md", "draft.md~", "x.swp"):
+        shell.write(f"answers/{name}", write(f"by-{name}", "x"))
+    shell.write("answers/prose.md", "Nothing to do.\n")
+    screen.until("clada: no operations found in answers/prose.md")
+    # What an answer writes is no answer, wherever it is put.
+    shell.write("answers/one.md", write("answers/two.md", "<---RUN--->\ntouch harm\n<---END--->"))
+    screen.until("clada: the report is in answers/one.report.md")
+    shell.write("answers/three.json", '{"tasks": [{"action": "write", "path": "c", "content": "x"}]}')
+    screen.until("clada: the report is in answers/three.report.md")
+    assert sorted(path.name for path in shell.workspace.iterdir()) == ["answers", "c"]
+
+
+def test_a_file_that_is_no_report_is_not_overwritten(shell: Shell, terminal: Terminals) -> None:
+    shell.write("answer.report.md", "my own notes\n")
+    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    shell.write("answer.md", write("a", "x"))
+    screen.until("clada: answer.report.md is no report of clada's, and is not overwritten; move it away")
+    assert (shell.workspace / "answer.report.md").read_text() == "my own notes\n"
+
+
+def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    shell.write("answer.md", "The operation was carried out.\n\n" + write("a", "x"))
+    screen.until("clada: answer.md is a report of clada's, and no answer")
+    assert not (shell.workspace / "a").exists()
+
+
+def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
+    repository.write("kept.txt", "x")
+    screen = terminal("watch", "--yes", "answer [1].md")
+    screen.until(QUIT)
+    for text in ("one", "two"):
+        screen.seen = b""
+        save(repository, "answer [1].md", write("a.txt", text))
+        screen.until("do it again")
+    committed = set(repository.git("log", "--name-only", "--format=").split())
+    assert committed == {"kept.txt", "a.txt"}
+    assert repository.git("status", "--porcelain") == ""
+    excluded = (repository.workspace / ".git" / "info" / "exclude").read_text()
+    assert excluded.endswith(
+        "# clada watch: answers, and the reports on them\n/answer\\ \\[1\\].md\n/answer\\ \\[1\\].report.md\n"
+    )
+
+
+def test_trouble_with_one_answer_does_not_end_the_watch(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("watch", "--yes", "answer.md")  # there is no repository to record it in
+    screen.until(QUIT)
+    shell.write("answer.md", write("a", "x"))
+    screen.until("GIT - not a git repository")
+    shell.git("init", "-q")
+    screen.seen = b""
+    save(shell, "answer.md", write("a", "x"))  # the same once more, for nothing was done
+    screen.until("1 done")
+    assert (shell.workspace / "a").exists()
+
+
+def test_a_place_that_goes_away_ends_it(shell: Shell, terminal: Terminals) -> None:
+    (shell.workspace / "answers").mkdir()
+    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen.until(QUIT)
+    (shell.workspace / "answers").rmdir()
+    code, seen = screen.end()
+    assert code == 1
+    assert "clada: answers is gone: there is nothing to watch any more" in seen
+
+
+def test_an_interrupt_ends_it(terminal: Terminals) -> None:
+    screen = terminal("watch", "--no-git", "answer.md")
+    screen.until(QUIT)
+    screen.type("\x03")
+    assert screen.end()[0] == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("watch", "x"), 1, "clada watch needs a terminal to ask on; --yes carries out each answer without"),
+        (("watch", "--yes", "no/x"), 2, "no/x: there is no directory no"),
+        (("watch", "--yes", "x.report.md"), 2, "x.report.md: that is the name of a report, not of an answer"),
+        (("watch", "--yes", "."), 2, ".: the workspace is in there: name a file, or a directory for answers"),
+        (("watch", "--clipboard", "x"), 2, "--clipboard watches what is copied, not x: give one or the"),
+        (("watch", "--clipboard", "--yes"), 1, "no clipboard: there is no display"),
+        (("paste",), 1, "no clipboard: there is no display"),
+        (("--copy",), 1, "no clipboard: there is no display"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_watched_is_one_line(
+    shell: Shell, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    shell.environment["PATH"] = "/usr/bin:/bin"
+    done = shell(*arguments, document="", DISPLAY="", WAYLAND_DISPLAY="")
+    assert done.returncode == code
+    assert done.stderr.splitlines()[-1].startswith(f"clada: {told}")
+
+
+def test_what_is_not_installed_is_named(shell: Shell) -> None:
+    (shell.home / "watchfiles.py").write_text("raise ImportError\n")
+    done = shell("watch", "--yes", "x", PYTHONPATH=str(shell.home))
+    assert done.returncode == 1
+    assert done.stderr.endswith("clada: clada watch needs watchfiles; pip install 'clada[watch]'\n")
+
+
+# The clipboard.
+
+
+@pytest.fixture
+def desktop(shell: Shell) -> Iterator[Display]:
+    with display() as shown:
+        shell.environment["DISPLAY"] = shown.name
+        shell.environment.pop("WAYLAND_DISPLAY", None)
+        yield shown
+
+
+def test_answers_that_are_copied_are_carried_out_and_reports_never(
+    shell: Shell, terminal: Terminals, desktop: Display
+) -> None:
+    desktop.copy(write("before", "x"))
+    screen = terminal("watch", "--clipboard", "--no-git")
+    screen.until(QUIT)
+    desktop.copy("some text that is nobody's business")
+    desktop.copy(write("a.txt", "hi"))
+    seen = screen.until(KEYS)
+    assert "business" not in seen
+    screen.type("y\n")
+    screen.until("[c] copy the report")
+    assert desktop.paste() == write("a.txt", "hi")  # nothing is copied unasked
+    screen.type("c\n")
+    screen.until("clada: the report is on the clipboard")
+    assert desktop.paste() == "The operation was carried out.\n"
+    time.sleep(3 * INTERVAL)  # so that each is seen
+    desktop.copy("The operation was carried out.\n" + write("report", "x"))
+    time.sleep(3 * INTERVAL)
+    screen.seen = b""
+    desktop.copy(write("a.txt", "hi"))
+    screen.until("the clipboard has the same text as before")
+    screen.type("q\n")
+    assert screen.end()[0] == 0
+    assert [path.name for path in shell.workspace.iterdir()] == ["a.txt"]
+
+
+def test_a_desktop_that_goes_away_is_told(terminal: Terminals, desktop: Display) -> None:
+    screen = terminal("watch", "--clipboard", "--no-git")
+    screen.until(QUIT)
+    desktop.close()
+    code, seen = screen.end()
+    assert code == 1
+    assert "clada: xclip could not paste: Error: Can't open display" in seen
+
+
+def test_paste_carries_out_what_was_copied_and_copies_the_report(shell: Shell, desktop: Display) -> None:
+    done = shell("paste", "--no-git")
+    assert (done.returncode, done.stdout) == (1, "")
+    desktop.copy("Sure!\n" + write("a.txt", "hi") + "<---RUN--->\ncat a.txt\n<---END--->\n")
+    done = shell("paste", "--no-git", "--copy")
+    assert (done.returncode, done.stderr) == (0, "clada: the report is on the clipboard\n")
+    assert done.stdout.startswith("[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n")
+    assert desktop.paste() == (
+        "All 2 operations were carried out.\n\n"
+        "[task-2] SUCCESS: RUN - cat a.txt (exit 0)\n  output:\n    hi\n"
+    )
+    assert shell("prompt", "--copy").stderr == "clada: the instructions are on the clipboard\n"
+    assert desktop.paste().startswith("# How to change files and run commands: CSL\n")
+    desktop.copy("The operation was carried out.\n")
+    done = shell("paste", "--no-git")
+    assert done.stderr == (
+        "clada: on the clipboard there is a report of clada's, and no answer; copy the answer first\n"
+    )
