@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test check cover bench prove cases clean
+.PHONY: demo test check cover bench prove screenshots cases docs clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -30,8 +30,14 @@ bench: $(VENV)/.dev         ## speed and memory, as ratios in one run
 prove: $(VENV)/.prove       ## what holds under load, faults and hostile input; QUICK=1 for a quick look
 	$(BIN)/python -m tools.prove $(if $(QUICK),--quick)
 
+screenshots: $(VENV)/.browser  ## the pictures of docs/review.md, taken of a real review
+	$(BIN)/python -m tools.screenshots
+
 cases: $(VENV)/.run         ## the conformance corpus
 	$(BIN)/python tools/conformance tests/corpus -- $(BIN)/clada parse
+
+docs: $(VENV)/.run          ## the docs as a site, in build/site; links are checked
+	$(BIN)/python -m tools.site
 
 clean:
 	rm -rf $(VENV) build *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis
@@ -42,6 +48,12 @@ $(VENV)/.run: requirements/run.txt pyproject.toml
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	@sh tools/setup "$(PYTHON)" "$(VENV)" dev
+
+$(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
+	@sh tools/setup "$(PYTHON)" "$(VENV)" ray
+
+$(VENV)/.browser: requirements/browser.txt $(VENV)/.dev
+	@sh tools/setup "$(PYTHON)" "$(VENV)" browser
 
 $(VENV)/.prove: requirements/prove.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" prove

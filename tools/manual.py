@@ -25,11 +25,16 @@ EXIT_STATUS = (
 )
 PLACES = (
     ("$XDG_CONFIG_HOME/clada/config.toml", "The user's defaults: the names of the flags, with underscores."),
-    (f"{FOLDER}/{FILE}", "The workspace's defaults; only harmless ones may stand there."),
+    (
+        f"{FOLDER}/{FILE}",
+        "The workspace's defaults, once they are trusted; only harmless ones may stand there.",
+    ),
     (f"{FOLDER}/allowed-commands.json", "The approved and blocked commands of the workspace."),
+    ("$XDG_STATE_HOME/clada/trust", "What the user has trusted of workspaces, as it was."),
 )
 VARIABLES = (
     ("NO_COLOR", "When set, nothing is shown in colour."),
+    ("CLADA_TRUST_WORKSPACE", "When 1, what a workspace brings along counts; for CI."),
     ("XDG_CONFIG_HOME", "Where the user's configuration is; ~/.config where it is not set."),
 )
 

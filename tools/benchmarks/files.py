@@ -7,14 +7,19 @@ comes and goes.
 from __future__ import annotations
 
 import os
-import random
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
 
-from tools.benchmarks.measuring import PROCESSOR, Row, ratio
+from tools.benchmarks import many_edits
+from tools.benchmarks.editing import execute, search
+from tools.benchmarks.measuring import Row, ratio
 from tools.benchmarks.start import installed, start
 
-import clada
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MEMORY = "/dev/shm"  # noqa: S108 (a folder of our own is made in it)
 LINES = "".join(f"def function_{number}(one, two):\n    return one + two\n\n" for number in range(40))
@@ -28,23 +33,11 @@ def rows(*, quick: bool) -> list[Row]:
     part = 100 if quick else 1  # of everything, in a quick look
     return [
         Row("3,000 files edited once / a loop of read, count, replace, write, rename", _files(part), 1.4),
-        Row("400 edits of one 7 MB file / the counting alone", _one_file(part, "\n"), 2.0),
-        Row("400 edits of one 7 MB file with CRLF / the same", _one_file(part, "\r\n"), 2.0),
+        Row("3,000 files edited with --atomic / the same without", _atomic(part), 1.3),
+        *many_edits.rows(part),
         Row("library call, one small edit, 10,000 in a row / the straight loop", _calls(part), 3.0),
         Row("100,000 operations, end to end / 10,000", _growth(part), 11.0),
     ]
-
-
-def search(path: str, old: str, new: str) -> str:
-    """Return a SEARCH operation."""
-    return f'<---SEARCH file="{path}"--->\n{old}\n<---REPLACE--->\n{new}\n<---END--->\n'
-
-
-def execute(document: str, folder: str) -> None:
-    """Parse and execute a document, all of which must succeed."""
-    report = clada.execute(clada.parse(document), workspace=folder, git=False)
-    if not report.ok:
-        raise SystemExit(f"the benchmark's document failed: {next(t for t in report.tasks if t.error)}")
 
 
 def straight(path: str, old: bytes, new: bytes) -> None:
@@ -58,17 +51,39 @@ def straight(path: str, old: bytes, new: bytes) -> None:
     os.rename(f"{path}.tmp", path)
 
 
-def _files(part: int) -> float:
-    """Edit each of many files, in folders of a hundred, there and back again."""
+@contextmanager
+def _many_files(part: int) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Make many files in folders of a hundred; yield where, their paths, and documents that edit them all."""
     paths = [f"folder{number // 100}/file{number}.py" for number in range(3_000 // part)]
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
             os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
             Path(folder, path).write_text(LINES)
+        yield folder, paths, ["".join(search(path, *texts) for path in paths) for texts in BOTH_WAYS]
+
+
+def _atomic(part: int) -> float:
+    """Edit each of many files, there and back again, all or nothing and not; both are recorded."""
+    with (
+        _many_files(part) as (folder, _paths, documents),
+        tempfile.TemporaryDirectory() as state,
+        patch.dict(os.environ, XDG_STATE_HOME=state),  # not among the user's own runs
+    ):
+
+        def edit(*, atomic: bool) -> None:
+            for document in documents:
+                execute(document, folder, "snapshots", atomic=atomic)
+
+        return ratio(4, lambda: edit(atomic=True), lambda: edit(atomic=False))
+
+
+def _files(part: int) -> float:
+    """Edit each of many files, there and back again."""
+    with _many_files(part) as (folder, paths, documents):
 
         def edit() -> None:
-            for old, new in BOTH_WAYS:
-                execute("".join(search(path, old, new) for path in paths), folder)
+            for document in documents:
+                execute(document, folder)
 
         def loop() -> None:
             for old, new in BOTH_WAYS:
@@ -76,24 +91,6 @@ def _files(part: int) -> float:
                     straight(f"{folder}/{path}", old.encode(), new.encode())
 
         return ratio(6, edit, loop)
-
-
-def _one_file(part: int, ending: str) -> float:
-    """Edit one large file many times, there and back again, and count the same texts in it as often."""
-    chance = random.Random(4)  # noqa: S311 (the same file each time)
-    lines = [f"    call_{chance.randrange(10**9)}(value, {number})" for number in range(190_000 // part)]
-    chosen = [lines[at] for at in chance.sample(range(len(lines)), 400 // part)]
-    there = "".join(search("large.py", line, f"{line}  # edited") for line in chosen)
-    back = "".join(search("large.py", f"{line}  # edited", line) for line in chosen)
-    data, texts = ending.join(lines).encode(), [line.encode() for line in chosen]
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "large.py").write_bytes(data)
-
-        def edit() -> None:
-            execute(there, folder)
-            execute(back, folder)
-
-        return ratio(2, edit, lambda: [data.count(text) for text in texts * 2], PROCESSOR)
 
 
 def _calls(part: int) -> float:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from tools.benchmarks.measuring import Row, ratio
+from tools.benchmarks.measuring import PROCESSOR, Row, ratio
 from tools.benchmarks.start import installed, start
 
-from clada.world.git.repository import find
+from clada.run import execute
+from clada.settings import Settings
+from clada.world.files.workspace import Workspace
+from clada.world.record.recording import RunToRecord, recording
 
 PER_FOLDER = 50
 DOCUMENT = '<---WRITE file="{path}"--->\nrun {number}\n<---END--->\n'
@@ -23,12 +27,19 @@ def rows(*, quick: bool) -> list[Row]:
     rounds, part = (1, 10) if quick else (15, 1)
     folder = Path(tempfile.mkdtemp(prefix="clada-bench-"))
     try:
-        wrapped = _wrapped(_repository(folder / "small", 5_000 // part), rounds, quick=quick)
+        small = _repository(folder / "small", 5_000 // part)
+        wrapped = _wrapped(small, rounds, quick=quick)
+        written = _snapshots(small, rounds, quick=quick)
+        watched = _looks(small, rounds)
+        edited = _edited(folder / "edited", 3_000 // part, 1 if quick else 5)
         after = _after(_repository(folder / "large", 50_000 // part), rounds)
     finally:
         shutil.rmtree(folder)
     return [
         Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.6),
+        Row("one write with snapshots, 5,000 files / without any record", written, 1.6),
+        Row("3,000 edited files with snapshots / without any record", edited, 1.8),
+        Row("a command with looks before and after it, 5,000 files / git status, twice", watched, 4.5),
         Row("the commit after file operations, 50,000 files / git commit of the paths", after, 1.3),
     ]
 
@@ -60,15 +71,62 @@ def _wrapped(root: Path, rounds: int, *, quick: bool) -> float:
     return ratio(rounds, run, by_hand)
 
 
+def _snapshots(root: Path, rounds: int, *, quick: bool) -> float:
+    """Compare a whole run of one write that is recorded by snapshots with one that is not recorded."""
+    _python, clada = installed(quick=quick)
+    numbers = itertools.count()
+
+    def run(record: str) -> None:
+        document = DOCUMENT.format(path="3/written.txt", number=next(numbers))
+        start([clada, f"--record={record}"], root, document.encode())
+
+    return ratio(rounds, lambda: run("snapshots"), lambda: run("none"))
+
+
+def _looks(root: Path, rounds: int) -> float:
+    """Compare what comes before and after a command that changes nothing with what git takes to look."""
+
+    def run() -> None:
+        with recording(RunToRecord("1 run"), Settings(str(root), record="snapshots"), None, None) as record:
+            record.looks.before()
+            record.looks.after()
+        record.close()
+
+    def by_hand() -> None:
+        for _ in range(2):
+            _git(root, "--no-optional-locks", "status", "--porcelain")
+
+    return ratio(rounds, run, by_hand)
+
+
+def _edited(root: Path, files: int, rounds: int) -> float:
+    """Compare edits of many files that are recorded by snapshots with edits that are not."""
+    _repository(root, files)
+    numbers = itertools.count()
+
+    def run(record: str) -> None:
+        number = next(numbers)
+        tasks = [
+            {"action": "write", "path": f"{each // PER_FOLDER}/{each}.txt", "content": f"run {number}\n" * 20}
+            for each in range(files)
+        ]
+        execute(json.dumps({"tasks": tasks}), workspace=str(root), record=record)
+
+    return ratio(rounds, lambda: run("snapshots"), lambda: run("none"), clock=PROCESSOR)
+
+
 def _after(root: Path, rounds: int) -> float:
     """Compare the commit after a run of file operations with a plain commit of the same paths."""
     paths = ["0/0.txt", "7/350.txt", "9/450.txt"]
     ours, plain = [], []
     for number in range(rounds):
-        with find(str(root)).recorded(describe="3 writes") as record:
-            _write(root, paths, f"ours {number}\n")
-            record.touched = set(paths)
+        run = RunToRecord("3 writes", planned=paths)
+        with recording(run, Settings(str(root)), None, None) as record, Workspace(str(root)) as workspace:
+            workspace.record_in(record.snapshot)
+            for path in paths:
+                workspace.store(tuple(path.split("/")), f"ours {number}\n".encode())
             begun = time.perf_counter()
+        record.close()
         ours.append(time.perf_counter() - begun)
         _write(root, paths, f"plain {number}\n")
         begun = time.perf_counter()

@@ -15,43 +15,43 @@ import tempfile
 import time
 from pathlib import Path
 
+from clada.world.record.journal import read_journal
+
 STAGED = 0.3  # how often a user stages what there is
 LONGEST = 0.3  # seconds that runs get before they are killed
-NAMES = ("a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
+OURS = b"clada "  # how an index.lock of clada's own begins: the next run removes it
+NAMES = (".env", "a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
 
-# Makes runs and undoes some of them until it is killed.
+# Makes runs, by operations and by commands, and undoes some of them until it is killed.
 WORKER = """
-import os, random, sys
+import json, os, random, sys
+import clada
 from clada.errors import Trouble
-from clada.world.git.repository import find
-from clada.world.git.undo import undo
 root, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 chance = random.Random(seed)
+options = {"record": "commits", "workspace": root, "sandbox": "off", "approve_all": True}
+def task(number):
+    name = chance.choice(names)
+    content = f"run {seed} {number} {chance.random()}"
+    if chance.random() < 0.3 and os.path.lexists(os.path.join(root, name)):
+        return {"action": "remove", "path": name}
+    if chance.random() < 0.3 and name in ("a", "b", ".env"):  # what commands do to ignored files is not kept
+        script = f"echo {content} > {name}.temporary; mv {name}.temporary {name}"
+        return {"action": "run", "command": f"sh -c '{script}'"}
+    return {"action": "write", "path": name, "content": content}
+clada.execute(json.dumps({"tasks": [task(0)]}), **options, dry_run=True)  # loads what runs need
 print("started", flush=True)
 for number in range(1000):
     try:
         if chance.random() < 0.3:
-            undo(root)
+            clada.undo(root, sandbox="off")
             continue
-        with find(root).recorded(describe="random") as record:
-            touched = set()
-            for _ in range(chance.randrange(4)):
-                name = chance.choice(names)
-                touched.add(name)
-                path = os.path.join(root, name)
-                if chance.random() < 0.3 and os.path.lexists(path):
-                    os.unlink(path)
-                else:
-                    os.makedirs(os.path.dirname(path), exist_ok=True)
-                    with open(path + ".temporary", "w") as file:
-                        file.write(f"run {seed} {number} {chance.random()}")
-                    os.rename(path + ".temporary", path)
-            record.touched = touched if chance.random() < 0.5 else None
-        assert record.error is None, record.error
+        tasks = [task(number) for _ in range(chance.randrange(4))]
+        report = clada.execute(json.dumps({"tasks": tasks}), **options)
+        assert report.error is None and report.fatal is None, (report.error, report.fatal)
     except Trouble as trouble:
-        if trouble.error.message.startswith(("changed since", "run ", "no run")):
-            continue
-        raise
+        if not trouble.error.message.startswith(("changed since", "run ", "no run")):
+            raise
 """
 
 
@@ -75,15 +75,12 @@ def _round(folder: Path, number: int, chance: random.Random, worker: str) -> lis
     _work(folder, number, chance)
     precious = _contents(folder)
     _kill_at_random(folder, number, chance.uniform(0, LONGEST), worker)
-    (folder / ".git/index.lock").unlink(
-        missing_ok=True
-    )  # as the error message of the next run tells the user
     for lock in (folder / ".git").rglob("*.lock"):
-        lock.unlink()
-    kept = {_blob(content) for content in _contents(folder).values()} | _reachable(folder)
-    lost = [
-        path for path, content in precious.items() if _blob(content) not in kept and not path.endswith(".log")
-    ]
+        if not lock.read_bytes().startswith(OURS):
+            lock.unlink()  # as the error message of the next run tells the user
+    kept = {_blob(content) for content in (*_contents(folder).values(), *_journalled(folder))}
+    kept |= _reachable(folder)
+    lost = [path for path, content in precious.items() if _blob(content) not in kept]
     complaints = [f"round {number}: lost what was in {path!r}" for path in lost]
     return complaints + (_unsound(folder) if number % 20 == 0 else [])
 
@@ -128,14 +125,15 @@ def _kill(pid: int) -> None:
 
 
 def _await_end(folder: Path) -> None:
-    """Wait for the git process that a killed run may have left: it is at work in the folder."""
+    """Wait for the git process or command that a killed run may have left: it is at work in the folder."""
     while any(_works_in(entry, folder) for entry in Path("/proc").iterdir() if entry.name.isdecimal()):
         time.sleep(0.005)
 
 
 def _works_in(process: Path, folder: Path) -> bool:
     try:
-        return os.fsencode(folder) in (process / "cmdline").read_bytes() and process.name != str(os.getpid())
+        named = os.fsencode(folder) in (process / "cmdline").read_bytes()
+        return process.name != str(os.getpid()) and (named or Path(os.readlink(process / "cwd")) == folder)
     except OSError:
         return False
 
@@ -147,6 +145,19 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 def _blob(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()  # noqa: S324 (it is git's name)
+
+
+def _journalled(folder: Path) -> list[bytes]:
+    """Return what the journals of the runs have of the tree, and the looks before commands."""
+    found = []
+    for path in (folder / f".git/clada/{os.geteuid()}/runs").glob("*"):
+        with read_journal(str(path)) as journal:
+            found += [
+                state.content
+                for record in journal.records()
+                if record.fields[0] == "before" and (state := journal.state(record))
+            ]
+    return found
 
 
 def _reachable(folder: Path) -> set[str]:

@@ -76,6 +76,8 @@ def page(proof: Proof) -> Iterator[str]:
         took = f"{part.seconds:.0f} s" if part.seconds else "in several sittings"
         yield f"| [{name}](#{_anchor(name)}) | {ABOUT[name]} | {tally(part.rows)} | {took} | {part.day} |"
     yield ""
+    yield from IN_FULL.splitlines()
+    yield ""
     yield from NOT_COVERED.splitlines()
     for name, part in proof.parts.items():
         rows = [row.printable() for row in part.rows]
@@ -117,6 +119,7 @@ def _cell(text: str) -> str:
 ABOUT = {
     "Load": "large documents, many runs, many at once, large repositories, a long life as a library",
     "Faults": "kills, full disks and failing system calls",
+    "Record": "kills, power cuts, a user at work meanwhile, thousands of runs: nothing is lost",
     "Mutation testing": "small changes to the code, each of which a test should notice",
     "Fuzzing": "each part that reads foreign text, with coverage to lead the way",
     "Whole path": "random documents in random trees, and real ones cut and spliced",
@@ -130,6 +133,10 @@ ABOUT = {
     "Adversarial: Forging": "contents and names that look like clada's own words, or steer a terminal",
     "Adversarial: Resources": "commands that flood, hang, multiply or hide",
     "Adversarial: Approvals": "answers that approve their own commands, and texts that are nearly approved",
+    "Adversarial: Reading": "documents and readers that want to see more than the workspace",
+    "Adversarial: Git confined": "links out of git directories, stashes, and git let past every check",
+    "Adversarial: Layers": "approved commands that want out, in bubblewrap, namespaces and Landlock alone",
+    "Adversarial: Trust": "modules, settings, histories and questions that want to pass for something else",
 }
 HEAD = """\
 # Proof
@@ -143,11 +150,23 @@ stands once.
 Of a part with few cases, every case stands below; of the others, what was required of how many, and the first
 of them. A case that fails always stands there by itself.
 """
+IN_FULL = """\
+## Tests in full
+Some tests try a sample, and all of it with `CLADA_FULL=1`:
+
+| test | in full | held | date |
+|---|---|---|---|
+| `tests/test_atomic.py`: kill -9 of an atomic run at a random moment, then `clada recover` | 300, a third each with commits, snapshots and no record | 300 of 300, byte by byte | 2026-11-16 |
+| `tests/test_cuts.py`: a document of the corpus is cut and resumed | 344 cuts, all there are | 344 of 344 the tree of a whole run | 2026-11-16 |
+| `tests/world/record/test_record_taking_back.py`: random operations as an ordinary user, then a failure | 400 documents | 400 of 400, byte by byte | 2026-11-16 |
+"""  # noqa: E501 (rows of a table)
 NOT_COVERED = """\
 ## What is not covered
 - Each system call of a run fails once, with one of five errors in turn; not each with every error. Those of
   the interpreter's own start are left out, for nothing of ours runs yet. It is one run, of 16 operations.
-- A crash of the machine itself (power loss): files are not synchronised to disk ([decisions](decisions.md)).
+- A crash of the machine itself (power loss) without `durable`: files are not synchronised to disk then
+  ([decisions](decisions.md)). With it, the disk is an image whose copies are taken at moments of a run: what
+  the system has given to the disk counts as written, and no disk lies about it.
 - Mutation testing changes the four parts that it names, and no tables outside of functions. Processes,
   confinement, git and the command line have no mutants, for their tests start processes: each change would
   take minutes.

@@ -160,9 +160,10 @@ class Place:
         return {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
 
     def environment(self) -> dict[str, str]:
-        """Return an environment with a home of its own."""
+        """Return an environment with a home of its own; what is put into .clada counts there."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
-        return {**kept, "HOME": str(self.home), "PYTHONPATH": library(), "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"HOME": str(self.home), "PYTHONPATH": library(), "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**kept, **own, "CLADA_TRUST_WORKSPACE": "1"}
 
     def picture(self) -> Picture:
         """Return everything there is, inside and outside: kind, mode, and content or target."""

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 from tools.prove.adversarial import (
     approvals,
     commands,
+    confined_git,
     files,
     forging,
     git,
+    layers,
     links,
     parsers,
     paths,
+    reading,
     resources,
+    trust,
 )
 from tools.prove.place import users
 from tools.prove.rows import CHANGING
@@ -37,6 +41,10 @@ GROUPS: dict[str, Group] = {
     "Forging": forging.rows,
     "Resources": resources.rows,
     "Approvals": approvals.rows,
+    "Reading": reading.rows,
+    "Git confined": confined_git.rows,
+    "Layers": layers.rows,
+    "Trust": trust.rows,
 }
 
 

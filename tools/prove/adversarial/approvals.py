@@ -143,7 +143,7 @@ def _prompt(user: User) -> Row:
     text = "make " + " " * 5000 + "\u202e 'x\x1b[2J\x9b1A\x07'"
     with Place(user) as place:
         place.give()
-        shown = _on_terminal(place, document(run(text)).encode())
+        shown = on_terminal(place, document(run(text)).encode(), b"2J")
     asked = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)  # clada's own colours
     bad = [f"U+{ord(char):04X}" for char in asked if char in "\x1b\x9b\x07\u202e"]
     forged = "\x1b[2J" in shown or "\x1b[1A" in shown
@@ -157,8 +157,8 @@ def _prompt(user: User) -> Row:
     )
 
 
-def _on_terminal(place: Place, data: bytes) -> str:
-    """Return what clada puts on a terminal before it is answered with no."""
+def on_terminal(place: Place, data: bytes, shown: bytes) -> str:
+    """Return what clada puts on a terminal before it is answered with no, once this is shown."""
     master, slave = pty.openpty()
     source, sink = os.pipe()
     os.write(sink, data)
@@ -183,7 +183,7 @@ def _on_terminal(place: Place, data: bytes) -> str:
         except OSError:
             break
         seen += piece
-        if not answered and b"2J" in seen and seen.rstrip().endswith((b":", b"]", b"?", b">")):
+        if not answered and shown in seen and seen.rstrip().endswith((b":", b"]", b"?", b">")):
             os.write(master, b"n\n")
             answered = True
     if process.poll() is None:

@@ -280,10 +280,15 @@ def _ignoring(place: Place) -> None:
     place.repository()
 
 
-def _above(place: Place) -> None:
+def _above_unknown(place: Place) -> None:
     place.give()
     place.git("-C", "..", "init", "-q")
-    place.git("-C", "..", "add", "outside")
+
+
+def _above(place: Place) -> None:
+    _above_unknown(place)
+    place.git("-C", "..", "add", "outside", "workspace")
+    place.git("-C", "..", "commit", "-q", "-m", "x")
     place.put("../outside/secret", "staged\n")
     place.git("-C", "..", "add", "outside")
 
@@ -306,6 +311,7 @@ STATES: dict[str, tuple[Callable[[Place], object], str]] = {
     "index.lock held": (_locked, REFUSED),
     "ignored files": (_ignoring, COMMITTED),
     "a repository above the workspace": (_above, COMMITTED),
+    "a repository above that has no file of the workspace": (_above_unknown, REFUSED),
     "no repository": (_no_repository, REFUSED),
     "a planted .git file that points into the workspace": (_planted_file, REFUSED),
 }

@@ -1,0 +1,40 @@
+"""An agent: a model is told how to answer, clada does what it says, and tells it what came of that."""
+
+import json
+import os
+import sys
+import urllib.request
+
+import clada
+
+ROUNDS = 20
+
+
+def ask(messages: list[dict[str, str]]) -> str:
+    """Return what the model says: any server will do that speaks OpenAI's protocol."""
+    request = urllib.request.Request(
+        f"{os.environ['MODEL_URL']}/chat/completions",
+        json.dumps({"model": os.environ["MODEL"], "messages": messages}).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {os.environ.get('MODEL_KEY')}"},
+    )
+    with urllib.request.urlopen(request) as response:
+        return str(json.load(response)["choices"][0]["message"]["content"])
+
+
+def work(task: str, workspace: str = ".") -> bool:
+    """Let the model work on a task until it has nothing more to do; return whether it came to an end."""
+    rules = f"{clada.instructions('csl', workspace)}\nWhen all is done, say so, without any operation."
+    messages = [{"role": "system", "content": rules}, {"role": "user", "content": task}]
+    for _ in range(ROUNDS):
+        answer = ask(messages)
+        report = clada.execute(answer, **clada.load_options(workspace))
+        print(report.text() or answer)
+        if report.ok and not report.tasks:
+            return True
+        reply = report.text(for_llm=True)
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": reply}]
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(0 if work(sys.argv[1]) else "the model found no end")
