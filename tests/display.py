@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ class Display:
     def copy(self, text: str) -> None:
         """Copy a text, as another program would."""
         self._xclip(text, out=subprocess.DEVNULL)  # a part of it stays, to hand the text out
+        assert eventually(lambda: self.paste() == text)  # xclip returns before it is there
 
     def paste(self) -> str:
         """Return what is on the clipboard; nothing if nothing is."""

@@ -3,7 +3,6 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.display import display as start_display
 
 from clada.cli import clipboard
 from clada.errors import Trouble
@@ -25,25 +25,10 @@ READING = {"xclip": ["xclip", "-selection", "clipboard", "-o"], "xsel": ["xsel",
 @pytest.fixture
 def display(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Start an X server of our own, without a screen."""
-    if shutil.which("Xvfb") is None:
-        pytest.skip("Xvfb is not installed")
-    read, write = os.pipe()
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), "-screen", "0", "640x480x8", "-nolisten", "tcp"],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(write)
-    try:
-        with open(read, "rb") as told:
-            number = told.readline().decode().strip()
-        assert number, "Xvfb has not started"
+    with start_display() as shown:
         monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-        monkeypatch.setenv("DISPLAY", f":{number}")
-        yield f":{number}"
-    finally:
-        server.terminate()
-        server.wait()
+        monkeypatch.setenv("DISPLAY", shown.name)
+        yield shown.name
 
 
 def clada(workspace: Path, *arguments: str, document: str = "") -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ PROGRAMS = (
 )
 HINT = "install wl-clipboard (Wayland) or xclip (X)"
 LONG = 10  # seconds that a clipboard may take
+SHORT = 1  # seconds until what was copied is there; another program may have copied meanwhile
 
 
 def copy(text: str) -> None:
@@ -28,8 +29,27 @@ def copy(text: str) -> None:
     import subprocess
 
     argv, _, encoding = _programs()
+    data = text.encode(encoding, "replace")
     # xclip stays, to hand the text out: it must not keep our output open.
-    _call(argv, text.encode(encoding, "replace"), subprocess.DEVNULL, "copy")
+    _call(argv, data, subprocess.DEVNULL, "copy")
+    if argv[0] == "xclip":
+        _wait_for(data)
+
+
+def _wait_for(data: bytes) -> None:
+    """Wait until the clipboard has this: xclip returns before it has asked for the clipboard."""
+    from time import monotonic, sleep
+
+    until = monotonic() + SHORT
+    while not _has(data) and monotonic() < until:
+        sleep(0.01)
+
+
+def _has(data: bytes) -> bool:
+    try:
+        return paste() == data
+    except Trouble:  # as long as nothing has ever been copied
+        return False
 
 
 def paste() -> bytes:
