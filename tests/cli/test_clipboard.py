@@ -104,7 +104,10 @@ def test_the_program_is_chosen_by_what_is_there(
 ) -> None:
     """By the programs in the path, and by the kind of display."""
     for name in there:
-        (tmp_path / name).write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/got-{name}\n")
+        kept = tmp_path / f"got-{name}"
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\ncase "$*" in *-o*) exec /bin/cat {kept} ;; esac\n/bin/cat > {kept}\n'
+        )
         (tmp_path / name).chmod(0o755)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
