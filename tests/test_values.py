@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tools import constructors
 
 from clada.values import Kind, Value
 
@@ -51,3 +52,19 @@ def test_a_field_without_a_default_cannot_follow_one_that_has_one() -> None:
     """As with parameters of functions."""
     with pytest.raises(TypeError, match="fields without a default follow first"):
         Kind("Wrong", (Value,), {"__annotations__": {"first": "int", "second": "int"}, "first": 1})
+
+
+def test_constructors_are_as_their_generator_writes_them() -> None:
+    """What is compiled in advance is what tools/constructors.py says."""
+    assert constructors.PATH.read_text(encoding="utf-8") == constructors.text()
+
+
+@pytest.mark.parametrize("count", [1, constructors.MOST, constructors.MOST + 1])
+def test_values_of_any_number_of_fields_are_made_alike(count: int) -> None:
+    """Be their constructor one of those that are compiled in advance, or not."""
+    names = [f"field_{number}" for number in range(count)]
+    kind: Any = Kind("Many", (Value,), {"__annotations__": dict.fromkeys(names, "int"), names[-1]: 7})
+    made = kind(*range(count - 1))
+    assert list(made.by_name().values()) == [*range(count - 1), 7]
+    with pytest.raises(TypeError):
+        kind(*range(count + 1))

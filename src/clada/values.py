@@ -1,9 +1,13 @@
-"""Values: what frozen dataclasses with slots give, without the import that doubles start-up.
+"""Values: what frozen dataclasses give, and an import by name, without the modules that double start-up.
 
 Type checkers hold that nobody changes a value. At run time nothing does: it would cost a tenth of parsing.
 """
 
 from __future__ import annotations
+
+import sys
+
+from clada.constructors import CONSTRUCTORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,16 +19,18 @@ else:
         return lambda cls: cls
 
 
-_templates: dict[int, Any] = {}  # by the number of fields
+def import_module(name: str) -> Any:
+    """Import a module of ours, and return it: importlib's own function costs a start the import of that."""
+    __import__(name)
+    return sys.modules[name]
 
 
 def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
     """Return an __init__ of these fields: a loop over them would triple the cost of a value.
 
-    One is compiled for each number of fields, and copied with other names: to compile one for each class
-    would be a twentieth of a start.
+    It is that of as many other names (see constructors.py), for to compile one is a hundredth of a start.
     """
-    template = _templates.get(len(names)) or _templates.setdefault(len(names), _template(len(names)))
+    template: Any = CONSTRUCTORS.get(len(names)) or _compiled(len(names))
     code = template.__code__.replace(co_varnames=("self", *names), co_names=names)
     given = tuple(name for name in names if name in defaults)
     if names[len(names) - len(given) :] != given:
@@ -32,7 +38,8 @@ def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
     return type(template)(code, {}, "__init__", tuple(defaults[name] for name in given))
 
 
-def _template(count: int) -> Any:
+def _compiled(count: int) -> Any:
+    """Return a constructor of a value that has more fields than most, or none."""
     fields = [f"field_{number}" for number in range(count)]
     body = [f"    self.{field} = {field}" for field in fields] or ["    pass"]
     scope: dict[str, Any] = {}

@@ -388,7 +388,7 @@ class Presenter:
 
 def _summary_maker(kind: str) -> Callable[[Report], str]:
     """Return what makes a summary; loaded before anything is done, for a run may remove it."""
-    from importlib import import_module
+    from clada.values import import_module
 
     maker: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
     return maker

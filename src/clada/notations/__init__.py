@@ -215,14 +215,15 @@ def native_sign(data: bytes, delimiters: Delimiters) -> tuple[str | None, int | 
 
 def load(name: str) -> Module:
     """Import the module of a notation, when a document needs it: start-up is a feature."""
-    from importlib import import_module
+    from clada.values import import_module
 
-    return import_module(NOTATIONS[name].module)
+    module: Module = import_module(NOTATIONS[name].module)
+    return module
 
 
 def load_writer(name: str) -> Any:
     """Import the module that writes a notation (see `write`)."""
-    from importlib import import_module
+    from clada.values import import_module
 
     return import_module(NOTATIONS[name].writer)
 

@@ -284,7 +284,7 @@ class _Following:
     """
 
     def __init__(self, reading: Reading, name: str) -> None:
-        from importlib import import_module
+        from clada.values import import_module
 
         self.blocks: Blocks = import_module(NOTATIONS[name].module).Blocks(reading)
         self._in_prose = NOTATIONS[name].rank == IN_PROSE

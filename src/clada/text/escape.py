@@ -21,12 +21,10 @@ _UNSAFE_RANGES = (
     (0x1D173, 0x1D17A),  # musical format controls
     (0xE0000, 0xE007F),  # tags
 )
-_ESCAPES = {
-    code: chr(code).encode("unicode_escape").decode("ascii")
-    for first, last in _UNSAFE_RANGES
-    for code in range(first, last + 1)
-}
-_LINE_ESCAPES = {code: escape for code, escape in _ESCAPES.items() if code != ord("\n")}
+# What is shown instead, and the same for texts of several lines: made when it is first needed, for that is
+# seldom, and to make it is a twentieth of a start.
+_ESCAPES: dict[int, str] = {}
+_LINE_ESCAPES: dict[int, str] = {}
 
 
 def escape_controls(text: str) -> str:
@@ -44,7 +42,17 @@ def escape_lines(text: str) -> str:
 
 
 def _escaped(text: str, escapes: dict[int, str]) -> str:
+    if not escapes:
+        _fill_tables()
     escaped = text.translate(escapes)
     if escaped.isascii():
         return escaped
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _fill_tables() -> None:
+    codes = [code for first, last in _UNSAFE_RANGES for code in range(first, last + 1)]
+    table = {code: chr(code).encode("unicode_escape").decode("ascii") for code in codes}
+    _ESCAPES.update(table)
+    del table[ord("\n")]
+    _LINE_ESCAPES.update(table)

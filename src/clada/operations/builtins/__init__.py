@@ -46,7 +46,7 @@ class BuiltInResult(Value):
 
 def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> BuiltInResult:
     """Carry out a command in a directory; each line that it prints goes to `emit`."""
-    from importlib import import_module
+    from clada.values import import_module
 
     job = Job(command, files, here, emit)
     refused = None
