@@ -161,10 +161,8 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
         leave_out_of_path(workspace)
     if invocation.row.inside:
         _check_workspace(workspace)
-    from clada.values import import_module
-
     # A command is loaded when it is asked for: its module has run(options, arguments, console).
-    run: Handler = import_module(f"clada.cli.{invocation.command or 'document'}").run
+    run: Handler = __import__(f"clada.cli.{invocation.command or 'document'}", fromlist=("run",)).run
     return run(dict(options), invocation.arguments, console)
 
 

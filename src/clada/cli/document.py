@@ -388,9 +388,7 @@ class Presenter:
 
 def _summary_maker(kind: str) -> Callable[[Report], str]:
     """Return what makes a summary; loaded before anything is done, for a run may remove it."""
-    from clada.values import import_module
-
-    maker: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
+    maker: Callable[[Report], str] = __import__(f"clada.report.{kind}", fromlist=("summary",)).summary
     return maker
 
 

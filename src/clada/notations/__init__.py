@@ -215,17 +215,14 @@ def native_sign(data: bytes, delimiters: Delimiters) -> tuple[str | None, int | 
 
 def load(name: str) -> Module:
     """Import the module of a notation, when a document needs it: start-up is a feature."""
-    from clada.values import import_module
-
-    module: Module = import_module(NOTATIONS[name].module)
+    # importlib has a function for that, whose own import is a fiftieth of a start.
+    module: Module = __import__(NOTATIONS[name].module, fromlist=("read",))
     return module
 
 
 def load_writer(name: str) -> Any:
     """Import the module that writes a notation (see `write`)."""
-    from clada.values import import_module
-
-    return import_module(NOTATIONS[name].writer)
+    return __import__(NOTATIONS[name].writer, fromlist=("write",))
 
 
 def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Prose | None = None) -> Plan:

@@ -284,9 +284,7 @@ class _Following:
     """
 
     def __init__(self, reading: Reading, name: str) -> None:
-        from clada.values import import_module
-
-        self.blocks: Blocks = import_module(NOTATIONS[name].module).Blocks(reading)
+        self.blocks: Blocks = __import__(NOTATIONS[name].module, fromlist=("Blocks",)).Blocks(reading)
         self._in_prose = NOTATIONS[name].rank == IN_PROSE
         self._next: int | None = -1
 

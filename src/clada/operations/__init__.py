@@ -24,8 +24,6 @@ def find(name: str) -> type[Operation] | None:
     """Return the operation of this name, if there is one."""
     known = _loaded.get(name)
     if known is None and name in OPERATIONS:
-        from clada.values import import_module
-
         module, _, class_name = OPERATIONS[name].rpartition(".")
-        known = _loaded[name] = getattr(import_module(module), class_name)
+        known = _loaded[name] = getattr(__import__(module, fromlist=(class_name,)), class_name)
     return known

@@ -46,12 +46,10 @@ class BuiltInResult(Value):
 
 def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> BuiltInResult:
     """Carry out a command in a directory; each line that it prints goes to `emit`."""
-    from clada.values import import_module
-
     job = Job(command, files, here, emit)
     refused = None
     try:
-        module = import_module(f"{__name__}.{MODULES[command.name]}")
+        module = __import__(f"{__name__}.{MODULES[command.name]}", fromlist=("run",))
         getattr(module, command.name)(job)
     except CommandError as error:
         job.complain(error)
