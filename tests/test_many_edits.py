@@ -9,12 +9,9 @@ import pytest
 
 import clada
 from clada.text import indexed
-from clada.text.indexed import IndexedText
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from clada.text.match import Matches
 
 pytest.importorskip("ahocorasick_rs", reason="there is no index without ahocorasick-rs")
 
@@ -40,20 +37,42 @@ def _documents() -> list[str]:
     return made
 
 
-@pytest.mark.parametrize("document", _documents())
+def _blocks() -> list[str]:
+    """Return the same as search/replace blocks, of whole lines: once, twice, nowhere, indented otherwise."""
+    chance = random.Random(11)
+    made = []
+    for _ in range(6):
+        blocks = []
+        for number in range(30):
+            line = chance.randrange(60)
+            whole = f"line {line} of the file {line}"
+            search = chance.choice(
+                [whole, whole, f"{whole}\n{whole}", f"  {whole}", f"line {line} of", "row"]
+            )
+            new = chance.choice([f"row {number}", "row", whole, f"{whole}\n{whole}", ""])
+            blocks.append(
+                f"large.txt\n<<<<<<< SEARCH\n{search}\n=======\n{new}\n>>>>>>> REPLACE\n\n".replace(
+                    "\n\n>>", "\n>>"
+                )
+            )
+        made.append("".join(blocks))
+    return made
+
+
+@pytest.mark.parametrize("document", [*_documents(), *_blocks()])
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_an_index_changes_nothing_that_anybody_sees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: str, *, dry_run: bool
 ) -> None:
     """The report, with lines, counts and explanations, and the file."""
     seen, used = [], []
-    original = IndexedText.locate
+    original = indexed.Finder.find_all
 
-    def locate(self: IndexedText, search: bytes, limit: int | None = None) -> Matches:
-        used.append(search)
-        return original(self, search, limit)
+    def find_all(self: indexed.Finder, data: bytes) -> dict[bytes, list[int] | None]:
+        used.append(data)
+        return original(self, data)
 
-    monkeypatch.setattr(IndexedText, "locate", locate)
+    monkeypatch.setattr(indexed.Finder, "find_all", find_all)
     for worth_it in (1 << 40, 0):
         monkeypatch.setattr(indexed, "WORTH_IT", worth_it)
         path = tmp_path / "large.txt"

@@ -35,7 +35,15 @@ edits = st.lists(
 def _small_texts_too(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all were large: pieces, pages and chunks that a short text has several of."""
     frequent, chunk = request.param
-    small = {"WORTH_IT": 0, "PIECE": 3, "SHORT": 2, "FREQUENT": frequent, "CHUNK": chunk, "PAGE": 4}
+    small = {
+        "WORTH_IT": 0,
+        "PIECE": 3,
+        "SHORT": 2,
+        "FREQUENT": frequent,
+        "CHUNK": chunk,
+        "PAGE": 4,
+        "LONG": 8,
+    }
     for name, value in small.items():
         monkeypatch.setattr(indexed, name, value)
 
@@ -69,6 +77,28 @@ def test_any_edits_in_a_row_give_what_the_plain_way_gives(
 ) -> None:
     """Whatever overlaps, is nested, comes to be, or is no more; counts, lines and texts are the same."""
     _compare(data.replace(b"\n", ending), wanted)
+
+
+@given(data=texts, wanted=edits, ending=st.sampled_from([b"\n", b"\r\n", b"\r"]))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whole_lines_are_found_where_they_are_once(
+    data: bytes, wanted: list[tuple[bytes, bytes | None, bytes]], ending: bytes
+) -> None:
+    """Or nothing is said of them."""
+    data = data.replace(b"\n", ending)
+    searches = [(first if first.endswith(b"\n") else first + b"\n", new) for first, _, new in wanted]
+    quick = indexed.indexed(Text(data), [search.decode() for search, _ in searches])
+    for search, new in searches:
+        found = quick.locate_lines(search)
+        lines = quick.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if found:
+            starts = [at for at in range(len(lines)) if (b"\n" + lines).startswith(b"\n" + search, at)]
+            assert len(starts) == 1
+            assert lines.endswith(b"\n")
+            assert quick.lines(found.starts) == [lines.count(b"\n", 0, starts[0]) + 1]
+            expected = lines[: starts[0]] + new + lines[starts[0] + len(search) :]
+            quick = quick.replaced(found, new)
+            assert quick.data == expected.replace(b"\n", ending)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
     AnyText = Text | IndexedText
+    # A text with its replacements, how many there are, in which lines, and what is to be said of them.
+    Edited = tuple[AnyText, int, tuple[int, ...], tuple[str, ...]]
 
 FEW = 8  # edits in a row that need no index
 MOST_LINES = 1000  # line numbers that a report names, of however many matches
@@ -168,11 +170,15 @@ class Edit(Operation):
             raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
         text = self._indexed(world, world.files.text(parts))
         way = self.match if world.settings.match == "auto" else world.settings.match
-        edited, done = self._exactly(text, way) or self._by_lines(text, way)
+        edited, count, lines, remarks = (
+            self._exactly(text, way) or self._whole_lines(text) or self._by_lines(text, way)
+        )
         if edited is text:
-            return done if way == EXACT and not self.whole_lines else done.replace(how="unchanged")
+            how = "edited" if way == EXACT and not self.whole_lines else "unchanged"
+            return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
         world.files.hold(parts, edited)
-        return done.replace(changes=(Change(display_path(parts), "edited"),))
+        changes = (Change(display_path(parts), "edited"),)
+        return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
 
     def _indexed(self, world: World, text: AnyText) -> AnyText:
         """Return the text so that many edits of it in a row find their places faster."""
@@ -191,13 +197,10 @@ class Edit(Operation):
 
         return indexed(text.plain(), searches)
 
-    def _exactly(self, text: AnyText, way: str) -> tuple[AnyText, Done] | None:
+    def _exactly(self, text: AnyText, way: str) -> Edited | None:
         """Replace one text, or range, wherever it is exactly; None where it takes more than that."""
-        hunk, *more = self.hunks
-        alone = not (
-            more or hunk.anchors or hunk.at_end or self.whole_lines or self.final_newline is not None
-        )
-        if not alone or not hunk.search:
+        hunk = self.hunks[0]
+        if self.whole_lines or not self._is_plain(hunk) or self.final_newline is not None:
             return None
         found = self._find(text, hunk)
         if not found.count and way != EXACT and hunk.search_end is None and self.count in (1, "all"):
@@ -208,15 +211,28 @@ class Edit(Operation):
             text = text.plain()
             raise Trouble.of(self._mismatch(text, hunk, self._find(text, hunk)))
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
-        edited = text.replaced(found, hunk.replacement.encode())
-        return edited, Done("edited", self.path, count=found.count, lines=lines, held=True)
+        return text.replaced(found, hunk.replacement.encode()), found.count, lines, ()
 
-    def _by_lines(self, text: AnyText, way: str) -> tuple[AnyText, Done]:
+    def _is_plain(self, hunk: Hunk) -> bool:
+        """Whether a hunk is alone, and to be found by its text."""
+        return bool(len(self.hunks) == 1 and hunk.search and not hunk.anchors and not hunk.at_end)
+
+    def _whole_lines(self, text: AnyText) -> Edited | None:
+        """Replace lines that an index finds in one place; None where it takes a closer look."""
+        hunk, new = self.hunks[0], self.hunks[0].replacement
+        if not self.whole_lines or not self._is_plain(hunk) or self.count != 1:
+            return None
+        if hunk.search_end is not None or self.final_newline is False or (new and not new.endswith("\n")):
+            return None
+        found = text.locate_lines(hunk.search.encode())
+        return (text.replaced(found, new.encode()), 1, _lines(text, found), ()) if found else None
+
+    def _by_lines(self, text: AnyText, way: str) -> Edited:
         """Replace all hunks, which are located in order."""
         from clada.operations.hunks import replace_hunks
 
-        edited, done = replace_hunks(self, text.plain(), way)
-        return text if edited.data == text.data else edited, done
+        edited, count, lines, remarks = replace_hunks(self, text.plain(), way)
+        return text if edited.data == text.data else edited, count, lines, remarks
 
     def _find(self, text: AnyText, hunk: Hunk) -> Matches:
         # Past the limit, matches are only counted.

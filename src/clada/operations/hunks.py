@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from clada.errors import Error, Trouble
-from clada.model import Done
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
 from clada.text.match import Text
@@ -21,8 +20,11 @@ MOST_NAMED = 10  # further ones that are named
 OUT_OF_ORDER = "out of order"
 
 
-def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, Done]:
-    """Return the text with all hunks replaced, and what was done; raise Trouble where one has no place."""
+def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[int, ...], tuple[str, ...]]:
+    """Return the text with all hunks replaced, how many, at which lines, and remarks on how they were found.
+
+    Raise Trouble where one has no place.
+    """
     if any(hunk.search_end is not None for hunk in edit.hunks):
         raise Trouble("invalid_operation", "a range, with a start and an end text, stands alone")
     base = _ending_in_a_break(text)
@@ -32,7 +34,7 @@ def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, Done]:
     if base is not text or edit.final_newline is not None:
         edited = _ended(edited, with_break=bool(edit.final_newline))
     lines = search.line_numbers(sorted(place.start for place in found))
-    return edited, Done("edited", edit.path, None, len(found), lines, remarks=_remarks(found), held=True)
+    return edited, len(found), lines, _remarks(found)
 
 
 def _ending_in_a_break(text: Text) -> Text:

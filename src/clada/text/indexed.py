@@ -21,7 +21,7 @@ from clada.text.match import Matches, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     # An offset in the base, and 0; or the start of a patch, and an offset in its new text. In order, they
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     Place = tuple[int, int]
 
 WORTH_IT = 1 << 26  # bytes that edits would look through one by one, from which on there is an index
-PIECE = 24  # bytes of a search text that are looked for, before the rest is compared
-MOST_PIECES = 64  # bytes at the start of a search text in which a piece is chosen, besides its end
+PIECE = 16  # bytes of a search text that are looked for, before the rest is compared
+CANDIDATES = 16  # pieces of a search text of which one is chosen
 SHORT = 4  # bytes of a search text below which it is looked for by itself, when its turn comes
-FREQUENT = 1000  # places of a piece above which the same is done
+LONG = 1 << 12  # bytes of a search text above which the same is done, if there are only a few of these
+FEW = 8
+FREQUENT = 1000  # places of a piece above which another one is chosen
+ROUNDS = 3  # of choosing pieces; what is frequent then is looked for by itself, too
 CHUNK = 1 << 18  # bytes that are searched at a time: where a piece is everywhere, the list would be long
 PAGE = 1 << 12  # bytes between two places of the base whose line number is known
 
@@ -41,7 +44,7 @@ def indexed(text: Text, searches: Sequence[str]) -> Text | IndexedText:
     """Return a text that finds these faster than one by one, where that is worth it; else the same."""
     if len(text.data) * len(searches) < WORTH_IT or text.ending is None:
         return text
-    finder = Finder.of({_form(search.encode(), text.ending) for search in searches})
+    finder = Finder.of(Counter(_form(search.encode(), text.ending) for search in searches))
     return IndexedText(_Patched(text, finder)) if finder else text
 
 
@@ -102,6 +105,14 @@ class IndexedText:
             taken.append((begin, ends[number][1]))
         return _matches(taken)
 
+    def locate_lines(self, search: bytes) -> Matches | None:
+        """Find whole lines, each with its line break, in one place; None where that takes a closer look."""
+        spans = self._patched.spans(_form(search, self.ending)) if search.endswith(LF) else None
+        if not spans or not self._patched.ends_in_a_break():
+            return None
+        found = [span for span in spans if self._patched.begins_a_line(span[0])]
+        return _matches(found) if len(found) == 1 else None
+
     def lines(self, starts: Sequence[Place]) -> list[int]:
         """Return the line of each place, counted from 1."""
         return [self._patched.line(place) for place in starts]
@@ -126,26 +137,50 @@ def _matches(spans: Sequence[tuple[Place, Place]]) -> Matches:
 class Finder:
     """Finds all of some texts in one pass: a piece of each, by an automaton, and then the rest of it."""
 
-    def __init__(self, searches: set[bytes], automaton: Any) -> None:
-        self.searches = searches
-        self.reach = max(map(len, searches)) - 1  # bytes that a match may have beyond any byte of it
-        self.short = {search for search in searches if len(search) < SHORT}  # which it does not find
-        self._by_piece: dict[bytes, list[tuple[int, bytes]]] = {}  # in which texts a piece is, and where
-        for search, at in _telling_pieces(searches - self.short):
-            self._by_piece.setdefault(search[at : at + PIECE], []).append((at, search))
-        self._pieces = list(self._by_piece)
-        self._automaton = automaton(self._pieces)
+    def __init__(self, searches: Counter[bytes], automaton: Callable[[list[bytes]], Any]) -> None:
+        longest = sorted(searches, key=len, reverse=True)
+        few = [search for search in longest[: FEW + 1] if len(search) > LONG]
+        self.left = searches  # how often each is still to be looked for
+        self.alone = {search for search in searches if len(search) < SHORT}  # which it does not find
+        self.alone.update(few if len(few) <= FEW else ())
+        self._found = [search for search in searches if search not in self.alone]
+        # Bytes that a match may have beyond any byte of it.
+        self.reach = max((len(search) for search in self._found), default=1) - 1
+        self._automaton_of, self._frequent = automaton, set[bytes]()  # and pieces that are
+        self._choose_pieces(self._found)
 
     @classmethod
-    def of(cls, searches: set[bytes]) -> Finder | None:
+    def of(cls, searches: Counter[bytes]) -> Finder | None:
         """Return what finds these; None where there is nothing to look for, or nothing to do it with."""
         try:
             from ahocorasick_rs import BytesAhoCorasick, Implementation
         except ImportError:
             return None
-        if all(len(search) < SHORT for search in searches):
-            return None
-        return cls(searches, lambda pieces: BytesAhoCorasick(pieces, implementation=Implementation.DFA))
+        finder = cls(searches, lambda pieces: BytesAhoCorasick(pieces, implementation=Implementation.DFA))
+        return finder if finder._found else None
+
+    def _choose_pieces(self, searches: Sequence[bytes]) -> None:
+        self._by_piece: dict[bytes, list[tuple[int, bytes]]] = {}  # in which texts a piece is, and where
+        for search, at in _telling_pieces(searches, self._frequent):
+            self._by_piece.setdefault(search[at : at + PIECE], []).append((at, search))
+        self._pieces = list(self._by_piece)
+        self._automaton = self._automaton_of(self._pieces)
+
+    def find_all(self, data: bytes) -> dict[bytes, list[int] | None]:
+        """Return where each text is, in order, if it is somewhere; None where it may be too often.
+
+        The pieces that tell most in this text are those that are looked for from now on.
+        """
+        found = self.find(data)
+        for _ in range(ROUNDS - 1):
+            others = [search for search, places in found.items() if places is None]
+            if not others:
+                return found
+            self._choose_pieces(others)
+            found = {search: places for search, places in found.items() if places is not None}
+            found.update(self.find(data))
+        self._choose_pieces(self._found)
+        return found
 
     def find(self, data: bytes) -> dict[bytes, list[int] | None]:
         """Return where each text is, in order, if it is somewhere; None where it may be too often."""
@@ -157,25 +192,38 @@ class Finder:
                     places.setdefault(number, []).append(begin + start)
         found: dict[bytes, list[int] | None] = {}
         for number, starts in places.items():
-            for at, search in self._by_piece[self._pieces[number]]:
+            piece = self._pieces[number]
+            if len(starts) > FREQUENT:
+                self._frequent.add(piece)
+            for at, search in self._by_piece[piece]:
                 if len(starts) > FREQUENT:
                     found[search] = None
-                else:
+                elif self.left[search]:
                     found[search] = [
                         start - at for start in starts if start >= at and data.startswith(search, start - at)
                     ]
         return found
 
 
-def _telling_pieces(searches: set[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield each search text with the place of its piece that the fewest others have."""
-    places = {
-        search: (*range(0, min(len(search) - PIECE, MOST_PIECES) + 1, 4), max(len(search) - PIECE, 0))
-        for search in searches
-    }
+def _telling_pieces(searches: Sequence[bytes], frequent: set[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield each search text with the place of a piece that few others have, and that is not frequent."""
+    firsts = Counter(search[:PIECE] for search in searches)
+    others = []
+    for search in searches:
+        if firsts[search[:PIECE]] == 1 and search[:PIECE] not in frequent:
+            yield search, 0
+        else:
+            others.append(search)
+    places = {search: _candidates(len(search) - PIECE) for search in others}
     shared = Counter(search[at : at + PIECE] for search, offsets in places.items() for at in offsets)
+    shared.update(dict.fromkeys(frequent, len(searches)))
     for search, offsets in places.items():
         yield search, min(offsets, key=lambda at: shared[search[at : at + PIECE]])
+
+
+def _candidates(last: int) -> Sequence[int]:
+    """Return offsets up to the last one, evenly."""
+    return (*range(0, last, max(last // CANDIDATES, 1)), last) if last > 0 else (0,)
 
 
 class _Patch:
@@ -192,8 +240,8 @@ class _Patched:
     def __init__(self, text: Text, finder: Finder) -> None:
         self.base, self.ending = text.data, text.ending or LF
         self._finder = finder
-        self._occurrences = finder.find(self.base)
-        self._unknown = finder.short.union(
+        self._occurrences = finder.find_all(self.base)
+        self._unknown = finder.alone.union(
             each for each, places in self._occurrences.items() if places is None
         )
         self._starts: list[int] = []
@@ -232,15 +280,20 @@ class _Patched:
 
     def spans(self, search: bytes) -> list[tuple[Place, Place]] | None:
         """Return where a text begins and ends, overlapping matches too, in order; None if that is unknown."""
-        if search in self._unknown or search not in self._finder.searches:
+        left = self._finder.left
+        if search in self._unknown or not left[search]:
             return None
+        left[search] -= 1
         size = len(search)
         spans = [
             ((start, 0), (start + size, 0))
             for start in self._occurrences.get(search) or ()
             if not self._is_touched(start, start + size)
         ]
-        for start in self._near.get(search, ()):
+        near = self._near.get(search)
+        if not near:
+            return spans  # which are in order
+        for start in near:
             spans += self._patches[bisect_left(self._starts, start)].found[search]
         return sorted(spans)
 
@@ -277,6 +330,23 @@ class _Patched:
             parts += (self.base[at : patch.start], patch.new[first:last])
             at = patch.end
         return b"".join([*parts, self.base[at : end[0]]])
+
+    def begins_a_line(self, place: Place) -> bool:
+        """Whether nothing, or a line break, is right before a place."""
+        offset, inside = place
+        number = bisect_left(self._starts, offset)
+        if inside:
+            return self._patches[number].new.startswith(self._sign, inside - 1)
+        before = self._patches[number - 1] if number else None
+        if before and before.end == offset:
+            if before.new:
+                return before.new.endswith(self._sign)
+            offset = before.start
+        return not offset or self.base.startswith(self._sign, offset - 1)
+
+    def ends_in_a_break(self) -> bool:
+        """Whether its last line has a line break."""
+        return self.begins_a_line((len(self.base), 0))
 
     def line(self, place: Place) -> int:
         """Return the line of a place, counted from 1."""

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
+_OTHERS = bytes(set(range(256)) - {*CRLF})  # what is no line ending
 
 
 def to_lf(text: bytes) -> bytes:
@@ -20,8 +21,8 @@ def single_ending(data: bytes) -> bytes | None:
         return LF
     if LF not in data:
         return CR
-    number = data.count(LF)
-    return CRLF if data.count(CR) == number == data.count(CRLF) else None
+    breaks = data.translate(None, _OTHERS)  # four times as fast as to count each
+    return CRLF if breaks == CRLF * (len(breaks) // 2) else None
 
 
 def count_breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:

