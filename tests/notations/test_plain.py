@@ -1,4 +1,4 @@
-"""A write that is written as most are is read by a shorter way: to the same plan, whatever the document."""
+"""A write, or a search, that is written as most are is read by a shorter way: to the same plan, whatever the document."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
@@ -29,6 +29,7 @@ CSL = [
     ),
     *('<---SEARCH file="a"--->', "<---REPLACE--->", "<---RUN--->", "<---END--->", "<---END---> ", "<---END"),
     *("<---", "text", "", "é", "<---E", '"--->', '<---WRITE file="a"---> '),
+    *('<---SEARCH file="a" count="2"--->', '<---SEARCH file=""--->', "<---TO--->", "<---REPLACE---> "),
 ]
 CML = [
     *(
@@ -49,6 +50,7 @@ def with_and_without(document: str | bytes, start: str = "<---", end: str = "---
     short = parse(document, start_delimiter=start, end_delimiter=end)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(csl.Parser, "_plain_write", lambda *_: 0)
+        patched.setattr(csl.Parser, "_plain_search", lambda *_: 0)
         patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
         return short, parse(document, start_delimiter=start, end_delimiter=end)
 

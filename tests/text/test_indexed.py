@@ -42,7 +42,7 @@ def _small_texts_too(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         "FREQUENT": frequent,
         "CHUNK": chunk,
         "PAGE": 4,
-        "LONG": 8,
+        "LONG": 10,
     }
     for name, value in small.items():
         monkeypatch.setattr(indexed, name, value)

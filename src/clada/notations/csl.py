@@ -97,6 +97,7 @@ class Parser:
         # Lines as they are usually written: closing markers, and what stands around the path of a WRITE.
         self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
         self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}'.encode()
+        self._search_start = f'{start}SEARCH file="'.encode()
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._outside = 0  # since here, what is not content was not looked through for reasoning blocks
@@ -152,7 +153,11 @@ class Parser:
                 elif (
                     data.find(b"<", self._outside, at) < 0
                 ):  # there is no reasoning block that it could be in
-                    seen = self._plain_write(at, end) or self._read_outside(at, end)
+                    seen = (
+                        self._plain_write(at, end)
+                        or self._plain_search(at, end)
+                        or self._read_outside(at, end)
+                    )
                 else:
                     seen = self._read_after_text(at, end, final=final)
                 if not seen:  # it is in a reasoning block that has no end yet
@@ -177,7 +182,7 @@ class Parser:
         self._waited = 0
         if reasoning is None:
             self._outside = at
-            return self._plain_write(at, end) or self._read_outside(at, end)
+            return self._plain_write(at, end) or self._plain_search(at, end) or self._read_outside(at, end)
         place, closed = reasoning
         if closed is None and final:
             raise _FatalError(place, never_closed(self._data, place))
@@ -230,6 +235,29 @@ class Parser:
         self._line, self._line_at, self._outside = line, at, finish + 1
         text = data[end + 1 : stop].decode() if stop - end < LARGE else self._text(end + 1, stop)
         self._add(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
+        return finish
+
+    def _plain_search(self, at: int, end: int) -> int:
+        """Read a whole SEARCH as most are, in the same way."""
+        data, first, last = self._data, at + len(self._search_start), end - len(self._plain_stop)
+        if not data.startswith(self._search_start, at) or not data.startswith(self._plain_stop, last):
+            return 0
+        path, stop = data[first:last].decode(), data.find(self._line_mark, end)
+        if not path or len(path) > SHORT or not path.isprintable() or '"' in path or "\\" in path:
+            return 0
+        divider, last_line = self._plain_lines["REPLACE"], self._plain_lines["END"]
+        if stop <= end + 1 or not data.startswith(divider, stop):
+            return 0
+        after = stop + len(divider)
+        finish = data.find(self._line_mark, after - 1)
+        if not data.startswith(last_line, finish):
+            return 0
+        line = self._line + data.count(b"\n", self._line_at, at)
+        texts = {"search": self._text(end + 1, stop), "replace": self._text(after, finish)}
+        finish += len(last_line) - 1
+        self._line, self._line_at, self._outside = line, at, finish + 1
+        kind: Any = find(OPERATIONS["SEARCH"])
+        self._add(kind.from_fields(line, (at, finish), NO_ATTRIBUTES, {"path": path, "count": 1, **texts}))
         return finish
 
     def _read_outside(self, at: int, end: int) -> int:

@@ -207,11 +207,14 @@ class Finder:
 
 def _telling_pieces(searches: Sequence[bytes], frequent: set[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield each search text with the place of a piece that few others have, and that is not frequent."""
-    firsts = Counter(search[:PIECE] for search in searches)
+    # The first one will often do. It does not begin with blanks, where an automaton would stop each time.
+    indented = {search: len(search) - len(search.lstrip(b" \t")) for search in searches}
+    firsts = {search: search[at : at + PIECE] for search, at in indented.items()}
+    shared = Counter(firsts.values())
     others = []
-    for search in searches:
-        if firsts[search[:PIECE]] == 1 and search[:PIECE] not in frequent:
-            yield search, 0
+    for search, piece in firsts.items():
+        if len(piece) == PIECE and shared[piece] == 1 and piece not in frequent:
+            yield search, indented[search]
         else:
             others.append(search)
     places = {search: _candidates(len(search) - PIECE) for search in others}
