@@ -1,4 +1,4 @@
-"""A write, or a search, that is written as most are is read by a shorter way: to the same plan, whatever the document."""
+"""A write or search as most are written is read by a shorter way: to the same plan, in any document."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations

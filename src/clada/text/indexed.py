@@ -174,12 +174,12 @@ class Finder:
         found = self.find(data)
         for _ in range(ROUNDS - 1):
             others = [search for search, places in found.items() if places is None]
-            if not others:
-                return found
-            self._choose_pieces(others)
-            found = {search: places for search, places in found.items() if places is not None}
-            found.update(self.find(data))
-        self._choose_pieces(self._found)
+            if others:
+                self._choose_pieces(others)
+                found = {search: places for search, places in found.items() if places is not None}
+                found.update(self.find(data))
+        if self._frequent:
+            self._choose_pieces(self._found)
         return found
 
     def find(self, data: bytes) -> dict[bytes, list[int] | None]:
