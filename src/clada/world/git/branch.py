@@ -127,6 +127,7 @@ class BranchCommits:
         self, own: OwnIndex, branch: str, found: tuple[str, dict[str, Staged], list[str]], message: str
     ) -> str | None:
         commit, different, paths = found
+        paths = self._selection.checked_out(own.git, paths)
         head = _head(self._repository, own.git, commit)
         self._before = _Before(branch, head, frozenset(different), own.seen)
         taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
@@ -324,7 +325,8 @@ def _bring_along(own: Git, users: Git, paths: Collection[str], digits: int) -> N
     """Give the paths in the user's index the entries that were committed; all others stay as they are."""
     entries = indexed(own, paths)
     gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in entries)
-    put_lines(users, [*gone, *(entry.line for path, entry in entries.items() if path in paths)])
+    there = [entry for path, entry in entries.items() if path in paths and not entry.is_flagged]
+    put_lines(users, [*gone, *(entry.line for entry in there)])  # git would take the flags of others away
 
 
 def _head(repository: Repository, git: Git, commit: str) -> Head:

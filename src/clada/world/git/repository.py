@@ -53,6 +53,11 @@ class Repository(Value):
         """The workspace itself."""
         return os.path.join(self.root, self.prefix).rstrip("/") or "/"
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether some of its files may not be checked out, by the patterns of a sparse checkout."""
+        return os.path.exists(os.path.join(self.git_dir, "info", "sparse-checkout"))
+
     def lock(
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
     ) -> RepositoryLock:

@@ -11,7 +11,7 @@ from clada.world.git.attributes import unfit_files
 from clada.world.git.commits import WorkTree, with_parents
 from clada.world.git.messages import listed
 from clada.world.git.secrets import is_large, looks_secret
-from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged
+from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +69,16 @@ class Selection:
         new = [path for path in found.untracked if path not in held and path != self._lock_file]
         kept_out = self._kept_out(new)
         return [path for path in (*found.changed, *new) if path not in held and path not in kept_out]
+
+    def checked_out(self, git: Git, paths: list[str]) -> list[str]:
+        """Return these files without those that are gone because they are not checked out."""
+        if not self._repository.is_sparse:
+            return paths
+        gone = [path for path in paths if not os.path.lexists(os.path.join(git.root, path))]
+        left = take_out_gone(git, gone)
+        if left:
+            self.note(f"outside of the sparse checkout, and not removed: {self.listed(left)}")
+        return [path for path in paths if path not in left]
 
     def _refuse_unfit(self, git: Git, paths: Sequence[str], planned: Sequence[str], *, dry: bool) -> None:
         """Raise if one of these files, or of those that the run will write, cannot be committed."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NONE = "000000"  # the mode of what does not exist
 GITLINK = "160000"  # the mode of a submodule
-CACHED = "H"  # how git marks an entry without flags
+CACHED, SKIPPED = "H", "S"  # how git marks an entry without flags, and one that is not checked out
 # What the entry of a file has that is announced by `git add -N`: the content of an empty file, and a flag.
 EMPTY_BLOBS = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -172,6 +172,35 @@ def _stage_plain(git: Git, paths: Sequence[str]) -> None:
         result = git.call(*call[:2], "--replace", *call[2:], stdin=_lines(free))
     if result.code != 0:
         raise git_failed("update-index", result)
+
+
+def take_out_gone(git: Git, paths: Sequence[str]) -> list[str]:
+    """Take files out that are gone from the tree; return those that git itself would leave in.
+
+    They are outside of the sparse checkout, and so merely not checked out.
+    """
+    if not paths:
+        return []
+    call = ("rm", "-q", "-f", "--cached", "--pathspec-from-file=-", "--pathspec-file-nul")
+    result = git.call(*call, stdin=_lines(paths))
+    if result.code not in {0, 1}:  # 1: it leaves some in
+        raise git_failed("rm", result)
+    left = indexed(git, paths)
+    return [path for path in paths if path in left]
+
+
+def not_checked_out(git: Git, paths: Collection[str]) -> list[str]:
+    """Return which of these files the index has as not checked out, whether or not they are there by now."""
+    # Else git takes the mark for gone, once there is such a file.
+    as_marked = git.replace(command=(*git.command, "-c", "sparse.expectFilesOutsideOfPatterns=true"))
+    return [path for path, entry in indexed(as_marked, paths).items() if entry.tag == SKIPPED]
+
+
+def mark_not_checked_out(git: Git, paths: Collection[str]) -> None:
+    """Mark files of the user's index that are gone from the tree as not checked out."""
+    unmarked = [path for path, entry in indexed(git, paths).items() if not entry.is_flagged]
+    if unmarked:
+        git.check_output("update-index", "--skip-worktree", "-z", "--stdin", stdin=_lines(unmarked))
 
 
 def outside_submodules(git: Git, paths: Iterable[str]) -> list[str]:

@@ -77,12 +77,15 @@ class Changes:
         self._journals = [read_journal(path) for path in paths]
         kept: dict[str, Kept] = {}
         told: dict[str, list[Kept]] = {}
+        self.skipped: dict[str, None] = {}  # what git had as not checked out
         for journal in self._journals:
             for record in journal.records():
                 kind, path = record.fields[0], record.fields[1] if len(record.fields) > 1 else ""
                 if kind == "mark" and path == str(since):
                     kept = {each: (told[each] or [kept[each]])[-1] for each in kept}
                     told = {each: [] for each in kept}
+                if kind == "skipped" and _is_plain(path):
+                    self.skipped[path] = None
                 if not _is_plain(path) or journal.state(record, content=False) is None:
                     continue
                 if kind == "before" and not _is_our_own((journal, record), path, kept, told):

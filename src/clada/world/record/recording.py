@@ -208,6 +208,7 @@ class Recording:
             ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=self._unrecorded()
         )
         try:
+            self._keep_marks(changed)
             if self.branch and changed:
                 run = run.replace(post=self._commit(self.branch, changed) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
@@ -233,6 +234,18 @@ class Recording:
             self.snapshot.settle(lambda path: state_of(self.store.workspace, path, self.snapshot.limit))
         except OSError as error:
             self._fail(error)
+
+    def _keep_marks(self, changed: Sequence[str]) -> None:
+        """Remember which of these places git has as not checked out: where they are now, it forgets that."""
+        repository = self.store.repository
+        if not repository or not repository.is_sparse:
+            return
+        from clada.world.git.calls import hardened_git
+        from clada.world.git.staging import not_checked_out
+
+        prefix = self.store.prefix
+        for path in not_checked_out(hardened_git(repository), [prefix + path for path in changed]):
+            self.snapshot.journal.add("skipped", path.removeprefix(prefix))
 
     def _commit(self, branch: BranchCommits, changed: Sequence[str]) -> str | None:
         from clada.world.record.looks import stamp_now

@@ -91,7 +91,23 @@ def undo(
             )
             # What the run has kept, its undo keeps, however large.
             recording = Recording(store, begins, settings.replace(snapshot_limit=1 << 62), None, branch)
-            return _recorded(recording, workspace, steps, undone)
+            undone = _recorded(recording, workspace, steps, undone)
+            return undone.replace(notes=(*undone.notes, *_mark_again(store, changes)))
+
+
+def _mark_again(store: Store, changes: Changes) -> list[str]:
+    """Have git take files for not checked out again that are gone with the run; return what to say of it."""
+    gone = [path for path in changes.skipped if not os.path.lexists(f"{store.workspace}/{path}")]
+    if not gone or not store.repository:
+        return []
+    from clada.world.git.calls import hardened_git
+    from clada.world.git.staging import mark_not_checked_out
+
+    try:
+        mark_not_checked_out(hardened_git(store.repository), [store.prefix + path for path in gone])
+    except Trouble as trouble:
+        return [f"{trouble.error.message}; git sparse-checkout reapply hides again: {named(gone)}"]
+    return []
 
 
 def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step], undone: Undone) -> Undone:
