@@ -67,7 +67,7 @@ class BranchCommits:
     The repository's lock must be held. Errors are Trouble.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the settings say of commits)
         self,
         repository: Repository,
         author: str,
@@ -75,10 +75,12 @@ class BranchCommits:
         message: str | None = None,
         commit_all: bool = False,
         lock_file: str | None = None,
+        unignored: frozenset[str] = frozenset(),
     ) -> None:
+        """`unignored`: places that git ignored before an earlier run, and that stay out for that."""
         self._repository, self._message = repository, message
         self._author = None if author == ME else commits.read_author(author)
-        self._selection = Selection(repository, commit_all=commit_all, lock_file=lock_file)
+        self._selection = Selection(repository, unignored, commit_all=commit_all, lock_file=lock_file)
         self._before: _Before | None = None
         self._unreported: str | None = None  # a commit that was made when an interrupt came
 
@@ -86,6 +88,16 @@ class BranchCommits:
     def notes(self) -> tuple[str, ...]:
         """What the person has to know, in order."""
         return self._selection.notes
+
+    @property
+    def ignored(self) -> frozenset[str]:
+        """What git ignored before the run, by its path below the root, as far as that was asked for."""
+        return self._selection.ignored
+
+    @property
+    def unignored(self) -> frozenset[str]:
+        """What it ignored before an earlier run, and is untracked by now."""
+        return self._selection.unignored
 
     # Before the run.
 

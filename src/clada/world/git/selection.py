@@ -29,9 +29,12 @@ SNAPSHOTS = "use --record=snapshots"
 class Selection:
     """What is committed of a repository, as far as it is in the workspace. Errors are Trouble."""
 
-    def __init__(self, repository: Repository, *, commit_all: bool, lock_file: str | None) -> None:
+    def __init__(
+        self, repository: Repository, unignored: frozenset[str], *, commit_all: bool, lock_file: str | None
+    ) -> None:
         self.notes: tuple[str, ...] = ()  # for the person, in order
         self.ignored: frozenset[str] = frozenset()  # files and directories that were ignored before the run
+        self.unignored = unignored  # the same, before an earlier run
         self._repository, self._commit_all = repository, commit_all
         self._lock_file = _below_root(repository, lock_file)
 
@@ -53,6 +56,7 @@ class Selection:
         """
         _refuse_unknown_workspace(self._repository, git)
         found = commits.status(git, self._repository.prefix, ignored=ignored)
+        self._forget_unignored(found.untracked)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
         different = {} if nothing else staged(git, found.head)
         paths = self._to_stage(found, different)
@@ -60,6 +64,15 @@ class Selection:
         self._ask_about_many(found.untracked, paths, consent)
         self.ignored = frozenset(path.rstrip("/") for path in found.ignored)
         return found.head, different, paths
+
+    def _forget_unignored(self, untracked: Sequence[str]) -> None:
+        """Forget places at which nothing is untracked: it was added, is ignored again, or is gone."""
+        if self.unignored:
+            there = {place for path in untracked for place in with_parents(path)}
+            prefix = self._repository.prefix
+            self.unignored = frozenset(
+                place for place in self.unignored if place in there or not place.startswith(prefix)
+            )
 
     def _to_stage(self, found: commits.WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
         """Return the files to stage for the commit before the run."""
@@ -154,8 +167,13 @@ class Selection:
         if self._was_ignored(path, moved):
             return True
         return not self._commit_all and (
-            looks_secret(path) or is_large(os.path.join(self._repository.root, path))
+            looks_secret(path)
+            or is_large(os.path.join(self._repository.root, path))
+            or self._was_ignored_earlier(path)
         )
+
+    def _was_ignored_earlier(self, path: str) -> bool:
+        return bool(self.unignored) and not self.unignored.isdisjoint(with_parents(path))
 
     def _was_ignored(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
         """Return whether git ignored the file before the run, where it was then."""
@@ -170,9 +188,16 @@ class Selection:
         if ignored:
             self.note(f"left untracked, as git ignored them before the run: {self.listed(ignored)}")
         rest = [path for path in untracked if path not in ignored and self._is_suspect(path, moved)]
-        if rest:
-            why = "left untracked, as they look like secrets or are over 10 MB (--commit-all takes them in)"
-            self.note(f"{why}: {self.listed(rest)}")
+        earlier = [path for path in rest if self._was_ignored_earlier(path)]
+        reasons = {
+            "git ignored them before an earlier run": earlier,
+            "they look like secrets or are over 10 MB": [path for path in rest if path not in earlier],
+        }
+        for why, paths in reasons.items():
+            if paths:
+                self.note(
+                    f"left untracked, as {why} (--commit-all takes them in): {self.listed(sorted(paths))}"
+                )
         return {*ignored, *rest}
 
     # Words.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from clada.settings import Settings
     from clada.world.git.calls import Git
+    from clada.world.git.commits import WorkTreeStatus
     from clada.world.record.states import Stamp
     from clada.world.record.store import Store
 
@@ -43,6 +44,7 @@ class Looks:
         self._room = room  # bytes that may be kept before a command
         self._before: Table = {}
         self._ignored: frozenset[str] = frozenset()
+        self.ignored: frozenset[str] = frozenset()  # what git ignored before any of the commands
         self._sidecar = f"{snapshot.journal.path}.look"
         self._index = f"{snapshot.journal.path}.index"
 
@@ -53,9 +55,9 @@ class Looks:
         with Journal(self._sidecar) as sidecar:
             if git:
                 self._copy_index(git)  # first: what is staged after this is not the command's
-            self._ignored = ignored_places(git, self.store.prefix) if git else frozenset()
+            lacking = self._not_in_git(git) if git else None
             self._before = look(self.store.workspace, self._ignored)
-            only_here = list(self._only_in_tree(git))
+            only_here = self._only_in_tree(lacking)
             if self.snapshot.all_or_nothing:
                 self._check_room(only_here)
             for path in only_here:
@@ -136,18 +138,23 @@ class Looks:
         ) as copy:
             copy.write(data)
 
-    def _only_in_tree(self, git: Git | None) -> Iterable[str]:
-        """Return what git may not have as it is in the tree."""
-        if git is None:
-            plain = (path for path, stamp in self._before.items() if not S_ISDIR(stamp[0]))
-            folders = (path for path, stamp in self._before.items() if S_ISDIR(stamp[0]))
-            return [*plain, *filter(self._has_attributes, folders)]
+    def _not_in_git(self, git: Git) -> set[str]:
+        """Return the files that git may not have as they are in the tree; see what it ignores, too."""
         from clada.world.git.commits import status
 
         prefix = self.store.prefix
-        found = status(git, prefix)
+        found = status(git, prefix, ignored=True)
+        self._ignored = _places(found, prefix)
+        self.ignored |= self._ignored
         known = {*found.changed, *found.untracked, *found.unmerged, *_not_looked_at(git, prefix)}
-        paths = {path.removeprefix(prefix) for path in known | _converted(git, prefix)}
+        return {path.removeprefix(prefix) for path in known | _converted(git, prefix)}
+
+    def _only_in_tree(self, paths: set[str] | None) -> list[str]:
+        """Return what git may not have as it is in the tree: these paths, or all where there is no git."""
+        if paths is None:
+            plain = (path for path, stamp in self._before.items() if not S_ISDIR(stamp[0]))
+            folders = (path for path, stamp in self._before.items() if S_ISDIR(stamp[0]))
+            return [*plain, *filter(self._has_attributes, folders)]
         return [path for path in self._before if path in paths or self._has_attributes(path)]
 
     def _has_attributes(self, path: str) -> bool:
@@ -358,9 +365,13 @@ def _kept_states(sidecar: str) -> dict[str, State]:
 
 def ignored_places(git: Git, prefix: str) -> frozenset[str]:
     """Return the files and directories in the workspace that git ignores."""
-    call = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", *_limit(prefix))
-    listed = os.fsdecode(git.check_output(*call)).split("\0")[:-1]
-    return frozenset(path.removeprefix(prefix).rstrip("/") for path in listed)
+    from clada.world.git.commits import status
+
+    return _places(status(git, prefix, ignored=True), prefix)
+
+
+def _places(found: WorkTreeStatus, prefix: str) -> frozenset[str]:
+    return frozenset(path.removeprefix(prefix).rstrip("/") for path in found.ignored)
 
 
 def _not_looked_at(git: Git, prefix: str) -> set[str]:
