@@ -8,6 +8,9 @@ import pytest
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import commit, git
 
+from clada.errors import Trouble
+from clada.world.record.trees import MOST_APART
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -76,3 +79,80 @@ def test_a_new_file_beside_ignored_ones_is_seen(place: Recorded) -> None:
     place.run(command("echo new > only/new.txt; true"))
     place.undo()
     assert "only/new.txt" not in place.tree()
+
+
+# What commands do to it.
+
+
+def test_ignored_files_that_a_command_changes_come_back(place: Recorded) -> None:
+    """Those that it made go; and it is this run that is undone, not the one before it."""
+    place.write(".env", "secret\n", 0o600)
+    place.run(write("a.txt", "first\n"))
+    before = place.tree()
+    place.run(command("rm .env; echo new > local.txt; echo made > dir/x.new; mkdir -p dir/y; true"))
+    after = place.tree()
+    assert place.undo().run.number == 2
+    assert place.tree() == before
+    place.undo()
+    assert place.tree() == after
+
+
+def test_an_ignored_file_that_was_written_since_is_left(place: Recorded) -> None:
+    """Logs and the like are: the rest is undone all the same."""
+    place.run(command("echo run > local.txt; echo run > a.txt"))
+    place.write("local.txt", "later\n")
+    undone = place.undo()
+    assert undone.restored == ("a.txt",)
+    assert "left, for these ignored files were changed since the run: local.txt" in undone.notes
+    assert (place.workspace / "local.txt").read_text() == "later\n"
+
+
+# What a command changes, and what is named, for undo cannot bring it back.
+LOST = {
+    "ignored-directory": ("echo new > private/a; true", "private"),
+    "nested-repository": ("rm nested/file; true", "nested"),
+    "large-untracked": ("rm large; true", "large"),
+    "large-ignored": ("echo > .env; true", ".env"),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_cannot_be_undone_is_named_and_no_other_run_undone_for_it(place: Recorded, name: str) -> None:
+    """Undo says so, and how to undo the run before."""
+    text, lost = LOST[name]
+    git(place.workspace, "init", "-q", "nested")
+    place.write("nested/file")
+    place.write("large", b"l" * (2 << 20))
+    with open(place.workspace / ".env", "wb") as file:
+        file.truncate(17 << 20)
+    place.run(write("a.txt", "first\n"))
+    report = place.run(command(text), snapshot_limit=1 << 20)
+    assert report.notes == (f"undo cannot bring back what commands changed here: {lost}",)
+    with pytest.raises(
+        Trouble, match=f"run 2 changed nothing that could be undone; not restored: {lost}"
+    ) as raised:
+        place.undo()
+    assert raised.value.error.hint == "clada undo 1 takes back the run before it"
+    place.undo(1)
+    assert (place.workspace / "a.txt").read_text() == "a\n"
+
+
+def test_caches_and_what_is_new_in_ignored_directories_are_not_lost(place: Recorded) -> None:
+    """Tests and builds write there all the time."""
+    place.write(".gitignore", "private/\n__pycache__/\n.cache/\n")
+    place.write("dir/__pycache__/x.pyc")
+    place.write(".cache/CACHEDIR.TAG")
+    place.write(".cache/x")
+    place.run(write("a.txt", "first\n"))
+    report = place.run(command("echo > private/new; echo > .cache/x; echo > dir/__pycache__/x.pyc; true"))
+    assert report.notes == ()
+    assert place.undo().run.number == 1
+
+
+def test_a_very_large_ignored_directory_is_looked_at_by_its_own_time(place: Recorded) -> None:
+    """However many files are in it, two looks do not take longer."""
+    for number in range(MOST_APART + 2):
+        (place.workspace / f"private/{number}").touch()
+    report = place.run(command("rm private/7; true"))
+    assert report.notes == ("undo cannot bring back what commands changed here: private",)
+    assert place.run(command("true")).notes == ()

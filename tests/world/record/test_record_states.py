@@ -182,13 +182,14 @@ SPECIAL = {
     "sparse": "away/far.txt",
     "sparse-index": "away/deep/er.txt",
     "autocrlf": "windows.txt",
+    "text-auto": "mixed.txt",
     "skip-worktree": "absent.cfg",
     "assume-unchanged": "local.cfg",
     "secrets": ".env",
     "submodule": "lib/lib.txt",
     "ignored": "debug.log",
 }
-OUT_OF_SIGHT = ("submodule", "ignored")  # of commands
+OUT_OF_SIGHT = ("submodule",)  # of commands
 
 
 def removed(workspace: Path, since: str) -> str:
@@ -274,3 +275,21 @@ IN_PROGRESS = {
     "bisect": "git bisect start",
     "stash-conflict": "echo 1 > b.txt; git stash -q; echo 2 > b.txt; git commit -q -a -m main; git stash pop",
 }
+
+
+@pytest.mark.parametrize("configured", ["text=auto", "autocrlf"])
+def test_a_command_that_changes_other_line_endings_than_gits(tmp_path: Path, configured: str) -> None:
+    """The commit after the run has the change, and undo the bytes."""
+    place = Recorded(STATES["text-auto"](tmp_path / "repo"))
+    if configured == "autocrlf":
+        git(place.workspace, "config", "core.autocrlf", "input")
+        git(place.workspace, "rm", "-q", ".gitattributes")
+        git(place.workspace, "commit", "-q", "-m", "by configuration")
+    before = place.tree()
+    place.run(
+        command("echo three >> windows.txt; echo three >> mixed.txt; echo b2 > b.txt"), record="commits"
+    )
+    changed = git(place.workspace, "show", "--name-only", "--format=", "HEAD").split("\n")
+    assert changed == ["b.txt", "mixed.txt", "windows.txt"]
+    place.undo()
+    assert place.tree() == before

@@ -13,6 +13,7 @@ from clada.world.record import history, pending, unignored
 from clada.world.record.changes import Changes, named
 from clada.world.record.journal import Journal
 from clada.world.record.snapshot import GITIGNORE, Snapshot
+from clada.world.record.states import is_same_save
 from clada.world.record.store import find_store, in_repository, outside_store
 
 TYPE_CHECKING = False
@@ -207,13 +208,14 @@ class Recording:
             return
         self._settle()
         changed = [display_path(parts) for parts in self.snapshot.changed]
+        unrecorded = self._unrecorded()
         run = self._run.replace(
-            ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=self._unrecorded()
+            ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=unrecorded
         )
         try:
             self._keep_marks(changed)
             self._keep_unignored(changed)
-            if self.branch and changed:
+            if self.branch and (changed or unrecorded):
                 run = run.replace(post=self._commit(self.branch, changed) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
@@ -232,7 +234,7 @@ class Recording:
         """Let the journal say what is there where a change has failed."""
         if self.snapshot.is_settled:
             return
-        from clada.world.record.looks import state_of
+        from clada.world.record.trees import state_of
 
         try:
             self.snapshot.settle(lambda path: state_of(self.store.workspace, path, self.snapshot.limit))
@@ -267,16 +269,21 @@ class Recording:
             unignored.keep(self.store, unignored.listed(self.store).union(prefix + path for path in found))
 
     def _commit(self, branch: BranchCommits, changed: Sequence[str]) -> str | None:
-        from clada.world.record.looks import stamp_now
+        from clada.world.record.trees import stamp_now
+
+        unkept = self._looks.unkept if self._looks else {}
 
         def is_ours(path: str) -> bool:
-            return self.snapshot.is_as_left(path, stamp_now(self.store.workspace, path))
+            stamp = stamp_now(self.store.workspace, path)
+            if path in unkept:
+                return is_same_save(unkept[path], stamp)
+            return self.snapshot.is_as_left(path, stamp)
 
         moved = [(display_path(old), display_path(new)) for old, new in self.snapshot.moved]
         kind = "undo" if self._run.undoes else "post"
         try:
             return branch.after(
-                changed,
+                [*changed, *unkept],
                 moved,
                 kind=kind,
                 run=self.number,
@@ -289,7 +296,7 @@ class Recording:
 
     def _unrecorded(self) -> tuple[str, ...]:
         """Return what undo will not bring back, and tell the person of it."""
-        lost = tuple(self._looks.lost) if self._looks else ()
+        lost = tuple(dict.fromkeys(self._looks.lost)) if self._looks else ()
         if lost:
             self._note(f"undo cannot bring back what commands changed here: {named(lost)}")
         if self._looks and self._looks.others:

@@ -48,7 +48,7 @@ def ignored_now(store: Store) -> frozenset[str]:
     if store.repository is None:
         return frozenset()
     from clada.world.git.calls import hardened_git
-    from clada.world.record.looks import ignored_places
+    from clada.world.record.in_git import ignored_places
 
     git = hardened_git(store.repository)
     git = git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
