@@ -344,6 +344,17 @@ def head_name(repository: Repository) -> str:
     return text.removeprefix("ref:").strip() if text.startswith("ref:") else ""
 
 
+def knows_workspace(repository: Repository, its_git: git.Git | None = None) -> bool:
+    """Return whether the user named the repository, or it has a file of the workspace."""
+    prefix = repository.prefix.rstrip("/")
+    if not prefix or repository.named:
+        return True
+    its_git = its_git or git.hardened_git(repository)
+    if its_git.call("rev-parse", "-q", "--verify", "--end-of-options", f"HEAD:{prefix}").code == 0:
+        return True
+    return bool(its_git.check_output("ls-files", "-z", "--", prefix))
+
+
 def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:
     """Return the files that others may have locked: the index, HEAD and the branch that it names.
 

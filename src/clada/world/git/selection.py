@@ -10,6 +10,7 @@ from clada.world.git import commits
 from clada.world.git.attributes import unfit_files
 from clada.world.git.commits import WorkTree, with_parents
 from clada.world.git.messages import listed
+from clada.world.git.repository import knows_workspace
 from clada.world.git.secrets import is_large, looks_secret
 from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
 
@@ -218,12 +219,7 @@ class Selection:
 
 def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
     """Raise if the repository is one further up that has no file of the workspace."""
-    prefix = repository.prefix.rstrip("/")
-    if not prefix or repository.named:
-        return
-    if git.call("rev-parse", "-q", "--verify", "--end-of-options", f"HEAD:{prefix}").code == 0:
-        return
-    if git.check_output("ls-files", "-z", "--", prefix):
+    if knows_workspace(repository, git):
         return
     root = escape_controls(repository.root)
     raise _trouble(

@@ -409,5 +409,5 @@ def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits |
         )
         return store, branch
     if run.kept:
-        return find_store(settings.workspace, confined=confined), None
+        return find_store(settings.workspace, confined=confined, named=settings.repository), None
     return outside_store(settings.workspace), None

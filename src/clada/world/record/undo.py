@@ -19,7 +19,7 @@ from clada.world.record.looks import recover, was_looking
 from clada.world.record.recording import Recording, RunToRecord
 from clada.world.record.restoring import OpenedUp, Step, put_back, state_now
 from clada.world.record.states import State
-from clada.world.record.store import Store, find_store
+from clada.world.record.store import Store, around, find_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def undo(
     """
     store = find_store(settings.workspace, confined=settings.sandbox != "off")
     if not os.path.isdir(store.runs):
-        raise _trouble(NO_RUN, LISTED)
+        raise _trouble(NO_RUN, elsewhere(store) or LISTED)
     with os_errors_as_trouble(), store.lock(settings.lock_timeout, waiting):
         run, stopped = _chosen(store, number)
         journals = _journals(store, run)
@@ -410,7 +410,7 @@ def _notes(run: RecordedRun, left: Sequence[str]) -> tuple[str, ...]:
 
 def elsewhere(store: Store) -> str | None:
     """Return a clause that names the other workspaces of the repository that have runs; None if none has."""
-    others = history.workspaces(store)
+    others = history.workspaces(around(store))
     return f"the repository has runs of other workspaces (--workspace): {named(others)}" if others else None
 
 
