@@ -289,6 +289,30 @@ def test_a_local_filter_that_is_the_users_own_too_is_applied(tmp_path: Path) -> 
     assert repo.git("show", "HEAD:known.hidden") == "cynva grkg, punatrq"
 
 
+@pytest.mark.parametrize("key", ["clean", "process"])
+def test_a_filter_of_the_users_that_cannot_be_applied_is_named(tmp_path: Path, key: str) -> None:
+    """Where git insists on it, as LFS does; and only for files that it is for."""
+    repo = built(tmp_path, "global-filter")
+    record = begun(repo, "other.hidden")  # it works
+    repo.git("config", "--global", "filter.rot.required", "true")
+    repo.write("other.hidden", "plain\n")
+    assert record.after(["other.hidden"], run=1)
+    for path in ("known.hidden", "other.hidden"):
+        _put_back(repo, path)
+    repo.git("config", "--global", f"filter.rot.{key}", "no-such-program --at=all")
+    error = refused(commits(repo), ["new.hidden"])
+    assert error.message == (
+        "new.hidden cannot be committed: clada does not apply "
+        "the filter rot of your configuration, which fails (no-such-program --at=all)"
+    )
+    assert error.hint == "use --record=snapshots"
+    begun(repo, "plain.txt")
+    repo.write("known.hidden", "PLAIN text, changed\n")  # as large as before: git status starts the filter
+    assert refused(commits(repo)).message == (
+        "git status failed: fatal: known.hidden: clean filter 'rot' failed"
+    )
+
+
 # What is not checked out, or not a plain file.
 
 
