@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 USERS_SCOPES = ("system", "global")
 CLEANING = ("clean", "process")  # what a filter does to a file that is committed
 PLAIN = ("unspecified", "unset", "set", "", "utf-8", "utf8")  # values of an encoding that change nothing
+FILTERED = ":(top,exclude,attr:!filter)"  # all but those without a filter
 REQUIRED, TRUE = ".required", ("true", "yes", "on", "1")
 MAX_ATTRIBUTES = 1 << 20  # bytes of an attributes file that are looked at
 
@@ -59,6 +60,12 @@ def unfit_files(
         elif encoding.lower() not in PLAIN and (path in coming or not _fits(git, path, dry=dry)):
             found.append(Unfit(path, f"the encoding {encoding}"))
     return found
+
+
+def filtered_files(git: Git) -> list[str]:
+    """Return the tracked files to which a filter applies."""
+    listed = git.check_output("ls-files", "-z", "--", FILTERED, GIT_LITERAL_PATHSPECS="0")
+    return os.fsdecode(listed).split("\0")[:-1]
 
 
 def _local_filters(repository: Repository) -> set[str]:

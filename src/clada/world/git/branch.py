@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
+SHORT = 9  # characters of a commit's hash that are shown
 ENOUGH = 512  # bytes of a commit that have the name of its tree
 
 
@@ -176,12 +177,14 @@ class BranchCommits:
         body: Sequence[str] = (),
         is_ours: Callable[[str], bool] = lambda _path: True,
         reverts: Sequence[str] = (),
+        undoes: int = 0,
     ) -> str | None:
         """Commit these paths as they are in the tree now, and nothing else; return the commit, or None.
 
         touched: files below the workspace, or directories with all in them; moved: from where to where.
-        kind: post or undo. body: the operations, one a line. is_ours: whether a file is still as the run left
-        it. reverts: the commits that an undo takes back, the newest first; then the tree does not count.
+        kind: post or undo, which `undoes` a run. body: the operations, one a line. is_ours: whether a file is
+        still as the run left it. reverts: the commits that an undo takes back, the newest first; then the
+        tree does not count.
         """
         prefix = self._repository.prefix
         names = sorted({prefix + name.rstrip("/") for name in touched if not name.startswith("/")})
@@ -191,7 +194,7 @@ class BranchCommits:
         with os_errors_as_trouble():
             check(self._repository)
             git = hardened_git(self._repository)
-            message = self._worded(kind, run, body)
+            message = self._worded(kind, run, body, undoes)
             for _ in range(TRIES):
                 try:
                     with OwnIndex(self._repository, git) as own:
@@ -235,11 +238,14 @@ class BranchCommits:
 
     def _commit_reversal(self, draft: _Draft, reverts: Sequence[str], names: Sequence[str]) -> str | None:
         """Take these commits back, as far as the undo has done so in the tree."""
-        entries, changed = reversal(draft.own.git, reverts, draft.old.commit)
+        found = reversal(draft.own.git, reverts, draft.old.commit)
         undone, selection = set(names), self._selection
-        if left := sorted(undone.intersection(changed)):
+        if found.gone:
+            commits_gone = ", ".join(commit[:SHORT] for commit in found.gone)
+            selection.note(f"not committed, as what the run had committed is gone from git: {commits_gone}")
+        if left := sorted(undone.intersection(found.changed)):
             selection.note(f"not committed, as HEAD has something else by now: {selection.listed(left)}")
-        taken = {path: entry for path, entry in entries.items() if path in undone}
+        taken = {path: entry for path, entry in found.entries.items() if path in undone}
         put(draft.own.git, taken)
         return self._commit(draft, taken)
 
@@ -328,9 +334,10 @@ class BranchCommits:
 
     # Words.
 
-    def _worded(self, kind: str, run: int | None, body: Sequence[str]) -> str:
+    def _worded(self, kind: str, run: int | None, body: Sequence[str], undoes: int = 0) -> str:
         subject = self._message if kind == "post" else None
-        return commit_message(kind, timestamp(), subject, body, run)
+        trailers = {"Clada-Run": run, "Clada-Undoes": undoes}
+        return commit_message(kind, timestamp(), subject, body, trailers)
 
 
 def _bring_along(own: Git, users: Git, paths: Collection[str], digits: int) -> None:

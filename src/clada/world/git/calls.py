@@ -115,8 +115,7 @@ class GitOutput(Value):
     def complaint(self) -> str:
         """Its first error message, on one line."""
         lines = self.errors.decode("utf-8", "surrogateescape").splitlines()
-        fatal, errors = ([line for line in lines if line.startswith(word)] for word in ("fatal: ", "error: "))
-        errors = fatal or errors or lines
+        errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
         return escape_controls(errors[0]) if errors else f"exit {self.code}"
 
 

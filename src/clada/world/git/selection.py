@@ -7,7 +7,7 @@ import os
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.world.git import commits
-from clada.world.git.attributes import unfit_files
+from clada.world.git.attributes import filtered_files, unfit_files
 from clada.world.git.commits import WorkTree, with_parents
 from clada.world.git.messages import listed
 from clada.world.git.repository import knows_workspace
@@ -56,7 +56,11 @@ class Selection:
         ignored: whether to remember what is ignored.
         """
         _refuse_unknown_workspace(self._repository, git)
-        found = commits.status(git, self._repository.prefix, ignored=ignored)
+        try:
+            found = commits.status(git, self._repository.prefix, ignored=ignored)
+        except Trouble:
+            self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
+            raise
         self._forget_unignored(found.untracked)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
         different = {} if nothing else staged(git, found.head)

@@ -85,18 +85,24 @@ def _differences(raw: bytes) -> Iterator[tuple[str, str, Entry, Entry]]:
         yield path, kind, Entry(old_mode, old), Entry(mode, name)
 
 
-def reversal(git: Git, made: Sequence[str], head: str) -> tuple[dict[str, Entry], list[str]]:
-    """Return the entries that take back these commits, the newest first, and the paths that HEAD has changed.
+class Reversal(Value):
+    """What takes commits back: the entries, what HEAD has in another way, and the commits that are gone."""
 
-    A commit that is not there any more is passed over.
-    """
+    entries: dict[str, Entry]
+    changed: list[str]
+    gone: list[str]
+
+
+def reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
+    """Return what takes these commits back, the newest first."""
     entries: dict[str, Entry] = {}
-    changed = []
+    changed, gone = list[str](), list[str]()
     for commit in made:
         call = ("diff-tree", "-r", *RAW, "--end-of-options", commit)
         own = git.call(*call[:1], "--root", "--no-commit-id", *call[1:])
         since = git.call(*call, head)
         if own.code != 0 or since.code != 0:
+            gone.append(commit)
             continue
         at_head = {path: new for path, _kind, _old, new in _differences(since.output)}
         for path, _kind, old, new in _differences(own.output):
@@ -105,7 +111,7 @@ def reversal(git: Git, made: Sequence[str], head: str) -> tuple[dict[str, Entry]
                 entries[path] = old
             elif now != old:
                 changed.append(path)
-    return entries, changed
+    return Reversal(entries, changed, gone)
 
 
 def _announced(git: Git, paths: Sequence[str]) -> list[str]:

@@ -290,6 +290,7 @@ class Recording:
                 body=self.done,
                 is_ours=is_ours,
                 reverts=self._begun.reverts,
+                undoes=self._run.undoes,
             )
         finally:
             self._take_notes()

@@ -116,6 +116,11 @@ def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step],
     try:
         with recording:
             workspace.record_in(recording.snapshot)
+            recording.done = [
+                f"undo of run {undone.run.number}: {undone.run.what}",
+                *(f"restore {path}" for path in undone.restored),
+                *(f"remove {path}" for path in undone.removed),
+            ]
             notes = put_back(workspace, steps)
             workspace.close()
     finally:
