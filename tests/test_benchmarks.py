@@ -15,6 +15,7 @@ GOALS = {
     "clada --version / bare python": 1.8,
     "one write, no git / bare python": 2.5,
     "one write with both commits, 5,000 files / bare python and the four git commands": 1.6,
+    "ten writes with snapshots, 50,000 files / 5,000 files": 1.15,
     "3,000 files edited once / a loop of read, count, replace, write, rename": 1.4,
     "1,000 edits of one 11 MB file, one by one / reading, splicing and writing it once": 6.0,
     "1,000 edits of one 11 MB file, CRLF / reading, splicing and writing it once": 8.0,

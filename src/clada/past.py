@@ -104,6 +104,8 @@ def undo(
     from clada.world.record.undo import undo as undo_run
 
     settings = Settings.from_options(**{**options, "workspace": workspace})
+    if options.get("record") == "none":
+        raise ValueError("record must be commits or snapshots: an undo is recorded")
     return undo_run(settings, run, waiting=waiting, record=options.get("record"))
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from clada.world.world import Ask, Stop
 
 NOTHING: Mapping[int, str] = {}
+MOST_TARGETS, MOST_OF_TARGETS = 3, 60  # that the history names of a run, and their characters
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
 
 
@@ -259,8 +260,12 @@ def _notes_on_paths(plan: Plan, root: str) -> list[str]:
 
 
 def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
-    """Return what a plan does, for the history: `2 writes, 1 run`; if not all was tried, `1 of 2 writes`."""
-    names = [item.name for block in plan.blocks if block.valid for item in block.operations]
+    """Return what a plan does, for the history: `2 writes, 1 run: a.py, b.py, make`.
+
+    If not all was tried, `1 of 2 writes`.
+    """
+    items = [item for block in plan.blocks if block.valid for item in block.operations]
+    names = [item.name for item in items]
     left = [
         task.operation for block in blocks if block.valid for task in block.tasks if task.status == "skipped"
     ]
@@ -269,7 +274,11 @@ def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
         count, undone = names.count(name), left.count(name)
         part = f"{count - undone} of {count}" if undone else f"{count}"
         parts.append(f"{part} {name}{'' if count == 1 else 's'}")
-    return ", ".join(parts)
+    targets = list(dict.fromkeys(item.target.partition("\n")[0] for item in items))
+    shown = ", ".join(targets[:MOST_TARGETS])
+    shown = shown if len(shown) <= MOST_OF_TARGETS else f"{shown[: MOST_OF_TARGETS - 1]}…"
+    more = f" and {len(targets) - MOST_TARGETS} more" if len(targets) > MOST_TARGETS else ""
+    return f"{', '.join(parts)}: {shown}{more}"
 
 
 def _describe(record: Recording, plan: Plan, blocks: Sequence[BlockReport], stop: Stop | None) -> None:

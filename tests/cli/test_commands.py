@@ -76,8 +76,8 @@ def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
     done = repository("history")
     assert (done.returncode, done.stderr) == (0, "")
     newest, oldest = done.stdout.splitlines()
-    assert re.fullmatch(rf"2  {TIME}  failed  -\.\.{HASH}          1 write, 1 run", newest)
-    assert re.fullmatch(rf"1  {TIME}  ok      {HASH}\.\.{HASH}  1 write", oldest)
+    assert re.fullmatch(rf"2  {TIME}  failed  -\.\.{HASH}          1 write, 1 run: b\.txt, false", newest)
+    assert re.fullmatch(rf"1  {TIME}  ok      {HASH}\.\.{HASH}  1 write: a\.txt", oldest)
 
 
 def test_history_cannot_steer_the_terminal(repository: Shell) -> None:
@@ -136,7 +136,7 @@ def test_undo_takes_a_run_back_and_undo_again_brings_it_back(repository: Shell) 
     done = repository("undo")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(
-        rf"undone: run 1 \(2 writes\)\n  restored a.txt\n  removed new.txt\n"
+        rf"undone: run 1 \(2 writes: a.txt, new.txt\)\n  restored a.txt\n  removed new.txt\n"
         rf"recorded as run 2, commit {HASH}; clada undo takes it back\n",
         done.stdout,
     )
@@ -144,6 +144,51 @@ def test_undo_takes_a_run_back_and_undo_again_brings_it_back(repository: Shell) 
     assert not (repository.workspace / "new.txt").exists()
     assert repository("undo", "2").returncode == 0
     assert (repository.workspace / "new.txt").read_text() == "hi"
+
+
+def test_history_names_a_few_files_and_says_how_many_more(repository: Shell) -> None:
+    """Enough to tell runs apart, in one line that is not too long."""
+    repository(document="".join(WRITE.replace("a.txt", f"{name}.txt") for name in "abcde"))
+    repository(document=WRITE.replace("a.txt", "x" * 100) + "<---RUN--->\nls\n-l\n<---END--->\n")
+    newest, oldest = (line.split("  ")[-1] for line in repository("history").stdout.splitlines())
+    assert oldest == "5 writes: a.txt, b.txt, c.txt and 2 more"
+    assert newest == f"1 write, 1 run: {'x' * 59}…"
+
+
+def test_the_commit_of_an_undo_says_what_it_undoes(repository: Shell) -> None:
+    """In its body, and in a trailer beside that of its own run."""
+    repository.write("a.txt", "old\n")
+    repository(document=WRITE + WRITE.replace("a.txt", "new.txt"))
+    repository("undo")
+    assert repository.git("log", "-1", "--format=%b").rstrip("\n") == (
+        "- undo of run 1: 2 writes: a.txt, new.txt\n- restore a.txt\n- remove new.txt\n\n"
+        "Clada-Run: 2\nClada-Undoes: 1"
+    )
+
+
+def test_undo_is_recorded_as_the_run_was_unless_a_flag_says_otherwise(repository: Shell) -> None:
+    """A configuration is about runs, and a flag about this undo: it counts, or is refused."""
+    repository.write("a.txt", "old\n")
+    repository(document=WRITE)
+    (repository.home / ".config/clada").mkdir(parents=True)
+    (repository.home / ".config/clada/config.toml").write_text('record = "snapshots"\n')
+
+    def undone(*flags: str) -> str:
+        """Undo, and return the subject of the last commit without its time."""
+        assert repository("undo", *flags).returncode == 0
+        return repository.git("log", "-1", "--format=%s").split()[0]
+
+    assert undone() == "[clada:undo]"
+    repository.git("commit", "-q", "--allow-empty", "-m", "mine")
+    assert undone("--record=snapshots") == "mine"
+    repository.git("commit", "-q", "-a", "-m", "mine")
+    assert undone("--record=commits") == "[clada:undo]"
+    for flag in ("--record=none", "--no-git"):
+        done = repository("undo", flag)
+        assert (done.returncode, done.stderr) == (
+            2,
+            "clada: undo is recorded, so that it can be undone: --record=commits or snapshots\n",
+        )
 
 
 def test_undo_refuses_where_files_changed_since_and_names_them(repository: Shell) -> None:
@@ -162,7 +207,8 @@ def test_undo_brings_back_what_git_ignores(repository: Shell) -> None:
     done = repository("undo")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "undone: run 1 (1 write)\n  restored ignored.txt\nrecorded as run 2; clada undo takes it back\n"
+        "undone: run 1 (1 write: ignored.txt)\n  restored ignored.txt\n"
+        "recorded as run 2; clada undo takes it back\n"
     )
     assert (repository.workspace / "ignored.txt").read_text() == "old\n"
 

@@ -110,12 +110,12 @@ def test_history_undo_and_redo(shared: Shared) -> None:
     place, agent = shared
     agent.call("apply", document=write("undone.txt"))
     (last,) = agent.call("history", limit=1).structured_content["runs"]
-    assert (last["what"], last["ended"], last["undoes"]) == ("1 write", "ok", None)
+    assert (last["what"], last["ended"], last["undoes"]) == ("1 write: undone.txt", "ok", None)
     assert "would undo" in text(agent.call("undo", dry_run=True))
     assert (place.workspace / "undone.txt").exists()
     undone = agent.call("undo", run=last["number"])
     assert undone.structured_content["removed"] == ["undone.txt"]
-    assert f"undone: run {last['number']} (1 write)" in text(undone)
+    assert f"undone: run {last['number']} (1 write: undone.txt)" in text(undone)
     assert not (place.workspace / "undone.txt").exists()
     agent.call("undo")
     assert (place.workspace / "undone.txt").exists()

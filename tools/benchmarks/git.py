@@ -32,7 +32,10 @@ def rows(*, quick: bool) -> list[Row]:
         written = _snapshots(small, rounds, quick=quick)
         watched = _looks(small, rounds)
         edited = _edited(folder / "edited", 3_000 // part, 1 if quick else 5)
-        after = _after(_repository(folder / "large", 50_000 // part), rounds)
+        large = _repository(folder / "large", 50_000 // part)
+        after = _after(large, rounds)
+        sized = _by_size(large, small, rounds)
+        durable = _durable(small, 1 if quick else 5)
     finally:
         shutil.rmtree(folder)
     return [
@@ -41,6 +44,8 @@ def rows(*, quick: bool) -> list[Row]:
         Row("3,000 edited files with snapshots / without any record", edited, 1.8),
         Row("a command with looks before and after it, 5,000 files / git status, twice", watched, 4.5),
         Row("the commit after file operations, 50,000 files / git commit of the paths", after, 1.3),
+        Row("ten writes with snapshots, 50,000 files / 5,000 files", sized, 1.15),
+        Row("100 small writes with snapshots, durable / not", durable),
     ]
 
 
@@ -133,6 +138,25 @@ def _after(root: Path, rounds: int) -> float:
         _git(root, "commit", "-q", "-m", "after", "--", *paths)
         plain.append(time.perf_counter() - begun)
     return min(ours) / min(plain)
+
+
+def _by_size(large: Path, small: Path, rounds: int) -> float:
+    """Compare file operations that snapshots record in a large repository with those in a small one."""
+
+    def run(root: Path) -> None:
+        _execute_writes(root, 10)
+
+    return ratio(rounds, lambda: run(large), lambda: run(small))
+
+
+def _durable(root: Path, rounds: int) -> float:
+    """Compare runs that wait for the disk with runs that do not."""
+    return ratio(rounds, lambda: _execute_writes(root, 100, durable=True), lambda: _execute_writes(root, 100))
+
+
+def _execute_writes(root: Path, files: int, *, durable: bool = False) -> None:
+    tasks = [{"action": "write", "path": f"0/{each}.txt", "content": f"{each}\n"} for each in range(files)]
+    execute(json.dumps({"tasks": tasks}), workspace=str(root), record="snapshots", durable=durable)
 
 
 def _repository(root: Path, files: int) -> Path:

@@ -1,5 +1,8 @@
 """Kills recorded runs at random moments: the repository stays sound, and nobody's work is lost.
 
+Before each run and each undo, the worker notes the tree, outside of it: after a kill, to undo that run, or to
+bring that undo to its end, gives the tree that was noted.
+
 python -m tools.prove.kills [ROUNDS]
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import random
 import shutil
 import subprocess
@@ -15,19 +19,25 @@ import tempfile
 import time
 from pathlib import Path
 
+from tools.prove.place import ROOT
+
+import clada
 from clada.world.record.journal import read_journal
 
+Tree = dict[str, tuple[int, bytes]]
+
 STAGED = 0.3  # how often a user stages what there is
-LONGEST = 0.3  # seconds that runs get before they are killed
+MOST_RUNS = 5  # before a kill
 OURS = b"clada "  # how an index.lock of clada's own begins: the next run removes it
 NAMES = (".env", "a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
 
 # Makes runs, by operations and by commands, and undoes some of them until it is killed.
 WORKER = """
-import json, os, random, sys
+import json, os, pickle, random, sys
 import clada
 from clada.errors import Trouble
-root, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+from tools.prove.kills import tree
+root, seed, notes, names = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 chance = random.Random(seed)
 options = {"record": "commits", "workspace": root, "sandbox": "off", "approve_all": True}
 def task(number):
@@ -40,15 +50,19 @@ def task(number):
         return {"action": "run", "command": f"sh -c '{script}'"}
     return {"action": "write", "path": name, "content": content}
 clada.execute(json.dumps({"tasks": [task(0)]}), **options, dry_run=True)  # loads what runs need
-print("started", flush=True)
+last = max((run.number for run in clada.history(root)), default=0)
 for number in range(1000):
+    with open(notes, "ab", buffering=0) as file:
+        file.write(pickle.dumps((last, tree(root))))
+    print("next", flush=True)
     try:
         if chance.random() < 0.3:
-            clada.undo(root, sandbox="off")
+            last = clada.undo(root, sandbox="off").number
             continue
         tasks = [task(number) for _ in range(chance.randrange(4))]
         report = clada.execute(json.dumps({"tasks": tasks}), **options)
         assert report.error is None and report.fatal is None, (report.error, report.fatal)
+        last = report.recorded or last
     except Trouble as trouble:
         if not trouble.error.message.startswith(("changed since", "run ", "no run")):
             raise
@@ -74,7 +88,8 @@ def _round(folder: Path, number: int, chance: random.Random, worker: str) -> lis
     """Do a user's work, start runs, kill them, and look for the work."""
     _work(folder, number, chance)
     precious = _contents(folder)
-    _kill_at_random(folder, number, chance.uniform(0, LONGEST), worker)
+    notes = folder.with_name(f"{folder.name}-notes")
+    _kill_at_random(folder, number, chance, [worker, str(notes)])
     for lock in (folder / ".git").rglob("*.lock"):
         if not lock.read_bytes().startswith(OURS):
             lock.unlink()  # as the error message of the next run tells the user
@@ -82,7 +97,52 @@ def _round(folder: Path, number: int, chance: random.Random, worker: str) -> lis
     kept |= _reachable(folder)
     lost = [path for path, content in precious.items() if _blob(content) not in kept]
     complaints = [f"round {number}: lost what was in {path!r}" for path in lost]
+    complaints += [f"round {number}: {complaint}" for complaint in _not_as_noted(folder, notes)]
+    notes.unlink()
     return complaints + (_unsound(folder) if number % 20 == 0 else [])
+
+
+def _not_as_noted(folder: Path, notes: Path) -> list[str]:
+    """Take back what the last run did, or bring the undo to its end; return what is not as it was noted."""
+    noted = _noted(notes)
+    if not noted:
+        return []  # it was killed before its first run
+    runs = clada.history(folder)
+    run = runs[0] if runs and runs[0].number > noted[0][0] else None
+    if run is None:  # none was begun
+        return [] if tree(str(folder)) == noted[-1][1] else ["files were changed before the run was recorded"]
+    first = run.undoes or run.number
+    before = next((seen for last, seen in reversed(noted) if last < first), None)
+    if before is None or (run.undoes and run.undoes <= noted[0][0]):
+        return []  # it is of an earlier round, and the user has worked since
+    if not run.undoes or run.ended != "ok":
+        try:
+            clada.undo(folder, None if run.undoes else run.number, sandbox="off")
+        except clada.Trouble as trouble:
+            if not any(words in str(trouble) for words in ("changed nothing", "undone already")):
+                return [f"run {run.number} cannot be undone: {trouble}"]
+    now = tree(str(folder))
+    names = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+    return [f"run {run.number}, {run.ended}: {names} is not as before"] if names else []
+
+
+def _noted(notes: Path) -> list[tuple[int, Tree]]:
+    """Return what the worker noted: the number of the last run, and the tree, before each that followed."""
+    found = []
+    with notes.open("a+b") as file:  # which may not be there
+        file.seek(0)
+        while file.peek(1):
+            try:
+                found.append(pickle.load(file))  # noqa: S301 (it is our own)
+            except (EOFError, pickle.UnpicklingError):
+                break  # it was killed right then
+    return found
+
+
+def tree(folder: str) -> Tree:
+    """Return mode and content of all files."""
+    paths = [path for path in Path(folder).rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes()) for path in paths}
 
 
 def _work(folder: Path, number: int, chance: random.Random) -> None:
@@ -95,12 +155,16 @@ def _work(folder: Path, number: int, chance: random.Random) -> None:
             _git(folder, "add", "-A")
 
 
-def _kill_at_random(folder: Path, number: int, seconds: float, script: str) -> None:
-    argv = [sys.executable, "-c", script, str(folder), str(number), *NAMES]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+def _kill_at_random(folder: Path, number: int, chance: random.Random, script: list[str]) -> None:
+    """Let it make a few runs, and kill it in the middle of the next: they take as long as the last ones."""
+    argv = [sys.executable, "-c", script[0], str(folder), str(number), *script[1:], *NAMES]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as worker:
         assert worker.stdout is not None  # noqa: S101 (it is a pipe)
         worker.stdout.readline()
-        time.sleep(seconds)
+        begun, runs = time.perf_counter(), chance.randrange(1, MOST_RUNS)
+        for _ in range(runs):
+            worker.stdout.readline()
+        time.sleep(chance.random() * (time.perf_counter() - begun) / runs)
         children = _children(worker.pid) if number % 2 else []  # else git may finish what it is at
         for pid in (worker.pid, *children):
             _kill(pid)

@@ -33,7 +33,7 @@ CASES = (
         "test_record_kills.py killed",
     ),
     Case(
-        "60 power cuts of a disk (a loop-mounted image) during durable runs",
+        "60 power cuts of a disk (a loop-mounted image) during durable runs, as many in a repository",
         "every file old or new, and the old one in the record",
         "test_record_power.py power_cut",
     ),
@@ -67,8 +67,10 @@ def rows(*, quick: bool) -> list[Row]:
 
 def _kills(rounds: int) -> Row:
     complaints = kills(rounds)
-    required = "the repository is sound, and nobody's work is lost"
-    observed = complaints[0] if complaints else f"sound after {rounds} kills, and nothing lost"
+    required = "the repository is sound, nobody's work is lost, and undo gives the tree as it was"
+    observed = (
+        complaints[0] if complaints else f"sound after {rounds} kills, nothing lost, each tree as before"
+    )
     return Row(
         f"commits: {rounds} kill -9 at random moments of runs and undos", required, observed, not complaints
     )

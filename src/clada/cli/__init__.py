@@ -145,7 +145,8 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
         return settle(workspace, console, ask=ask)
 
     own, shared = config.load(given.get("workspace"), trusts)
-    return {**DEFAULTS, **own, **shared, **given}
+    unset = dict.fromkeys(invocation.row.by_flag)
+    return {**DEFAULTS, **own, **shared, **unset, **given}
 
 
 def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:

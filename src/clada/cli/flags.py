@@ -63,6 +63,7 @@ class Command(Value):
     most_words: int = 1  # arguments that it takes
     examples: tuple[tuple[str, str], ...] = ()
     configured: bool = True  # whether configuration files are read for it
+    by_flag: tuple[str, ...] = ()  # what only a flag sets, and is None else
     inside: bool = True  # whether the workspace is checked first; a run checks it where it opens it
     asks_for_trust: bool = False  # in a workspace whose .clada is new
     own: Mapping[str, Setting] = {}  # flags that mean something else here
@@ -204,6 +205,7 @@ COMMANDS: dict[str, Command] = {
         "[RUN]",
         "restore what the last run changed, or that one",
         ("workspace", "dry_run", "record", "git_author", "lock_timeout"),
+        by_flag=("record",),
         examples=(
             ("clada undo", "take back the last run that changed something"),
             ("clada undo --dry-run", "show what that would change"),

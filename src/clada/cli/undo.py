@@ -18,14 +18,11 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     number = read_number(arguments[0]) if arguments else None
     if arguments and not number:
         raise UsageError(f"undo takes the number of a run, not {arguments[0]!r}; clada history lists them")
+    if options["record"] == "none":
+        raise UsageError("undo is recorded, so that it can be undone: --record=commits or snapshots")
     from clada.past import undo, undo_text
 
-    names = (
-        "dry_run",
-        "git_author",
-        "lock_timeout",
-        *(["record"] if options["record"] == "snapshots" else []),
-    )
+    names = ("dry_run", "git_author", "lock_timeout", *(["record"] if options["record"] else []))
     undone = undo(
         options["workspace"],
         number,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.waiting import eventually
-from tests.world.record.conftest import command, write
-from tests.world.repository.states import git
+from tests.world.record.conftest import Recorded, command, write
+from tests.world.repository.states import clean, files, git
 
 import clada
 from clada.errors import Trouble
@@ -20,7 +20,6 @@ from clada.world.record.store import find_store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.world.record.conftest import Recorded
 
 MANY = 10_000 if os.environ.get("CLADA_FULL") else 400
 DEEP = 490  # components
@@ -166,3 +165,31 @@ def test_history_shows_a_run_while_it_is_going(place: Recorded) -> None:
     assert " killed " in place.call("history").stdout
     shutil.rmtree(place.workspace / ".git", ignore_errors=True)
     assert place.call("history").returncode == 0
+
+
+def test_a_repository_that_does_not_know_the_workspace_is_not_written_to(tmp_path: Path) -> None:
+    """Dotfiles that ignore all else: what a command changes can be undone, and their git is left alone."""
+    above = Recorded(clean(tmp_path / "home"))
+    above.write(".gitignore", "*\n")
+    place = Recorded(files(tmp_path / "home/projects/new"))
+    before = place.tree()
+    place.run(command("echo new > a.txt; rm -r dir; true"))
+    place.undo()
+    assert place.tree() == before
+    assert not (above.workspace / ".git/clada").exists()
+    git(above.workspace, "add", "-f", "projects/new/a.txt")
+    place.undo()  # what was recorded is found all the same, once it is known
+    assert not (place.workspace / "dir").exists()
+
+
+def test_it_is_used_where_the_user_names_it(tmp_path: Path) -> None:
+    """And from then on, whether or not it is named again."""
+    above = Recorded(clean(tmp_path / "home"))
+    place = Recorded(files(tmp_path / "home/projects/new"))
+    place.run(write("a.txt", "new\n"), repository=str(above.workspace))
+    assert place.store == above.store
+    place.undo()
+    assert (place.workspace / "a.txt").read_text() == "a\n"
+    refused = place.attempt(write("a.txt", "new\n"), repository="/elsewhere").fatal
+    assert refused
+    assert refused.message.endswith("not /elsewhere")

@@ -278,19 +278,6 @@ def test_what_is_outside_is_named(place: Recorded, tmp_path: Path) -> None:
     assert outside.read_text() == "new\n"
 
 
-def test_ignored_files_that_commands_change_are_said_not_to_be_undone(repo: Recorded) -> None:
-    """They are not looked at, for there may be any number of them."""
-    repo.write(".git/info/exclude", "*.log\n")
-    log = repo.write("debug.log")
-    repo.run(command("echo new > debug.log; echo new > other.log; echo new > a.txt"))
-    undone = repo.undo()
-    assert (undone.restored, undone.removed) == (("a.txt",), ())
-    assert (
-        "not undone: what the run's commands did to ignored files and outside the workspace" in undone.notes
-    )
-    assert log.read_text() == "new\n"
-
-
 def test_a_file_that_only_its_index_entry_vouches_for_comes_back(repo: Recorded) -> None:
     """Git has another content of the same size: marked as unchanged, filtered, in another encoding."""
     git(repo.workspace, "config", "filter.rot.clean", ROT13)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import eventually
 from tests.world.record.conftest import Recorded, write
+from tests.world.repository.states import git
 
 import clada
 from clada.world.record.changes import Changes
@@ -75,11 +76,14 @@ def cut_at(process: int, image: Path, copy: Path) -> None:
     os.kill(process, signal.SIGCONT)
 
 
-def test_after_a_power_cut_each_content_is_there(disk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["no-repository", "repository"])
+def test_after_a_power_cut_each_content_is_there(disk: Path, tmp_path: Path, where: str) -> None:
     """In the tree or in the record; and none is half."""
     place = Recorded(disk / "workspace")
     for name, content in OLD.items():
         place.write(name, content)
+    if where == "repository":
+        git(place.workspace, "init", "-q")
     os.sync()
     before = place.tree()
     chance, copies = random.Random(1), list[Path]()
@@ -108,7 +112,7 @@ def test_the_proof_notices_a_record_that_has_not_reached_the_disk(
     """Without waiting for it, contents are lost."""
     monkeypatch.setattr(Journal, "sync", lambda _self: None)
     with pytest.raises(AssertionError):
-        test_after_a_power_cut_each_content_is_there(disk, tmp_path)
+        test_after_a_power_cut_each_content_is_there(disk, tmp_path, "no-repository")
 
 
 def after_cut(copy: Path, place: Recorded, disk: Path) -> set[str]:

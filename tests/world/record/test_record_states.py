@@ -177,6 +177,76 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
     assert place.history() == ["ok", "ok", "ok", "failed", "ok", "ok", "ok", "ok"]
 
 
+# In some states, one file is unlike all others: a run that touches that one is undone as well.
+SPECIAL = {
+    "sparse": "away/far.txt",
+    "sparse-index": "away/deep/er.txt",
+    "autocrlf": "windows.txt",
+    "text-auto": "mixed.txt",
+    "skip-worktree": "absent.cfg",
+    "assume-unchanged": "local.cfg",
+    "secrets": ".env",
+    "submodule": "lib/lib.txt",
+    "ignored": "debug.log",
+}
+OUT_OF_SIGHT = ("submodule",)  # of commands
+
+
+def removed(workspace: Path, since: str) -> str:
+    """Return the files that were removed on the branch."""
+    return git(workspace, "log", "--diff-filter=D", "--name-only", "--format=", f"{since}..HEAD")
+
+
+@pytest.mark.parametrize("record", ["commits", "snapshots"])
+@pytest.mark.parametrize("name", SPECIAL)
+def test_the_one_file_that_is_unlike_the_others(tmp_path: Path, name: str, record: str) -> None:
+    """It is put back, git has it as before, and no later commit removes what is merely not checked out."""
+    place, path = Recorded(STATES[name](tmp_path / "repo")), SPECIAL[name]
+    place.run(write("a.txt", "first\n"), record=record)  # what was there is committed, if it ever is
+    known, before = entries(place.workspace), place.tree()
+    start = git(place.workspace, "rev-parse", "HEAD")
+    folder = os.path.dirname(path) or "."
+    tasks = [write(path, "by the run\n")]
+    if name not in OUT_OF_SIGHT:
+        tasks.append(command(f"mkdir -p {folder}; echo command >> {path}"))
+    for task in tasks:
+        place.run(task, record=record)
+        git(place.workspace, "status")  # which writes into the index what git has seen
+        after = place.tree()
+        for expected in (before, after, before):  # undo, redo, and undo again
+            place.undo()
+            assert place.tree() == expected
+            git(place.workspace, "status")
+        assert entries(place.workspace) == known
+    place.run(write("a.txt", "second\n"), record="commits")
+    now = entries(place.workspace)
+    assert {path: entry[0] for path, entry in known.items()} == {path: now[path][0] for path in known}
+    assert removed(place.workspace, start) == ""
+
+
+def test_what_is_gone_outside_of_a_sparse_checkout_is_not_removed_by_a_commit(tmp_path: Path) -> None:
+    """Git itself would not: what is gone within it is, and the rest is named."""
+    place = Recorded(STATES["sparse"](tmp_path / "repo"))
+    place.write("away/far.txt", "looked at\n")
+    git(place.workspace, "update-index", "--no-skip-worktree", "away/far.txt")  # as git does when it sees it
+    (place.workspace / "away/far.txt").unlink()
+    (place.workspace / "dir/d.txt").unlink()
+    start = git(place.workspace, "rev-parse", "HEAD")
+    report = place.run(write("a.txt", "new\n"), record="commits")
+    assert removed(place.workspace, start) == "dir/d.txt"
+    assert "outside of the sparse checkout, and not removed: away/far.txt" in report.notes
+
+
+def test_marks_stay_where_something_is_staged(tmp_path: Path) -> None:
+    """The user's index is brought along then, entry by entry."""
+    place = Recorded(STATES["skip-worktree"](tmp_path / "repo"))
+    place.write("b.txt", "staged\n")
+    git(place.workspace, "add", "b.txt")
+    known = entries(place.workspace)
+    place.run(write("local.cfg", "by the run\n"), write("a.txt", "new\n"), record="commits")
+    assert entries(place.workspace)["local.cfg"] == known["local.cfg"]
+
+
 @pytest.mark.parametrize("name", ["merge", "rebase", "bisect", "stash-conflict"])
 def test_an_undo_with_commits_is_refused_in_the_states_in_which_its_run_would_be(
     tmp_path: Path, name: str
@@ -205,3 +275,35 @@ IN_PROGRESS = {
     "bisect": "git bisect start",
     "stash-conflict": "echo 1 > b.txt; git stash -q; echo 2 > b.txt; git commit -q -a -m main; git stash pop",
 }
+
+
+@pytest.mark.parametrize("configured", ["text=auto", "autocrlf"])
+def test_a_command_that_changes_other_line_endings_than_gits(tmp_path: Path, configured: str) -> None:
+    """The commit after the run has the change, and undo the bytes."""
+    place = Recorded(STATES["text-auto"](tmp_path / "repo"))
+    if configured == "autocrlf":
+        git(place.workspace, "config", "core.autocrlf", "input")
+        git(place.workspace, "rm", "-q", ".gitattributes")
+        git(place.workspace, "commit", "-q", "-m", "by configuration")
+    before = place.tree()
+    place.run(
+        command("echo three >> windows.txt; echo three >> mixed.txt; echo b2 > b.txt"), record="commits"
+    )
+    changed = git(place.workspace, "show", "--name-only", "--format=", "HEAD").split("\n")
+    assert changed == ["b.txt", "mixed.txt", "windows.txt"]
+    place.undo()
+    assert place.tree() == before
+
+
+def test_an_undo_whose_commit_is_gone_says_that_it_makes_none(repo: Recorded) -> None:
+    """Squashed by hand, and collected: what was put back is in the tree."""
+    repo.run(write("a.txt", "new\n"), record="commits")
+    made = git(repo.workspace, "rev-parse", "--short=9", "HEAD")
+    git(repo.workspace, "reset", "-q", "--soft", "HEAD~1")
+    git(repo.workspace, "commit", "-q", "-m", "squashed")
+    git(repo.workspace, "reflog", "expire", "--expire=all", "--all")
+    git(repo.workspace, "gc", "-q", "--prune=now")
+    undone = repo.undo()
+    assert undone.commit is None
+    assert f"not committed, as what the run had committed is gone from git: {made}" in undone.notes
+    assert (repo.workspace / "a.txt").read_text() == "a\n"

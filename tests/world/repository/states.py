@@ -168,6 +168,15 @@ def autocrlf(root: Path) -> Path:
     return root
 
 
+def text_auto(root: Path) -> Path:
+    """Files have CRLF, or both line endings, in the tree, and would get LF if they were checked out."""
+    write(init(root), ".gitattributes", "* text=auto\n")
+    write(root, "windows.txt", b"one\r\ntwo\r\n")
+    write(root, "mixed.txt", b"one\r\ntwo\n")
+    clean(root)
+    return root
+
+
 def encodings(root: Path) -> Path:
     """A file is UTF-16 in the tree and UTF-8 in commits."""
     write(init(root), ".gitattributes", "*.utf16 working-tree-encoding=UTF-16\n")
@@ -435,7 +444,7 @@ STATES: dict[str, Callable[[Path], Path]] = {
     state.__name__.replace("_", "-"): state
     for state in (
         clean, dirty, staged, partly_staged, untracked, ignored, secrets, local_filter,
-        global_filter, autocrlf, encodings, wrong_encoding, sparse, sparse_index, skip_worktree,
+        global_filter, autocrlf, text_auto, encodings, wrong_encoding, sparse, sparse_index, skip_worktree,
         assume_unchanged, intent_to_add, rm_cached, submodule, staged_submodule,
         uninitialised_submodule, worktree, merge, rebase, cherry_pick, revert, bisect,
         stash_conflict, stashed, squash_pending, pick_pending, detached, unborn, shallow,

@@ -117,11 +117,13 @@ SECRETS = """
     my-credentials.json client_secret_1.json .htpasswd .pgpass .vault-token .git-credentials wp-config.php
     secrets.yml config/secrets.yaml home.ovpn .s3cfg .boto .terraformrc .ssh/config .ssh/known_hosts
     kubeconfig app-firebase-adminsdk-x.json .gnupg/pubring.kbx putty.ppk krb5.keytab credentials
-    .ENV Server.PEM
+    .ENV Server.PEM credentials.txt secret.txt secrets.txt token.txt apikey.txt passwords.csv rclone.conf
+    my-secrets.yaml .flaskenv db_password.txt prod.credentials.json
 """.split()
 HARMLESS = """
     .env.example .env.sample .env.template .env.dist id_rsa.pub secrets.py secrets.md environment.yml keys.py
     config.json package.json monkey.txt credentials.py secrets.example.yml README.md tokenizer.json .envoy
+    design-tokens.json nosecrets.txt
     key.txt docker/config.json hosts.yml settings.xml id_card.txt gradle.properties
 """.split()
 
@@ -287,6 +289,28 @@ def test_a_local_filter_that_is_the_users_own_too_is_applied(tmp_path: Path) -> 
         repo.git("config", "--global", f"filter.rot.{key}", repo.git("config", f"filter.rot.{key}"))
     begun(repo)
     assert repo.git("show", "HEAD:known.hidden") == "cynva grkg, punatrq"
+
+
+@pytest.mark.parametrize("key", ["clean", "process"])
+def test_a_filter_of_the_users_that_cannot_be_applied_is_named(tmp_path: Path, key: str) -> None:
+    """Where git insists on it, as LFS does; and only for files that it is for."""
+    repo = built(tmp_path, "global-filter")
+    record = begun(repo, "other.hidden")  # it works
+    repo.git("config", "--global", "filter.rot.required", "true")
+    repo.write("other.hidden", "plain\n")
+    assert record.after(["other.hidden"], run=1)
+    for path in ("known.hidden", "other.hidden"):
+        _put_back(repo, path)
+    repo.git("config", "--global", f"filter.rot.{key}", "no-such-program --at=all")
+    error = refused(commits(repo), ["new.hidden"])
+    assert error.message == (
+        "new.hidden cannot be committed: clada does not apply "
+        "the filter rot of your configuration, which fails (no-such-program --at=all)"
+    )
+    assert error.hint == "use --record=snapshots"
+    begun(repo, "plain.txt")
+    repo.write("known.hidden", "PLAIN text, changed\n")  # as large as before: git status starts the filter
+    assert refused(commits(repo)).message.startswith("known.hidden (and 1 more) cannot be committed: ")
 
 
 # What is not checked out, or not a plain file.

@@ -10,7 +10,7 @@ from tools.prove.kills import WORKER, kills
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes by /proc")
 def test_a_few_kills_lose_nothing() -> None:
-    """The repository is sound, and every content from before is in a commit, a journal or the tree."""
+    """The repository is sound, every content from before is kept, and undo gives the tree as it was."""
     assert kills(6, seed=1) == []
 
 
@@ -20,3 +20,12 @@ def test_the_proof_notices_lost_work() -> None:
     careless = WORKER.replace('"record": "commits"', '"record": "none"')
     assert careless != WORKER
     assert any("lost what was in" in complaint for complaint in kills(12, worker=careless))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes by /proc")
+def test_the_proof_notices_what_undo_does_not_take_back() -> None:
+    """A run that changes something behind its record's back."""
+    note = "    try:\n        if chance"
+    stray = WORKER.replace(note, f"    open(os.path.join(root, 'stray'), 'a').write('x')\n{note}")
+    assert stray != WORKER
+    assert any("['stray'] is not as before" in complaint for complaint in kills(3, worker=stray))

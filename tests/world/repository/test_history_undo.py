@@ -439,7 +439,7 @@ def test_undo_brings_ignored_files_back_and_leaves_approvals_alone(repo: Repo) -
     assert (done.restored, done.removed) == ((), ("a",))
     assert (repo.root / ".clada/allowed-commands.json").read_text() == "{ }"
     assert done.notes == (
-        "not undone: what the run's commands did to ignored files and outside the workspace",
+        "not undone: what the run's commands did in ignored directories and outside the workspace",
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.calls import configuration, safe_opener
+from clada.world.git.confinement import users_have_filters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 USERS_SCOPES = ("system", "global")
 CLEANING = ("clean", "process")  # what a filter does to a file that is committed
 PLAIN = ("unspecified", "unset", "set", "", "utf-8", "utf8")  # values of an encoding that change nothing
+FILTERED = ":(top,exclude,attr:!filter)"  # all but those without a filter
+REQUIRED, TRUE = ".required", ("true", "yes", "on", "1")
 MAX_ATTRIBUTES = 1 << 20  # bytes of an attributes file that are looked at
 
 
@@ -39,18 +43,29 @@ def unfit_files(
 
     dry: write nothing into the repository. Git then does not try whether a text survives the way back.
     """
-    filters = _local_filters(repository)
-    if not filters and not _name_encodings(repository, (*present, *planned)):
+    filters, required = _local_filters(repository), _required_filters(git)
+    if not filters and not required and not _name_encodings(repository, (*present, *planned)):
         return []
     files = [path for path in present if not os.path.islink(os.path.join(git.root, path))]
     coming = [path for path in planned if path not in files]
-    found = []
+    found, works = [], dict[str, bool]()
     for path, (name, encoding) in _attributes(git, [*files, *coming]).items():
+        if name in required and name not in works:
+            works[name] = _works(git, path)
         if name in filters:
             found.append(Unfit(path, f"the repository's own filter {name}"))
+        elif name in required and not works[name]:
+            command = escape_controls(required[name]) or "it has no command"
+            found.append(Unfit(path, f"the filter {name} of your configuration, which fails ({command})"))
         elif encoding.lower() not in PLAIN and (path in coming or not _fits(git, path, dry=dry)):
             found.append(Unfit(path, f"the encoding {encoding}"))
     return found
+
+
+def filtered_files(git: Git) -> list[str]:
+    """Return the tracked files to which a filter applies."""
+    listed = git.check_output("ls-files", "-z", "--", FILTERED, GIT_LITERAL_PATHSPECS="0")
+    return os.fsdecode(listed).split("\0")[:-1]
 
 
 def _local_filters(repository: Repository) -> set[str]:
@@ -63,6 +78,30 @@ def _local_filters(repository: Repository) -> set[str]:
     return {
         key.split(".", 1)[1].rpartition(".")[0] for key, value in local.items() if users.get(key) != value
     }
+
+
+def _required_filters(git: Git) -> dict[str, str]:
+    """Return the filters of the user that git insists on, and their commands."""
+    if not users_have_filters():
+        return {}
+    listed = git.call("config", "-z", "--get-regexp", r"^filter\.").output
+    lines = (line.partition("\n") for line in os.fsdecode(listed).split("\0")[:-1])
+    values = {key: value if given else "true" for key, given, value in lines}
+    names = [
+        key.removesuffix(REQUIRED)
+        for key, value in values.items()
+        if key.endswith(REQUIRED) and value in TRUE
+    ]
+    return {
+        name.removeprefix("filter."): values.get(f"{name}.process") or values.get(f"{name}.clean", "")
+        for name in names
+    }
+
+
+def _works(git: Git, path: str) -> bool:
+    """Ask git whether it can apply the filter of a file: to nothing, and nothing is written."""
+    free = git.replace(confinement=None)  # as with all calls that start the user's own programs
+    return free.call("hash-object", "--stdin", f"--path={path}").code == 0
 
 
 def _name_encodings(repository: Repository, paths: Iterable[str]) -> bool:

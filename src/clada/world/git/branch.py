@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
+SHORT = 9  # characters of a commit's hash that are shown
 ENOUGH = 512  # bytes of a commit that have the name of its tree
 
 
@@ -67,7 +68,7 @@ class BranchCommits:
     The repository's lock must be held. Errors are Trouble.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the settings say of commits)
         self,
         repository: Repository,
         author: str,
@@ -75,10 +76,12 @@ class BranchCommits:
         message: str | None = None,
         commit_all: bool = False,
         lock_file: str | None = None,
+        unignored: frozenset[str] = frozenset(),
     ) -> None:
+        """`unignored`: places that git ignored before an earlier run, and that stay out for that."""
         self._repository, self._message = repository, message
         self._author = None if author == ME else commits.read_author(author)
-        self._selection = Selection(repository, commit_all=commit_all, lock_file=lock_file)
+        self._selection = Selection(repository, unignored, commit_all=commit_all, lock_file=lock_file)
         self._before: _Before | None = None
         self._unreported: str | None = None  # a commit that was made when an interrupt came
 
@@ -86,6 +89,16 @@ class BranchCommits:
     def notes(self) -> tuple[str, ...]:
         """What the person has to know, in order."""
         return self._selection.notes
+
+    @property
+    def ignored(self) -> frozenset[str]:
+        """What git ignored before the run, by its path below the root, as far as that was asked for."""
+        return self._selection.ignored
+
+    @property
+    def unignored(self) -> frozenset[str]:
+        """What it ignored before an earlier run, and is untracked by now."""
+        return self._selection.unignored
 
     # Before the run.
 
@@ -127,6 +140,7 @@ class BranchCommits:
         self, own: OwnIndex, branch: str, found: tuple[str, dict[str, Staged], list[str]], message: str
     ) -> str | None:
         commit, different, paths = found
+        paths = self._selection.checked_out(own.git, paths)
         head = _head(self._repository, own.git, commit)
         self._before = _Before(branch, head, frozenset(different), own.seen)
         taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
@@ -163,12 +177,14 @@ class BranchCommits:
         body: Sequence[str] = (),
         is_ours: Callable[[str], bool] = lambda _path: True,
         reverts: Sequence[str] = (),
+        undoes: int = 0,
     ) -> str | None:
         """Commit these paths as they are in the tree now, and nothing else; return the commit, or None.
 
         touched: files below the workspace, or directories with all in them; moved: from where to where.
-        kind: post or undo. body: the operations, one a line. is_ours: whether a file is still as the run left
-        it. reverts: the commits that an undo takes back, the newest first; then the tree does not count.
+        kind: post or undo, which `undoes` a run. body: the operations, one a line. is_ours: whether a file is
+        still as the run left it. reverts: the commits that an undo takes back, the newest first; then the
+        tree does not count.
         """
         prefix = self._repository.prefix
         names = sorted({prefix + name.rstrip("/") for name in touched if not name.startswith("/")})
@@ -178,7 +194,7 @@ class BranchCommits:
         with os_errors_as_trouble():
             check(self._repository)
             git = hardened_git(self._repository)
-            message = self._worded(kind, run, body)
+            message = self._worded(kind, run, body, undoes)
             for _ in range(TRIES):
                 try:
                     with OwnIndex(self._repository, git) as own:
@@ -222,11 +238,14 @@ class BranchCommits:
 
     def _commit_reversal(self, draft: _Draft, reverts: Sequence[str], names: Sequence[str]) -> str | None:
         """Take these commits back, as far as the undo has done so in the tree."""
-        entries, changed = reversal(draft.own.git, reverts, draft.old.commit)
+        found = reversal(draft.own.git, reverts, draft.old.commit)
         undone, selection = set(names), self._selection
-        if left := sorted(undone.intersection(changed)):
+        if found.gone:
+            commits_gone = ", ".join(commit[:SHORT] for commit in found.gone)
+            selection.note(f"not committed, as what the run had committed is gone from git: {commits_gone}")
+        if left := sorted(undone.intersection(found.changed)):
             selection.note(f"not committed, as HEAD has something else by now: {selection.listed(left)}")
-        taken = {path: entry for path, entry in entries.items() if path in undone}
+        taken = {path: entry for path, entry in found.entries.items() if path in undone}
         put(draft.own.git, taken)
         return self._commit(draft, taken)
 
@@ -315,16 +334,18 @@ class BranchCommits:
 
     # Words.
 
-    def _worded(self, kind: str, run: int | None, body: Sequence[str]) -> str:
+    def _worded(self, kind: str, run: int | None, body: Sequence[str], undoes: int = 0) -> str:
         subject = self._message if kind == "post" else None
-        return commit_message(kind, timestamp(), subject, body, run)
+        trailers = {"Clada-Run": run, "Clada-Undoes": undoes}
+        return commit_message(kind, timestamp(), subject, body, trailers)
 
 
 def _bring_along(own: Git, users: Git, paths: Collection[str], digits: int) -> None:
     """Give the paths in the user's index the entries that were committed; all others stay as they are."""
     entries = indexed(own, paths)
     gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in entries)
-    put_lines(users, [*gone, *(entry.line for path, entry in entries.items() if path in paths)])
+    there = [entry for path, entry in entries.items() if path in paths and not entry.is_flagged]
+    put_lines(users, [*gone, *(entry.line for entry in there)])  # git would take the flags of others away
 
 
 def _head(repository: Repository, git: Git, commit: str) -> Head:

@@ -143,6 +143,11 @@ def _users_files() -> tuple[tuple[str, ...], bool]:
     return tuple(found), filters
 
 
+def users_have_filters() -> bool:
+    """Return whether the user's own configuration has filters, as far as can be seen without git."""
+    return _users_files()[1]
+
+
 def configured_files(left: Iterable[str]) -> Iterable[str]:
     """Yield the files that these configurations name, and those that they include."""
     waiting, seen = list(left), set[str]()

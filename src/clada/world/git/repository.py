@@ -53,6 +53,11 @@ class Repository(Value):
         """The workspace itself."""
         return os.path.join(self.root, self.prefix).rstrip("/") or "/"
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether some of its files may not be checked out, by the patterns of a sparse checkout."""
+        return os.path.exists(os.path.join(self.git_dir, "info", "sparse-checkout"))
+
     def lock(
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
     ) -> RepositoryLock:
@@ -337,6 +342,17 @@ def head_name(repository: Repository) -> str:
     head = os.path.join(repository.git_dir, "HEAD")
     text = f"ref:{os.readlink(head)}" if os.path.islink(head) else _read_pointer(head)
     return text.removeprefix("ref:").strip() if text.startswith("ref:") else ""
+
+
+def knows_workspace(repository: Repository, its_git: git.Git | None = None) -> bool:
+    """Return whether the user named the repository, or it has a file of the workspace."""
+    prefix = repository.prefix.rstrip("/")
+    if not prefix or repository.named:
+        return True
+    its_git = its_git or git.hardened_git(repository)
+    if its_git.call("rev-parse", "-q", "--verify", "--end-of-options", f"HEAD:{prefix}").code == 0:
+        return True
+    return bool(its_git.check_output("ls-files", "-z", "--", prefix))
 
 
 def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:

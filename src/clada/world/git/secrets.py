@@ -13,13 +13,10 @@ NAMES = frozenset(
     .htpasswd .htdigest .git-credentials .dockercfg .dockerconfigjson .s3cfg .boto .passwd-s3fs
     .terraformrc terraform.rc .vault-token .vault_pass .vault_pass.txt .vault-password .credentials
     .secret .secrets .token .msmtprc .fetchmailrc .smbcredentials .ftppass .ftpconfig .psql_history
-    .mysql_history .bash_history .zsh_history credentials credentials.json credentials.yml
-    credentials.yaml credentials.toml credentials.xml credentials.csv credentials.ini credentials.db
-    accesskeys.csv access_tokens.db token.json secrets secret secrets.json secrets.yml secrets.yaml
-    secrets.toml secrets.ini secret.json secret.yml secret.yaml secret.properties secrets.properties
-    secret_token.rb passwords.txt password.txt master.key kubeconfig kubeconfig.yml kubeconfig.yaml
-    keystore.properties key.properties wp-config.php localsettings.php filezilla.xml
-    recentservers.xml wallet.dat
+    .mysql_history .bash_history .zsh_history .flaskenv credentials secrets secret accesskeys.csv
+    access_tokens.db token.json token.txt secret_token.rb master.key kubeconfig kubeconfig.yml
+    kubeconfig.yaml keystore.properties key.properties rclone.conf wp-config.php localsettings.php
+    filezilla.xml recentservers.xml wallet.dat
     """.split()
 )
 # A `.key` or `.asc` is mostly private; public ones say `.pub`.
@@ -30,6 +27,9 @@ ENDINGS = tuple(
     .mobileprovision .publishsettings
     """.split()
 )
+# A file of data whose name is one of these words, or ends in one: my-secrets.yaml.
+WORDS = tuple("secret secrets credential credentials password passwords passwd apikey apikeys".split())
+OF_DATA = tuple(".txt .csv .json .yml .yaml .toml .xml .ini .conf .cfg .properties .db".split())
 STARTS = tuple(".env. .env- .env_ id_rsa id_dsa id_ecdsa id_ed25519 id_xmss".split())
 JSON_WORDS = tuple(
     "service-account service_account serviceaccount credentials client_secret client-secret adminsdk".split()
@@ -52,10 +52,17 @@ def looks_secret(path: str) -> bool:
         name in NAMES
         or name.endswith(ENDINGS)
         or name.startswith(STARTS)
+        or (name.endswith(OF_DATA) and _ends_in_word(name.rpartition(".")[0]))
         or (name.endswith(".json") and any(word in name for word in JSON_WORDS))
         or not DIRECTORIES.isdisjoint(directories)
         or f"/{lowered}".endswith(PATHS)
     )
+
+
+def _ends_in_word(stem: str) -> bool:
+    """Return whether a word stands at the end, alone or behind something that is no letter."""
+    before = next((stem.removesuffix(word) for word in WORDS if stem.endswith(word)), "x")
+    return not before[-1:].isalpha()
 
 
 def is_large(path: str) -> bool:

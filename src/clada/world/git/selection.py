@@ -7,11 +7,12 @@ import os
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.world.git import commits
-from clada.world.git.attributes import unfit_files
+from clada.world.git.attributes import filtered_files, unfit_files
 from clada.world.git.commits import WorkTree, with_parents
 from clada.world.git.messages import listed
+from clada.world.git.repository import knows_workspace
 from clada.world.git.secrets import is_large, looks_secret
-from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged
+from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +30,12 @@ SNAPSHOTS = "use --record=snapshots"
 class Selection:
     """What is committed of a repository, as far as it is in the workspace. Errors are Trouble."""
 
-    def __init__(self, repository: Repository, *, commit_all: bool, lock_file: str | None) -> None:
+    def __init__(
+        self, repository: Repository, unignored: frozenset[str], *, commit_all: bool, lock_file: str | None
+    ) -> None:
         self.notes: tuple[str, ...] = ()  # for the person, in order
         self.ignored: frozenset[str] = frozenset()  # files and directories that were ignored before the run
+        self.unignored = unignored  # the same, before an earlier run
         self._repository, self._commit_all = repository, commit_all
         self._lock_file = _below_root(repository, lock_file)
 
@@ -52,7 +56,12 @@ class Selection:
         ignored: whether to remember what is ignored.
         """
         _refuse_unknown_workspace(self._repository, git)
-        found = commits.status(git, self._repository.prefix, ignored=ignored)
+        try:
+            found = commits.status(git, self._repository.prefix, ignored=ignored)
+        except Trouble:
+            self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
+            raise
+        self._forget_unignored(found.untracked)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
         different = {} if nothing else staged(git, found.head)
         paths = self._to_stage(found, different)
@@ -60,6 +69,15 @@ class Selection:
         self._ask_about_many(found.untracked, paths, consent)
         self.ignored = frozenset(path.rstrip("/") for path in found.ignored)
         return found.head, different, paths
+
+    def _forget_unignored(self, untracked: Sequence[str]) -> None:
+        """Forget places at which nothing is untracked: it was added, is ignored again, or is gone."""
+        if self.unignored:
+            there = {place for path in untracked for place in with_parents(path)}
+            prefix = self._repository.prefix
+            self.unignored = frozenset(
+                place for place in self.unignored if place in there or not place.startswith(prefix)
+            )
 
     def _to_stage(self, found: commits.WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
         """Return the files to stage for the commit before the run."""
@@ -69,6 +87,16 @@ class Selection:
         new = [path for path in found.untracked if path not in held and path != self._lock_file]
         kept_out = self._kept_out(new)
         return [path for path in (*found.changed, *new) if path not in held and path not in kept_out]
+
+    def checked_out(self, git: Git, paths: list[str]) -> list[str]:
+        """Return these files without those that are gone because they are not checked out."""
+        if not self._repository.is_sparse:
+            return paths
+        gone = [path for path in paths if not os.path.lexists(os.path.join(git.root, path))]
+        left = take_out_gone(git, gone)
+        if left:
+            self.note(f"outside of the sparse checkout, and not removed: {self.listed(left)}")
+        return [path for path in paths if path not in left]
 
     def _refuse_unfit(self, git: Git, paths: Sequence[str], planned: Sequence[str], *, dry: bool) -> None:
         """Raise if one of these files, or of those that the run will write, cannot be committed."""
@@ -144,8 +172,13 @@ class Selection:
         if self._was_ignored(path, moved):
             return True
         return not self._commit_all and (
-            looks_secret(path) or is_large(os.path.join(self._repository.root, path))
+            looks_secret(path)
+            or is_large(os.path.join(self._repository.root, path))
+            or self._was_ignored_earlier(path)
         )
+
+    def _was_ignored_earlier(self, path: str) -> bool:
+        return bool(self.unignored) and not self.unignored.isdisjoint(with_parents(path))
 
     def _was_ignored(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
         """Return whether git ignored the file before the run, where it was then."""
@@ -160,9 +193,16 @@ class Selection:
         if ignored:
             self.note(f"left untracked, as git ignored them before the run: {self.listed(ignored)}")
         rest = [path for path in untracked if path not in ignored and self._is_suspect(path, moved)]
-        if rest:
-            why = "left untracked, as they look like secrets or are over 10 MB (--commit-all takes them in)"
-            self.note(f"{why}: {self.listed(rest)}")
+        earlier = [path for path in rest if self._was_ignored_earlier(path)]
+        reasons = {
+            "git ignored them before an earlier run": earlier,
+            "they look like secrets or are over 10 MB": [path for path in rest if path not in earlier],
+        }
+        for why, paths in reasons.items():
+            if paths:
+                self.note(
+                    f"left untracked, as {why} (--commit-all takes them in): {self.listed(sorted(paths))}"
+                )
         return {*ignored, *rest}
 
     # Words.
@@ -183,12 +223,7 @@ class Selection:
 
 def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
     """Raise if the repository is one further up that has no file of the workspace."""
-    prefix = repository.prefix.rstrip("/")
-    if not prefix or repository.named:
-        return
-    if git.call("rev-parse", "-q", "--verify", "--end-of-options", f"HEAD:{prefix}").code == 0:
-        return
-    if git.check_output("ls-files", "-z", "--", prefix):
+    if knows_workspace(repository, git):
         return
     root = escape_controls(repository.root)
     raise _trouble(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NONE = "000000"  # the mode of what does not exist
 GITLINK = "160000"  # the mode of a submodule
-CACHED = "H"  # how git marks an entry without flags
+CACHED, SKIPPED = "H", "S"  # how git marks an entry without flags, and one that is not checked out
 # What the entry of a file has that is announced by `git add -N`: the content of an empty file, and a flag.
 EMPTY_BLOBS = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -85,18 +85,24 @@ def _differences(raw: bytes) -> Iterator[tuple[str, str, Entry, Entry]]:
         yield path, kind, Entry(old_mode, old), Entry(mode, name)
 
 
-def reversal(git: Git, made: Sequence[str], head: str) -> tuple[dict[str, Entry], list[str]]:
-    """Return the entries that take back these commits, the newest first, and the paths that HEAD has changed.
+class Reversal(Value):
+    """What takes commits back: the entries, what HEAD has in another way, and the commits that are gone."""
 
-    A commit that is not there any more is passed over.
-    """
+    entries: dict[str, Entry]
+    changed: list[str]
+    gone: list[str]
+
+
+def reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
+    """Return what takes these commits back, the newest first."""
     entries: dict[str, Entry] = {}
-    changed = []
+    changed, gone = list[str](), list[str]()
     for commit in made:
         call = ("diff-tree", "-r", *RAW, "--end-of-options", commit)
         own = git.call(*call[:1], "--root", "--no-commit-id", *call[1:])
         since = git.call(*call, head)
         if own.code != 0 or since.code != 0:
+            gone.append(commit)
             continue
         at_head = {path: new for path, _kind, _old, new in _differences(since.output)}
         for path, _kind, old, new in _differences(own.output):
@@ -105,7 +111,7 @@ def reversal(git: Git, made: Sequence[str], head: str) -> tuple[dict[str, Entry]
                 entries[path] = old
             elif now != old:
                 changed.append(path)
-    return entries, changed
+    return Reversal(entries, changed, gone)
 
 
 def _announced(git: Git, paths: Sequence[str]) -> list[str]:
@@ -172,6 +178,35 @@ def _stage_plain(git: Git, paths: Sequence[str]) -> None:
         result = git.call(*call[:2], "--replace", *call[2:], stdin=_lines(free))
     if result.code != 0:
         raise git_failed("update-index", result)
+
+
+def take_out_gone(git: Git, paths: Sequence[str]) -> list[str]:
+    """Take files out that are gone from the tree; return those that git itself would leave in.
+
+    They are outside of the sparse checkout, and so merely not checked out.
+    """
+    if not paths:
+        return []
+    call = ("rm", "-q", "-f", "--cached", "--pathspec-from-file=-", "--pathspec-file-nul")
+    result = git.call(*call, stdin=_lines(paths))
+    if result.code not in {0, 1}:  # 1: it leaves some in
+        raise git_failed("rm", result)
+    left = indexed(git, paths)
+    return [path for path in paths if path in left]
+
+
+def not_checked_out(git: Git, paths: Collection[str]) -> list[str]:
+    """Return which of these files the index has as not checked out, whether or not they are there by now."""
+    # Else git takes the mark for gone, once there is such a file.
+    as_marked = git.replace(command=(*git.command, "-c", "sparse.expectFilesOutsideOfPatterns=true"))
+    return [path for path, entry in indexed(as_marked, paths).items() if entry.tag == SKIPPED]
+
+
+def mark_not_checked_out(git: Git, paths: Collection[str]) -> None:
+    """Mark files of the user's index that are gone from the tree as not checked out."""
+    unmarked = [path for path, entry in indexed(git, paths).items() if not entry.is_flagged]
+    if unmarked:
+        git.check_output("update-index", "--skip-worktree", "-z", "--stdin", stdin=_lines(unmarked))
 
 
 def outside_submodules(git: Git, paths: Iterable[str]) -> list[str]:

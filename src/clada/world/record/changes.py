@@ -77,12 +77,15 @@ class Changes:
         self._journals = [read_journal(path) for path in paths]
         kept: dict[str, Kept] = {}
         told: dict[str, list[Kept]] = {}
+        lists: dict[str, dict[str, None]] = {"skipped": {}, "ignored": {}}
         for journal in self._journals:
             for record in journal.records():
                 kind, path = record.fields[0], record.fields[1] if len(record.fields) > 1 else ""
                 if kind == "mark" and path == str(since):
                     kept = {each: (told[each] or [kept[each]])[-1] for each in kept}
                     told = {each: [] for each in kept}
+                if kind in lists and _is_plain(path):
+                    lists[kind][path] = None
                 if not _is_plain(path) or journal.state(record, content=False) is None:
                     continue
                 if kind == "before" and not _is_our_own((journal, record), path, kept, told):
@@ -90,6 +93,8 @@ class Changes:
                 elif kind == "after" and path in kept:
                     told[path].append((journal, record))
         self._kept = kept
+        self.skipped = lists["skipped"]  # what git had as not checked out
+        self.ignored = lists["ignored"]  # what git ignored, among what commands changed
         self.untold = [path for path in kept if not told[path]]  # after a power cut, it may be changed
         self.places = [ChangedPlace(path, kept[path], tuple(told[path])) for path in kept if told[path]]
 

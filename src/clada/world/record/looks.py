@@ -1,8 +1,9 @@
 """What commands change: the tree looked at before and after each, and what was there kept for undo.
 
-A look sees kinds, modes, sizes and times of everything that git does not ignore. Contents are kept, before a
-command runs, of files that no commit and no index has; those of all others are asked of git, once they have
-changed. What git has in another form than the tree (line endings, filters) counts only if its size is right.
+A look sees kinds, modes, sizes and times of everything. Contents are kept, before a command runs, of files
+that no commit and no index has, and of some that git ignores; those of all others are asked of git, once they
+have changed. What git has in another form than the tree counts only if its size is right. Ignored directories
+and repositories of their own are looked at from outside: what is changed in them is named.
 """
 
 from __future__ import annotations
@@ -12,25 +13,35 @@ import sys
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.errors import Trouble
-from clada.world.files.paths import is_protected
-from clada.world.handles import NO_FOLLOW, open_descendant
+from clada.world.handles import NO_FOLLOW
+from clada.world.record import in_git
 from clada.world.record.journal import Journal, read_journal
 from clada.world.record.snapshot import MB, Snapshot
-from clada.world.record.states import ABSENT, State, is_same_save, stamp_of, state_at
+from clada.world.record.states import ABSENT, State, is_same_save
+from clada.world.record.trees import (
+    changed_apart,
+    look,
+    look_apart,
+    packed,
+    stamp_now,
+    state_of,
+    unpacked,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from clada.settings import Settings
     from clada.world.git.calls import Git
+    from clada.world.git.commits import WorkTreeStatus
     from clada.world.record.states import Stamp
     from clada.world.record.store import Store
+    from clada.world.record.trees import Table
 
-    Table = dict[str, Stamp]
-
-CONVERTED = ":(top,exclude,attr:!filter !ident !working-tree-encoding)"  # all but those without any of these
 SIZE = 2  # where a stamp has the size of a file
+MOST_IGNORED = 1_000  # ignored files whose content is kept, at most
+MOST_OF_IGNORED = 16 * MB  # in all of them
 
 
 class Looks:
@@ -39,10 +50,13 @@ class Looks:
     def __init__(self, store: Store, snapshot: Snapshot, room: int) -> None:
         self.store, self.snapshot = store, snapshot
         self.lost: list[str] = []  # what commands changed, and undo cannot bring back
+        self.unkept: dict[str, Stamp | None] = {}  # files among these, as the command left them
         self.others: list[str] = []  # what somebody else staged or committed meanwhile
         self._room = room  # bytes that may be kept before a command
         self._before: Table = {}
+        self._apart: Table = {}  # of what is looked at from outside
         self._ignored: frozenset[str] = frozenset()
+        self.ignored: frozenset[str] = frozenset()  # what git ignored before any of the commands
         self._sidecar = f"{snapshot.journal.path}.look"
         self._index = f"{snapshot.journal.path}.index"
 
@@ -51,11 +65,10 @@ class Looks:
         git = self._git()
         self._clear()
         with Journal(self._sidecar) as sidecar:
-            if git:
-                self._copy_index(git)  # first: what is staged after this is not the command's
-            self._ignored = ignored_places(git, self.store.prefix) if git else frozenset()
-            self._before = look(self.store.workspace, self._ignored)
-            only_here = list(self._only_in_tree(git))
+            found = self._ask(git) if git else None
+            seen = look(self.store.workspace, self._ignored)
+            self._before, self._apart = seen.stamps, look_apart(self.store.workspace, seen.apart)
+            only_here = self._only_in_tree(git, found)
             if self.snapshot.all_or_nothing:
                 self._check_room(only_here)
             for path in only_here:
@@ -63,6 +76,7 @@ class Looks:
                 self._room -= len(state.content)
                 if self._room >= 0:
                     sidecar.add_state("before", path, state)
+            sidecar.add("apart", data=packed(self._apart))
             sidecar.add("table", data=packed(self._before))
             if self.snapshot.durable:
                 sidecar.sync()
@@ -92,11 +106,13 @@ class Looks:
     def recover(self) -> None:
         """Look at what a command has changed whose run was killed meanwhile."""
         with read_journal(self._sidecar) as journal:
-            tables = [journal.content(each) for each in journal.records() if each.fields == ("table",)]
-        if tables:  # else the command had not been started
+            tables = {
+                each.fields[0]: journal.content(each) for each in journal.records() if not each.fields[1:]
+            }
+        if "table" in tables:  # else the command had not been started
             git = self._git()
-            self._ignored = ignored_places(git, self.store.prefix) if git else frozenset()
-            self._before = unpacked(tables[0])
+            self._ignored = in_git.ignored_places(git, self.store.prefix) if git else frozenset()
+            self._before, self._apart = unpacked(tables["table"]), unpacked(tables.get("apart", b""))
             self.after()
         self._clear()
 
@@ -136,19 +152,41 @@ class Looks:
         ) as copy:
             copy.write(data)
 
-    def _only_in_tree(self, git: Git | None) -> Iterable[str]:
-        """Return what git may not have as it is in the tree."""
-        if git is None:
+    def _ask(self, git: Git) -> WorkTreeStatus:
+        """Ask git what is changed here, and what is ignored."""
+        from clada.world.git.commits import status
+
+        self._copy_index(git)  # first: what is staged after this is not the command's
+        found = status(git, self.store.prefix, ignored=True)
+        self._ignored = in_git.places(found, self.store.prefix)
+        self.ignored |= self._ignored
+        return found
+
+    def _only_in_tree(self, git: Git | None, found: WorkTreeStatus | None) -> list[str]:
+        """Return what git may not have as it is in the tree; where there is no git, all of it."""
+        if git is None or found is None:
             plain = (path for path, stamp in self._before.items() if not S_ISDIR(stamp[0]))
             folders = (path for path, stamp in self._before.items() if S_ISDIR(stamp[0]))
             return [*plain, *filter(self._has_attributes, folders)]
-        from clada.world.git.commits import status
-
         prefix = self.store.prefix
-        found = status(git, prefix)
-        known = {*found.changed, *found.untracked, *found.unmerged, *_not_looked_at(git, prefix)}
-        paths = {path.removeprefix(prefix) for path in known | _converted(git, prefix)}
+        sizes = {prefix + path: stamp[SIZE] for path, stamp in self._before.items() if S_ISREG(stamp[0])}
+        known = {*found.changed, *found.untracked, *found.unmerged, *in_git.not_looked_at(git, prefix)}
+        known |= in_git.converted(git, prefix, self._index, sizes)
+        paths = {path.removeprefix(prefix) for path in known}.union(self._ignored_to_keep())
         return [path for path in self._before if path in paths or self._has_attributes(path)]
+
+    def _ignored_to_keep(self) -> list[str]:
+        """Return the ignored files whose content is kept: what looks like a secret first, then small ones."""
+        from clada.world.git.secrets import looks_secret
+
+        sizes = {path: self._before[path][SIZE] for path in self._ignored if path in self._before}
+        room, kept = min(MOST_OF_IGNORED, self._room), list[str]()
+        for path in sorted(sizes, key=lambda path: (not looks_secret(path), sizes[path]))[:MOST_IGNORED]:
+            room -= sizes[path]
+            if room < 0 or sizes[path] > self.snapshot.limit:
+                break
+            kept.append(path)
+        return kept
 
     def _has_attributes(self, path: str) -> bool:
         """Whether a place has an access control list, or something else that git does not know of."""
@@ -161,20 +199,35 @@ class Looks:
 
     def _changed_paths(self, git: Git | None) -> tuple[Table, list[str]]:
         """Return what is there now, and what was changed of it."""
-        closed: dict[str, None] = {}
-        now = look(self.store.workspace, self._ignored, closed)
+        seen = look(self.store.workspace, self._ignored)
+        now, closed = seen.stamps, seen.closed
         changed = [path for path, stamp in now.items() if self._before.get(path) != stamp]
         if closed:
             new_ones = {path for path in closed if path not in self._before}
-            self.lost += new_ones
+            self.lost += sorted(new_ones)
             changed = [path for path in changed if path not in new_ones]
         if git:
-            new = [path for path in changed if path not in self._before]
-            hidden = _ignored(git, self.store.prefix, new)
+            hidden = self._new_and_ignored(git, changed, now)
             changed = [path for path in changed if path not in hidden]
         gone = [path for path in self._before if path not in now]
-        gone = [path for path in gone if not any(_is_below(path, each) for each in closed)]
+        gone = [path for path in gone if not any(path.startswith(f"{each}/") for each in closed)]
+        self.lost += changed_apart(self.store.workspace, self._apart)
         return now, [*changed, *gone]
+
+    def _new_and_ignored(self, git: Git, changed: list[str], now: Table) -> set[str]:
+        """Return what is new in directories that are ignored, or that has too much beside it that is."""
+        from clada.world.git.commits import with_parents
+
+        ignored = in_git.ignored(
+            git, self.store.prefix, [path for path in changed if path not in self._before]
+        )
+        folders = {path for path in ignored if S_ISDIR(now[path][0])}
+        inside = {path for path in ignored if not folders.isdisjoint(with_parents(path))}
+        alone = ignored - inside
+        if len(alone) > MOST_IGNORED:
+            return ignored
+        self._ignored |= alone
+        return inside
 
     def _tell(self, git: Git | None, paths: list[str], now: Table) -> None:
         kept = _kept_states(self._sidecar)
@@ -192,8 +245,11 @@ class Looks:
                 continue
             if before is None or not before.can_be_put_back:
                 self.lost.append(path)
+                self.unkept[path] = stamp
             else:
                 self.snapshot.left(tuple(path.split("/")), before, after, stamp)
+                if path in self._ignored:
+                    self.snapshot.journal.add("ignored", path)
 
     def _state_before(self, path: str, kept: Mapping[str, State]) -> State | None:
         stamp = self._before.get(path)
@@ -205,13 +261,13 @@ class Looks:
 
     def _from_git(self, git: Git, paths: list[str]) -> dict[str, State]:
         """Return what git's index had of these files, if it is what was in the tree."""
-        names = _objects(git, self._index, [self.store.prefix + path for path in paths])
+        names = in_git.objects(git, self._index, [self.store.prefix + path for path in paths])
         wanted = [path for path in paths if self.store.prefix + path in names]
         found: dict[str, State] = {}
         for filters in (False, True):
             left = [path for path in wanted if path not in found]
             pairs = [(names[self.store.prefix + path], self.store.prefix + path) for path in left]
-            for path, content in zip(left, _contents(git, pairs, filters=filters), strict=True):
+            for path, content in zip(left, in_git.contents(git, pairs, filters=filters), strict=True):
                 mode, size = self._before[path][0], self._before[path][SIZE]
                 if content is not None and len(content) == size:
                     kind = "link" if S_ISLNK(mode) else "file"
@@ -220,7 +276,7 @@ class Looks:
 
     def _changed_in_index(self, git: Git) -> set[str]:
         """Return the paths that somebody staged, or committed, since the look before the command."""
-        was, now = (_entries(git, index) for index in (self._index, ""))
+        was, now = (in_git.entries(git, index) for index in (self._index, ""))
         prefix = self.store.prefix
         return {
             path.removeprefix(prefix) for path in was.keys() | now.keys() if was.get(path) != now.get(path)
@@ -254,88 +310,6 @@ def recover(store: Store, number: int, settings: Settings) -> None:
         Looks(place, Snapshot(journal, settings.snapshot_limit), settings.history_size).recover()
 
 
-# The tree.
-
-
-def look(
-    workspace: str, ignored: frozenset[str] = frozenset(), closed: dict[str, None] | None = None
-) -> Table:
-    """Return the stamps of all that is in the workspace, by path; not what is ignored, or git's and clada's.
-
-    Repositories in it are not entered. Directories that we cannot look into are added to `closed`.
-    """
-    found: Table = {}
-    folders = [""]
-    while folders:
-        folder = folders.pop()
-        try:
-            entries = _listed(os.path.join(workspace, folder))
-        except OSError:
-            entries = []
-            if closed is not None:
-                closed[folder] = None
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if path in ignored or is_protected(entry.name):
-                continue
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError:
-                if closed is not None and not os.access(os.path.join(workspace, folder), os.X_OK):
-                    closed[folder] = None
-                continue  # or else it is gone
-            found[path] = stamp_of(status)
-            if S_ISDIR(status.st_mode) and not os.path.lexists(os.path.join(workspace, path, ".git")):
-                folders.append(path)
-    return found
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder}/")
-
-
-def _listed(folder: str) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        return list(entries)
-
-
-def state_of(workspace: str, path: str, limit: int) -> State:
-    """Return what stands at a path below the workspace, where nothing on the way is a link."""
-    above, _, name = path.rpartition("/")
-    try:
-        parent = open_descendant(workspace, above)
-    except OSError:
-        return ABSENT
-    try:
-        return state_at(parent, name, limit)
-    except OSError:
-        return State("other")  # nobody may read it
-    finally:
-        os.close(parent)
-
-
-def stamp_now(workspace: str, path: str) -> Stamp | None:
-    """Return the stamp of what stands at a path below the workspace; None where there is nothing."""
-    try:
-        return stamp_of(os.lstat(os.path.join(workspace, path)))
-    except OSError:
-        return None
-
-
-def packed(table: Table) -> bytes:
-    """Return a table as bytes."""
-    rows = (f"{path}\0{' '.join(map(str, stamp))}\0" for path, stamp in table.items())
-    return os.fsencode("".join(rows))
-
-
-def unpacked(data: bytes) -> Table:
-    """Return the table that bytes stand for."""
-    parts = os.fsdecode(data).split("\0")
-    return {
-        path: tuple(map(int, stamp.split())) for path, stamp in zip(parts[0::2], parts[1::2], strict=False)
-    }
-
-
 def _read(path: str) -> bytes:
     try:
         with open(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb") as file:
@@ -351,85 +325,3 @@ def _kept_states(sidecar: str) -> dict[str, State]:
             if record.fields[0] == "before" and (state := journal.state(record)):
                 found[record.fields[1]] = state
     return found
-
-
-# Git.
-
-
-def ignored_places(git: Git, prefix: str) -> frozenset[str]:
-    """Return the files and directories in the workspace that git ignores."""
-    call = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", *_limit(prefix))
-    listed = os.fsdecode(git.check_output(*call)).split("\0")[:-1]
-    return frozenset(path.removeprefix(prefix).rstrip("/") for path in listed)
-
-
-def _not_looked_at(git: Git, prefix: str) -> set[str]:
-    """Return the tracked files at whose content git does not look: marked to be skipped or left alone."""
-    listed = os.fsdecode(git.check_output("ls-files", "-v", "-z", *_limit(prefix))).split("\0")[:-1]
-    return {line[2:] for line in listed if line[0] == "S" or line[0].islower()}
-
-
-def _converted(git: Git, prefix: str) -> set[str]:
-    """Return the tracked files that are other bytes in the tree than in git, which may be as many.
-
-    Line endings are another matter: with them, there are more bytes in the tree.
-    """
-    within = [f":(top,literal){prefix.rstrip('/')}"] if prefix else []
-    listed = git.check_output("ls-files", "-z", "--", CONVERTED, *within, GIT_LITERAL_PATHSPECS="0")
-    return set(os.fsdecode(listed).split("\0")[:-1])
-
-
-def _limit(prefix: str) -> tuple[str, ...]:
-    """Return the arguments that limit a git command to the workspace."""
-    return ("--", prefix.rstrip("/")) if prefix else ()
-
-
-def _ignored(git: Git, prefix: str, paths: list[str]) -> set[str]:
-    """Return which of these new places are ignored."""
-    from clada.world.git.commits import ignored_files
-
-    try:
-        return {path.removeprefix(prefix) for path in ignored_files(git, [prefix + path for path in paths])}
-    except Trouble:
-        return set()  # git refuses what is in a submodule, checked out or not
-
-
-def _entries(git: Git, index: str) -> dict[str, str]:
-    """Return mode and object of each file in an index; an empty name stands for the user's own."""
-    if index and not os.path.exists(index):
-        return {}
-    chosen = index or os.path.join(git.variables["GIT_DIR"], "index")
-    listed = os.fsdecode(git.check_output("ls-files", "-s", "-z", GIT_INDEX_FILE=chosen)).split("\0")[:-1]
-    return {path: entry for entry, _, path in (line.partition("\t") for line in listed)}
-
-
-def _objects(git: Git, index: str, paths: list[str]) -> dict[str, str]:
-    """Return the objects that an index has for these paths."""
-    from clada.world.git.commits import FEW
-
-    if not os.path.exists(index):
-        return {}
-    limit = ["--", *paths] if len(paths) <= FEW else []
-    listed = os.fsdecode(git.check_output("ls-files", "-s", "-z", *limit, GIT_INDEX_FILE=index))
-    rows = (line.partition("\t") for line in listed.split("\0")[:-1])
-    return {path: entry.split()[1] for entry, _, path in rows}
-
-
-def _contents(git: Git, pairs: list[tuple[str, str]], *, filters: bool) -> Iterator[bytes | None]:
-    """Yield the contents of objects, as they are or as git would check them out; None for one it lacks."""
-    if filters:  # git tells no sizes then, so it can be asked for one at a time only
-        for name, path in pairs:
-            result = git.call("cat-file", "--filters", f"--path={path}", name)
-            yield result.output if result.code == 0 else None
-        return
-    stdin = "".join(f"{name}\n" for name, _path in pairs).encode()
-    output, at = (git.check_output("cat-file", "--batch", stdin=stdin) if pairs else b""), 0
-    for _ in pairs:
-        words = output[at : output.find(b"\n", at)].split()
-        at = output.find(b"\n", at) + 1
-        if words[1:2] != [b"blob"]:
-            yield None
-            continue
-        size = int(words[2])
-        yield output[at : at + size]
-        at += size + 1

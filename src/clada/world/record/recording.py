@@ -9,10 +9,11 @@ from clada.values import Value
 from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
 from clada.world.git.repository import as_trouble, check_identity, os_errors_as_trouble, suggest_no_git
-from clada.world.record import history, pending
+from clada.world.record import history, pending, unignored
 from clada.world.record.changes import Changes, named
 from clada.world.record.journal import Journal
-from clada.world.record.snapshot import Snapshot
+from clada.world.record.snapshot import GITIGNORE, Snapshot
+from clada.world.record.states import is_same_save
 from clada.world.record.store import find_store, in_repository, outside_store
 
 TYPE_CHECKING = False
@@ -80,6 +81,7 @@ class Recording:
         record = "commits" if branch else "snapshots"
         self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
         self._looks: Looks | None = None
+        self._ignored: set[str] = set()  # what git ignored when an ignore file was changed
         self.workspace: Workspace | None = None  # in which it runs
 
     @property
@@ -134,12 +136,14 @@ class Recording:
             pre = self.branch.before(
                 begun.planned, wide=begun.wide, consent=begun.consent, run=number, stop=begun.stop
             )
+            unignored.keep(self.store, self.branch.unignored)
             self._take_notes()
         self.commits = (pre, None)
         journal = Journal(self.store.journal(number))
         self._run = self._run.replace(number=number, when=timestamp(), pre=pre or "")
         limit, durable = settings.snapshot_limit, settings.durable
         self.snapshot = Snapshot(journal, limit, durable=durable, consent=begun.consent)
+        self.snapshot.before_ignoring = lambda: self._ignored.update(unignored.ignored_now(self.store))
         if begun.document:
             journal.add("document", *begun.form, data=begun.document)
         if begun.kept:
@@ -204,11 +208,14 @@ class Recording:
             return
         self._settle()
         changed = [display_path(parts) for parts in self.snapshot.changed]
+        unrecorded = self._unrecorded()
         run = self._run.replace(
-            ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=self._unrecorded()
+            ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=unrecorded
         )
         try:
-            if self.branch and changed:
+            self._keep_marks(changed)
+            self._keep_unignored(changed)
+            if self.branch and (changed or unrecorded):
                 run = run.replace(post=self._commit(self.branch, changed) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
@@ -227,37 +234,70 @@ class Recording:
         """Let the journal say what is there where a change has failed."""
         if self.snapshot.is_settled:
             return
-        from clada.world.record.looks import state_of
+        from clada.world.record.trees import state_of
 
         try:
             self.snapshot.settle(lambda path: state_of(self.store.workspace, path, self.snapshot.limit))
         except OSError as error:
             self._fail(error)
 
+    def _keep_marks(self, changed: Sequence[str]) -> None:
+        """Remember which of these places git has as not checked out: where they are now, it forgets that."""
+        repository = self.store.repository
+        if not repository or not repository.is_sparse:
+            return
+        from clada.world.git.calls import hardened_git
+        from clada.world.git.staging import not_checked_out
+
+        prefix = self.store.prefix
+        for path in not_checked_out(hardened_git(repository), [prefix + path for path in changed]):
+            self.snapshot.journal.add("skipped", path.removeprefix(prefix))
+
+    def _keep_unignored(self, changed: Sequence[str]) -> None:
+        """Remember what git ignored before the run and does no longer: later commits leave it out, too."""
+        moved = [(display_path(old), display_path(new)) for old, new in self.snapshot.moved]
+        if not moved and not any(path.endswith(GITIGNORE) for path in changed):
+            return
+        prefix = self.store.prefix
+        before = self._ignored.union(self._looks.ignored if self._looks else ())
+        before |= {path.removeprefix(prefix) for path in (self.branch.ignored if self.branch else ())}
+        found = unignored.no_longer(self.store, before | unignored.moved_along(before, moved))
+        if found:
+            self._note(
+                f"no longer ignored by git, and left untracked (--commit-all takes them in): {named(found)}"
+            )
+            unignored.keep(self.store, unignored.listed(self.store).union(prefix + path for path in found))
+
     def _commit(self, branch: BranchCommits, changed: Sequence[str]) -> str | None:
-        from clada.world.record.looks import stamp_now
+        from clada.world.record.trees import stamp_now
+
+        unkept = self._looks.unkept if self._looks else {}
 
         def is_ours(path: str) -> bool:
-            return self.snapshot.is_as_left(path, stamp_now(self.store.workspace, path))
+            stamp = stamp_now(self.store.workspace, path)
+            if path in unkept:
+                return is_same_save(unkept[path], stamp)
+            return self.snapshot.is_as_left(path, stamp)
 
         moved = [(display_path(old), display_path(new)) for old, new in self.snapshot.moved]
         kind = "undo" if self._run.undoes else "post"
         try:
             return branch.after(
-                changed,
+                [*changed, *unkept],
                 moved,
                 kind=kind,
                 run=self.number,
                 body=self.done,
                 is_ours=is_ours,
                 reverts=self._begun.reverts,
+                undoes=self._run.undoes,
             )
         finally:
             self._take_notes()
 
     def _unrecorded(self) -> tuple[str, ...]:
         """Return what undo will not bring back, and tell the person of it."""
-        lost = tuple(self._looks.lost) if self._looks else ()
+        lost = tuple(dict.fromkeys(self._looks.lost)) if self._looks else ()
         if lost:
             self._note(f"undo cannot bring back what commands changed here: {named(lost)}")
         if self._looks and self._looks.others:
@@ -359,14 +399,16 @@ def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits |
 
         with suggest_no_git():
             found = repository.find(settings.workspace, confined=confined, named=settings.repository)
+        store = in_repository(found)
         branch = BranchCommits(
             found,
             settings.git_author,
             message=settings.message,
             commit_all=settings.commit_all,
             lock_file=settings.lock_file,
+            unignored=unignored.listed(store),
         )
-        return in_repository(found), branch
+        return store, branch
     if run.kept:
-        return find_store(settings.workspace, confined=confined), None
+        return find_store(settings.workspace, confined=confined, named=settings.repository), None
     return outside_store(settings.workspace), None

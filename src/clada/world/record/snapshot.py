@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 TRIES = 5  # to keep a file that somebody else keeps writing to
+GITIGNORE = ".gitignore"
 IN_BETWEEN = (0,)  # the stamp of a place while it is being changed
 
 
@@ -49,6 +50,7 @@ class Snapshot:
         self.changed: dict[Parts, None] = {}  # in the order in which that began
         self.moved: list[tuple[Parts, Parts]] = []
         self.outside: dict[Parts, None] = {}  # by --allow-escape; not kept
+        self.before_ignoring: Callable[[], None] = lambda: None  # called before an ignore file changes
         self.all_or_nothing = False  # whether all that changes is put back if something fails
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
@@ -203,6 +205,8 @@ class Snapshot:
 
     def _keep(self, parts: Parts, parent: int) -> State:
         self._check_size(parts, size_at(parent, parts[-1]))
+        if parts[-1] == GITIGNORE:
+            self.before_ignoring()
         self._stamps[parts] = stamp_at(parent, parts[-1])  # first: what is saved meanwhile is seen by it
         state = state_at(parent, parts[-1])
         self.journal.add_state("before", display_path(parts), state)

@@ -96,31 +96,57 @@ def check_private(path: str) -> None:
         os.chmod(path, OWNER_ALL)
 
 
-def find_store(workspace: str, *, confined: bool = True) -> Store:
-    """Return where the runs of a workspace are recorded: in its git directory, where that can be written."""
+def find_store(workspace: str, *, confined: bool = True, named: str | None = None) -> Store:
+    """Return where the runs of a workspace are recorded: in its git directory, where that can be written.
+
+    A repository further up that has no file of the workspace is used only if it is `named`, or was before.
+    """
     from clada.world.git import repository
 
     try:
-        found = repository.find(workspace, confined=confined)
+        found = repository.find(workspace, confined=confined, named=named)
+        store = in_repository(found)
+        if (not store.outside and _has_runs(store)) or repository.knows_workspace(found):
+            return store
     except Trouble:
-        return outside_store(workspace)
-    return in_repository(found)
+        if named is not None:
+            raise
+    return outside_store(workspace)
 
 
 def in_repository(found: Repository) -> Store:
     """Return where the runs of a workspace in a repository are recorded.
 
-    One that had runs before it was a repository goes on with that record, so that they can still be undone.
+    One that had runs before it was a repository, or in one, goes on with that record: they can be undone.
     """
     path = os.path.join(found.git_dir, "clada", str(os.geteuid()))
     above = next(each for each in (path, os.path.dirname(path), found.git_dir) if os.path.lexists(each))
     if not os.access(above, os.W_OK | os.X_OK):
         return outside_store(found.workspace)
     inside = Store(path, found.workspace, found.prefix, found)
-    if inside.has_history or not os.path.isdir(os.path.join(state_home(), "clada")):
+    if _has_runs(inside) or not os.path.isdir(os.path.join(state_home(), "clada")):
         return inside
     outside = outside_store(found.workspace)
     return outside.replace(prefix=found.prefix, repository=found) if outside.has_history else inside
+
+
+def around(store: Store) -> Store:
+    """Return where the repository around a workspace keeps its own runs, if it has any."""
+    from clada.world.git import repository
+
+    try:
+        return in_repository(repository.find(store.workspace))
+    except Trouble:
+        return store
+
+
+def _has_runs(store: Store) -> bool:
+    """Return whether a run of this workspace was ever recorded here; of a repository's root, any in it."""
+    if not store.prefix or not store.has_history:
+        return store.has_history
+    from clada.world.record.history import all_runs
+
+    return any(run.prefix == store.prefix for run in all_runs(store))
 
 
 def outside_store(workspace: str) -> Store:

@@ -19,7 +19,7 @@ from clada.world.record.looks import recover, was_looking
 from clada.world.record.recording import Recording, RunToRecord
 from clada.world.record.restoring import OpenedUp, Step, put_back, state_now
 from clada.world.record.states import State
-from clada.world.record.store import Store, find_store
+from clada.world.record.store import Store, around, find_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def undo(
     """
     store = find_store(settings.workspace, confined=settings.sandbox != "off")
     if not os.path.isdir(store.runs):
-        raise _trouble(NO_RUN, LISTED)
+        raise _trouble(NO_RUN, elsewhere(store) or LISTED)
     with os_errors_as_trouble(), store.lock(settings.lock_timeout, waiting):
         run, stopped = _chosen(store, number)
         journals = _journals(store, run)
@@ -77,10 +77,11 @@ def undo(
             if not settings.dry_run and (run.ended == "killed" or stopped):
                 _clear_up(workspace, changes)
             with OpenedUp(workspace, [place.parts for place in changes.places]) as closed:
-                steps = _steps(run, changes, begun, workspace, closed.modes)
+                steps, left = _steps(run, changes, begun, workspace, closed.modes)
             if not steps and not stopped:  # of one that was stopped, all may have been done
-                raise _nothing_to_undo(run, changes)
-            undone = _described(run, steps).replace(notes=(*_notes(run), *_unsure(run, changes, workspace)))
+                raise _nothing_to_undo(store, run, changes)
+            notes = (*_notes(run, left), *_unsure(run, changes, workspace))
+            undone = _described(run, steps).replace(notes=notes)
             if settings.dry_run:
                 return undone
             begins = RunToRecord(
@@ -91,7 +92,23 @@ def undo(
             )
             # What the run has kept, its undo keeps, however large.
             recording = Recording(store, begins, settings.replace(snapshot_limit=1 << 62), None, branch)
-            return _recorded(recording, workspace, steps, undone)
+            undone = _recorded(recording, workspace, steps, undone)
+            return undone.replace(notes=(*undone.notes, *_mark_again(store, changes)))
+
+
+def _mark_again(store: Store, changes: Changes) -> list[str]:
+    """Have git take files for not checked out again that are gone with the run; return what to say of it."""
+    gone = [path for path in changes.skipped if not os.path.lexists(f"{store.workspace}/{path}")]
+    if not gone or not store.repository:
+        return []
+    from clada.world.git.calls import hardened_git
+    from clada.world.git.staging import mark_not_checked_out
+
+    try:
+        mark_not_checked_out(hardened_git(store.repository), [store.prefix + path for path in gone])
+    except Trouble as trouble:
+        return [f"{trouble.error.message}; git sparse-checkout reapply hides again: {named(gone)}"]
+    return []
 
 
 def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step], undone: Undone) -> Undone:
@@ -99,6 +116,11 @@ def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step],
     try:
         with recording:
             workspace.record_in(recording.snapshot)
+            recording.done = [
+                f"undo of run {undone.run.number}: {undone.run.what}",
+                *(f"restore {path}" for path in undone.restored),
+                *(f"remove {path}" for path in undone.removed),
+            ]
             notes = put_back(workspace, steps)
             workspace.close()
     finally:
@@ -112,11 +134,14 @@ def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step],
     )
 
 
-def _nothing_to_undo(run: RecordedRun, changes: Changes) -> Trouble:
+def _nothing_to_undo(store: Store, run: RecordedRun, changes: Changes) -> Trouble:
     done = any(place.changes_anything() for place in changes.places)
     what = "is undone already" if done else "changed nothing that could be undone"
     lost = f"; not restored: {named(run.unrecorded)}" if run.unrecorded else ""
-    return _trouble(f"run {run.number} {what}{lost}", LISTED)
+    older = (each for each in history.runs(store) if each.number < run.number)
+    before = next((each.number for each in older if _changed_something(store, each)), None)
+    hint = f"clada undo {before} takes back the run before it" if before and lost else LISTED
+    return _trouble(f"run {run.number} {what}{lost}", hint)
 
 
 def _branch(store: Store, settings: Settings, record: str) -> BranchCommits | None:
@@ -168,6 +193,8 @@ def _changed_something(store: Store, run: RecordedRun) -> bool:
     """Whether a run left anything else than was there, as far as that is known."""
     if run.ended == "running" or was_looking(store, run.number):
         return True
+    if run.unrecorded:
+        return True  # it must not be passed over without a word
     if not (run.changed or run.continues or run.ended == "killed"):
         return False
     with Changes(_journals(store, run)) as changes:
@@ -215,18 +242,22 @@ def _clear_up(workspace: Workspace, changes: Changes) -> None:
 
 def _steps(
     run: RecordedRun, changes: Changes, begun: Changes, workspace: Workspace, modes: Mapping[Parts, int]
-) -> list[Step]:
+) -> tuple[list[Step], list[str]]:
     """Return what is to be put back; raise, naming the files, if that would lose what was done since.
 
-    `begun` is what an earlier undo has done of it, before it was stopped.
+    `begun` is what an earlier undo has done of it, before it was stopped. Files that git ignores, and that
+    commands of the run have changed, other programs may write all the time: they are left, and returned.
     """
     steps, since = _compared(changes, begun, workspace, modes, killed=run.ended == "killed")
+    going = {step.place.path for step in steps}
+    left = [path for path in since if path in changes.ignored and path not in going]
+    since = [path for path in since if path not in left]
     if since:
         raise _trouble(
             f"changed since run {run.number}: {named(since)}",
             "undo the later runs first, or put these files back as that run left them",
         )
-    return steps
+    return steps, left
 
 
 def changed_since(store: Store, run: RecordedRun) -> tuple[str, ...]:
@@ -368,19 +399,23 @@ def _named(step: Step, state: State) -> str:
     return step.place.path + ("/" if state.kind == "directory" else "")
 
 
-def _notes(run: RecordedRun) -> tuple[str, ...]:
+def _notes(run: RecordedRun, left: Sequence[str]) -> tuple[str, ...]:
     """Return what the undo could not restore."""
     notes = []
+    if left:
+        notes.append(f"left, for these ignored files were changed since the run: {named(left)}")
     if run.unrecorded:
         notes.append(f"not restored, because no record of them was kept: {named(run.unrecorded)}")
     if run.commands:
-        notes.append("not undone: what the run's commands did to ignored files and outside the workspace")
+        notes.append(
+            "not undone: what the run's commands did in ignored directories and outside the workspace"
+        )
     return tuple(notes)
 
 
 def elsewhere(store: Store) -> str | None:
     """Return a clause that names the other workspaces of the repository that have runs; None if none has."""
-    others = history.workspaces(store)
+    others = history.workspaces(around(store))
     return f"the repository has runs of other workspaces (--workspace): {named(others)}" if others else None
 
 
