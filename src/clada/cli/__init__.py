@@ -165,7 +165,7 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
 
     # A command is loaded when it is asked for: its module has run(options, arguments, console).
     run: Handler = import_module(f"clada.cli.{invocation.command or 'document'}").run
-    return run(dict(options), invocation.arguments, console)
+    return run({**options, "given": invocation.given}, invocation.arguments, console)
 
 
 def _check_workspace(directory: str) -> None:
