@@ -143,6 +143,7 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         changes=course.changes,
         modes=course.modes,
         recorded=(record.number or None) if record else None,
+        undoable=bool(record and record.has_changes),
     )
     if record:
         record.keep_report(report)

@@ -294,7 +294,7 @@ class Presenter:
         from clada.report.llm import counts
 
         yield from self.console.scrolled_away()
-        undo = " · clada undo takes it back" if report.recorded and report.count("success") else ""
+        undo = " · clada undo takes it back" if report.undoable else ""
         yield "closing", f"{counts(report)}{undo}"
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:

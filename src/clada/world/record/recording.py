@@ -82,8 +82,13 @@ class Recording:
 
     @property
     def number(self) -> int:
-        """The number of the run in the history."""
-        return self._run.number
+        """The number of the run in the history; 0 where it is not there."""
+        return self._run.number if self._begun.kept else 0
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the run changed something, and so will be what an undo takes back."""
+        return self.number > 0 and bool(self.snapshot.changed)
 
     @property
     def looks(self) -> Looks:
@@ -149,7 +154,7 @@ class Recording:
         """Begin something that is taken back as a whole if a part of it fails, or if clada is killed."""
         mark = self.snapshot.mark()
         self.snapshot.all_or_nothing = True
-        pending.add(self.store, self.number, mark.number)
+        pending.add(self.store, self._run.number, mark.number)
         return mark
 
     def end_mark(self, mark: Mark, *, keep: bool) -> Error | None:
