@@ -201,7 +201,7 @@ async def _carry_out(
 
 
 def _for_tools(report: clada.Report) -> clada.Report:
-    """Return a report that names tools and their arguments, where a document is refused that was begun before."""
+    """Return the same, naming tools in place of commands where a document is refused that was begun."""
     fatal = report.fatal
     if fatal is None or fatal.stage != "AGAIN":
         return report
