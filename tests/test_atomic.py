@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RECORDS = pytest.mark.parametrize("record", ["commits", "snapshots", "none"])
-KILLS = 300 if os.environ.get("CLADA_FULL") else 12
+FULL = bool(os.environ.get("CLADA_FULL"))
+KILLS = 300 if FULL else 12
 MANY = 200  # files that a killed run is writing, before the change that it is about and after it
 
 # Operations that succeed, each changing the tree in another way.
@@ -356,6 +357,7 @@ def long_document(change: str) -> str:
 
 
 @RECORDS
+@pytest.mark.timeout(1800 if FULL else 120)
 def test_a_kill_at_any_moment_is_taken_back_by_recover(project: Path, record: str) -> None:
     """Each kind of change is killed in turn; a sample begins with any."""
     before = tree(project)
