@@ -29,7 +29,7 @@ import clada
 from clada.errors import Trouble
 root, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 chance = random.Random(seed)
-options = {"record": "commits", "workspace": root, "sandbox": "off", "approve_all": True}
+options = {"record": "commits", "workspace": root, "sandbox": "off", "approve_all": True, "again": True}
 def task(number):
     name = chance.choice(names)
     content = f"run {seed} {number} {chance.random()}"
