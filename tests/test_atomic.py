@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RECORDS = pytest.mark.parametrize("record", ["commits", "snapshots", "none"])
-KILLS = 300 if os.environ.get("CLADA_FULL") else 12
-MANY = 400  # files that a killed run is writing
+FULL = bool(os.environ.get("CLADA_FULL"))
+KILLS = 300 if FULL else 12
+MANY = 200  # files that a killed run is writing, before the change that it is about and after it
 
 # Operations that succeed, each changing the tree in another way.
 CHANGES = {
@@ -41,6 +43,10 @@ CHANGES = {
     "command": "<---RUN--->\nsh change.sh\n<---END--->",
     "twice": '<---WRITE file="file"--->\none\n<---END--->\n<---WRITE file="file"--->\ntwo\n<---END--->\n'
     "<---RUN--->\nrm file\n<---END--->",
+    "move operation": '<move from="file" to="new/elsewhere"/>',
+    "move operation on a directory": '<move from="folder" to="moved"/>',
+    "remove operation": '<remove path="file"/>',
+    "remove operation on a directory": '<remove path="folder"/>\n<remove path="cache"/>',
 }
 # What ends the run: the document behind it, and its options.
 FAILURES: dict[str, tuple[str, dict[str, object]]] = {
@@ -108,11 +114,19 @@ def run(project: Path, document: str, record: str, **options: object) -> clada.R
     return clada.execute(document, **given)  # type: ignore[arg-type]
 
 
+def after(change: str, failing: str) -> str:
+    """Return a document with a change and then what fails, in the notation of the change."""
+    if not change.startswith("<---"):
+        command = failing.removeprefix("<---RUN--->").removesuffix("<---END--->").strip()
+        failing = f"<run>{command}</run>" if failing.startswith("<---RUN") else '<remove path="missing"/>'
+    return f"{change}\n{failing}\n"
+
+
 @RECORDS
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_taken_back(project: Path, change: str, record: str) -> None:
     before = tree(project)
-    report = run(project, f"{CHANGES[change]}\n{FAILURES['missing file'][0]}\n", record)
+    report = run(project, after(CHANGES[change], FAILURES["missing file"][0]), record)
     assert tree(project) == before
     *done, failed = report.tasks
     assert {task.status for task in done} == {"rolled_back"}
@@ -332,28 +346,31 @@ def killed_at_random(project: Path, document: str, record: str, longest: float) 
     process.wait()
 
 
-def long_document() -> str:
-    """Return a document that takes a while: files, a directory that moves, a command in the middle."""
-    files = "".join(f'<---WRITE file="many/{n}"--->\n{n}\n<---END--->\n' for n in range(MANY))
-    rest = "\n".join([CHANGES["edit"], CHANGES["move a directory"], CHANGES["command"], CHANGES["ignored"]])
-    return f"{files}{rest}\n<---RUN--->\nmv many elsewhere\n<---END--->\n"
+def long_document(change: str) -> str:
+    """Return a document that takes a while, and fails: files, a change, more files, a move."""
+    write, move = '<write path="{0}/{1}">{1}</write>\n', '<move from="many" to="others"/>'
+    if change.startswith("<---"):
+        write = '<---WRITE file="{0}/{1}"--->\n{1}\n<---END--->\n'
+        move = "<---RUN--->\nmv many others\n<---END--->"
+    files, more = ("".join(write.format(name, n) for n in range(MANY)) for name in ("many", "more"))
+    return after(f"{files}{change}\n{more}{move}", FAILURES["missing file"][0])
 
 
 @RECORDS
+@pytest.mark.timeout(1800 if FULL else 120)
 def test_a_kill_at_any_moment_is_taken_back_by_recover(project: Path, record: str) -> None:
+    """Each kind of change is killed in turn; a sample begins with any."""
     before = tree(project)
     begun = time.monotonic()
-    assert (
-        start(project, f"{long_document()}\n{FAILURES['missing file'][0]}", f"--record={record}").wait() == 1
-    )
+    assert start(project, long_document(CHANGES["command"]), f"--record={record}").wait() == 1
     longest = time.monotonic() - begun
-    for _ in range(KILLS // 3):
-        assert tree(project) == before
-        killed_at_random(project, f"{long_document()}\n{FAILURES['missing file'][0]}", record, longest)
+    changes = cycle(random.sample(list(CHANGES), len(CHANGES)))
+    for _, change in zip(range(KILLS // 3), changes, strict=False):
+        killed_at_random(project, long_document(CHANGES[change]), record, longest)
         subprocess.run(
             [sys.executable, "-m", "clada", "recover"], cwd=project, check=True, capture_output=True
         )
-    assert tree(project) == before
+        assert tree(project) == before, change
 
 
 def test_the_next_run_recovers_first(project: Path) -> None:

@@ -1,4 +1,10 @@
-"""A run that is cut anywhere and resumed leaves the tree of a whole run, for every document of the corpus."""
+"""A run that is cut anywhere and resumed leaves the tree of a whole run.
+
+The documents are those of tests/cases and tests/answers with more than one operation, each on the tree that
+it is for, and cut at every operation that it begins. Many have an operation that fails by itself: if they are
+cut behind it, the resumed run tries it again, it fails again, and the rest is carried out. Once what comes
+after it is done it may succeed, too: the one such cut is named, and gives a tree of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +28,7 @@ PLANS = {path: clada.parse(path.read_bytes()) for path in DOCUMENTS}
 SIZES = {path: sum(len(block.operations) for block in plan.blocks) for path, plan in PLANS.items()}
 LONG_ENOUGH = [path for path in DOCUMENTS if SIZES[path] > 1 and not PLANS[path].fatal]
 CUTS = [(path, at) for path in LONG_ENOUGH for at in range(SIZES[path])]
+SUCCEEDS_LATER = {("csl-summary-json", 2)}  # an edit of a file that a later operation writes
 STRIDE = 1 if os.environ.get("CLADA_FULL") else 7  # of the cuts, every so many are tried
 
 
@@ -40,8 +47,6 @@ def test_a_run_that_is_cut_and_resumed_gives_the_tree_of_a_whole_one(
     """Nothing is done twice, and nothing is left out."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     whole = _carried_out(path, tmp_path / "whole")
-    # What has failed by itself may succeed once what comes after it is done: it is cut there at the latest.
-    at = min([at, *(number for number, task in enumerate(whole.tasks) if task.status == "error")])
     with clada.Stop() as stop:
         started = 0
 
@@ -53,10 +58,15 @@ def test_a_run_that_is_cut_and_resumed_gives_the_tree_of_a_whole_one(
                 started += 1
 
         cut_off = _carried_out(path, tmp_path / "cut", stop=stop, on_event=cut)
-    if cut_off.interrupted and not all(task.fine for task in cut_off.tasks):
-        resume(tmp_path / "cut", record="snapshots", again=True)
-    assert tree(tmp_path / "cut") == tree(tmp_path / "whole")
+    is_cut = cut_off.interrupted and not all(task.fine for task in cut_off.tasks)
+    resumed = resume(tmp_path / "cut") if is_cut else cut_off
+    failed = [task.index for task in whole.tasks if task.status == "error"]
     assert whole.interrupted is None
+    if (path.parent.name, at) in SUCCEEDS_LATER:
+        assert any(resumed.tasks[index].fine for index in failed)
+        return
+    assert {resumed.tasks[index].status for index in failed} <= {"error"}
+    assert tree(tmp_path / "cut") == tree(tmp_path / "whole")
 
 
 def _carried_out(

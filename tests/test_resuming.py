@@ -3,10 +3,12 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.test_atomic import tree
+from tests.test_atomic import start, tree, wait_until
 
 import clada
 from clada.resuming import resume
@@ -23,12 +25,13 @@ STEPS = (
     "<---RUN--->\nmkdir new\n<---END--->\n",
     '<---SEARCH file="moved" count="2"--->\none\n<---REPLACE--->\none one\n<---END--->\n',
 )
+SR = "/w/x/app.py\n```python\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n```\n"
 GATE = "<---RUN--->\nsh -c true\n<---END--->\n"  # needs approval
 
 
 @pytest.fixture(autouse=True)
-def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
 
 def execute(workspace: Path, document: str, **options: object) -> clada.Report:
@@ -62,23 +65,168 @@ def test_a_run_can_be_resumed_more_than_once(tmp_path: Path) -> None:
     assert [task.status for task in last.tasks] == ["skipped", "skipped", "success", "success"]
 
 
+def refused(workspace: Path, document: str) -> str | None:
+    fatal = execute(workspace, document).fatal
+    return fatal.sentence if fatal else None
+
+
+REFUSED = "parts of this were done in run 1: clada resume does the rest, --again runs all of it"
+
+
 def test_the_same_document_again_is_refused_where_parts_of_it_were_done(tmp_path: Path) -> None:
     document = STEPS[0] + GATE
     execute(tmp_path, document)
-    report = execute(tmp_path, document)
-    assert report.fatal is not None
-    assert (
-        report.fatal.sentence
-        == "parts of this were done in run 1; clada resume does the rest, --again runs all of it"
-    )
+    assert refused(tmp_path, document) == REFUSED
     assert (tmp_path / "log").read_text() == "one"
     assert not execute(tmp_path, document, again=True).ok
     assert (tmp_path / "log").read_text() == "one\none"
 
 
+def test_it_is_refused_after_a_resume_that_did_nothing_more(tmp_path: Path) -> None:
+    execute(tmp_path, STEPS[0] + GATE)
+    assert not resume(tmp_path).ok
+    assert refused(tmp_path, STEPS[0] + GATE) == REFUSED
+
+
+def test_it_is_refused_after_other_documents_and_the_run_is_named(tmp_path: Path) -> None:
+    execute(tmp_path, STEPS[0] + GATE)
+    execute(tmp_path, STEPS[4])
+    assert refused(tmp_path, STEPS[0] + GATE) == REFUSED.replace("resume", "resume 1")
+    assert refused(tmp_path, STEPS[4]) is None  # of which everything was done, or nothing
+
+
+def test_it_is_refused_where_the_parts_are_commands_that_changed_no_file(tmp_path: Path) -> None:
+    document = GATE + GATE.replace("true", "'exit 0'")
+    execute(tmp_path, document, approve=["sh -c true"])
+    assert refused(tmp_path, document) == REFUSED
+
+
+def test_it_is_refused_after_a_kill_until_that_is_undone(tmp_path: Path) -> None:
+    document = STEPS[0] + GATE.replace("true", "'sleep 60'")
+    process = start(tmp_path, document, "--record=snapshots", "--atomic=false")
+    wait_until((tmp_path / "log").exists)
+    process.kill()
+    process.wait()
+    for _ in range(2):
+        told = "run 1 of this was killed: clada undo 1 takes it back, --again runs all of it"
+        assert refused(tmp_path, document) == told
+        execute(tmp_path, STEPS[4])
+    clada.undo(tmp_path, 1)
+    assert refused(tmp_path, document) is None
+    assert (tmp_path / "log").read_text() == "one"
+
+
+def test_what_was_undone_may_come_again_unless_it_was_redone(tmp_path: Path) -> None:
+    execute(tmp_path, STEPS[0] + GATE)
+    clada.undo(tmp_path)
+    clada.undo(tmp_path)
+    assert refused(tmp_path, STEPS[0] + GATE) == REFUSED
+    clada.undo(tmp_path)
+    assert refused(tmp_path, STEPS[0] + GATE) is None
+
+
+def test_what_was_resumed_to_its_end_may_come_again_unless_a_part_was_undone(tmp_path: Path) -> None:
+    document = STEPS[0] + STEPS[4] + GATE
+    execute(tmp_path, document)
+    resume(tmp_path, approve=["sh -c true"])
+    execute(tmp_path, '<---WRITE file="other"--->\n<---END--->')
+    clada.undo(tmp_path, 1)
+    told = refused(tmp_path, document)
+    assert told
+    assert told.startswith("parts of this were done in run 2: clada resume 2 does the rest")
+
+
+def test_a_look_at_a_long_history_opens_hardly_any_journal(tmp_path: Path) -> None:
+    """Of runs that went well, none; of the others, no more than a line is read."""
+    for number in range(12):
+        execute(tmp_path, f'<---WRITE file="{number}"--->\n<---END--->')
+    execute(tmp_path, STEPS[0] + GATE)
+    opened: list[str] = []
+    watching = True
+    sys.addaudithook(
+        lambda event, given: opened.append(str(given[0])) if watching and event == "open" else None
+    )
+    assert execute(tmp_path, STEPS[4]).ok
+    watching = False
+    journals = [name for name in opened if "/runs/" in name and not name.endswith("/14")]
+    assert len(journals) <= 2
+
+
 def test_a_document_of_which_nothing_or_everything_was_done_may_come_again(tmp_path: Path) -> None:
     for document in (GATE, STEPS[0], STEPS[0], GATE):
         assert execute(tmp_path, document).fatal is None
+
+
+def statuses(report: clada.Report) -> list[str]:
+    return [task.status for task in report.tasks]
+
+
+def test_a_run_that_was_resumed_goes_on_from_where_that_came_to(tmp_path: Path) -> None:
+    execute(tmp_path, STEPS[0] + GATE + GATE.replace("true", "'exit 0'"))
+    resume(tmp_path, approve=["sh -c true"])
+    last = resume(tmp_path, 1, approve=["sh -c 'exit 0'", "sh -c true"])
+    assert [str(task.outcome.reason) for task in last.tasks if isinstance(task.outcome, clada.Skipped)] == [
+        "done in run 1",
+        "done in run 2",
+    ]
+    with pytest.raises(clada.Trouble, match="run 3 did everything"):
+        resume(tmp_path, 1)
+
+
+def test_what_was_undone_is_not_done(tmp_path: Path) -> None:
+    document = STEPS[0] + GATE + STEPS[4]
+    execute(tmp_path, document)
+    clada.undo(tmp_path)
+    assert statuses(resume(tmp_path)) == ["success", "error", "success"]
+    resume(tmp_path, approve=["sh -c true"])
+    assert (tmp_path / "log").read_text() == "one"
+
+
+def test_where_a_resume_was_undone_the_run_before_it_counts(tmp_path: Path) -> None:
+    execute(tmp_path, f"<---TASKS--->\n{STEPS[0]}{GATE}{STEPS[4]}<---END--->\n")
+    resume(tmp_path, approve=["sh -c true"])
+    clada.undo(tmp_path)
+    assert statuses(resume(tmp_path, approve=["sh -c true"])) == ["skipped", "success", "success"]
+
+
+# What decides the outcome is as it was.
+
+
+def test_what_was_to_be_all_or_nothing_still_is(tmp_path: Path) -> None:
+    assert statuses(execute(tmp_path, STEPS[0] + GATE, atomic=True)) == ["rolled_back", "error"]
+    assert statuses(resume(tmp_path)) == ["rolled_back", "error"]
+    assert not (tmp_path / "log").exists()
+    assert statuses(resume(tmp_path, atomic=False)) == ["success", "error"]
+
+
+def test_a_document_is_carried_out_as_it_was_at_first(tmp_path: Path) -> None:
+    edit = '<---SEARCH file="file"--->\none\ntwo\n<---REPLACE--->\nthree\n<---END--->\n'
+    document = f"<---TASKS--->\n{GATE}{STEPS[0]}{edit}<---END--->\n"
+    (tmp_path / "file").write_text("  one\n  two\n")
+    execute(tmp_path, document, match="blanks", final_newline=True)
+    assert resume(tmp_path, approve=["sh -c true"]).ok
+    assert (tmp_path / "log").read_text() == "one\n"
+    assert (tmp_path / "file").read_text() == "  three\n"
+
+
+def test_the_command_line_keeps_them_too_and_its_flags_win(tmp_path: Path) -> None:
+    def run(*arguments: str, given: str = "") -> list[str]:
+        command = [sys.executable, "-m", "clada", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, text=True, check=False)
+        return [line.split(":")[0].split("] ")[1] for line in done.stdout.splitlines()]
+
+    assert run("--record=snapshots", "--atomic", given=STEPS[0] + GATE) == ["ROLLED BACK", "ERROR"]
+    assert run("resume") == ["ROLLED BACK", "ERROR"]
+    assert run("resume", "--atomic=false") == ["SUCCESS", "ERROR"]
+    assert clada.history(tmp_path)[0].record == "snapshots"
+
+
+def test_a_document_that_is_read_as_other_operations_is_not_resumed(tmp_path: Path) -> None:
+    document = f"```sh\nmkdir one\n```\n{SR}```sh\nsh -c true\n```\n"
+    (tmp_path / "app.py").write_text("one\n")
+    execute(tmp_path, document, run_fences=True)
+    with pytest.raises(clada.Trouble, match="had 3 operations, and is read as 1 now"):
+        resume(tmp_path, run_fences=False)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +279,22 @@ def test_a_report_has_every_failure_in_full_and_what_commands_printed(tmp_path: 
     assert "[task-2] ERROR: SEARCH - file: match_count_mismatch: found 0 matches, expected 1" in text
     assert "what the file has:" in text
     last = text.splitlines()[-1]
-    assert last.startswith(
-        "Next: what was done stays done; send what failed, corrected, and what was skipped"
+    assert last == "Next: what was done stays done; send what failed, corrected, and nothing else."
+
+
+def test_a_report_after_a_resume_does_not_ask_for_what_was_done_before(tmp_path: Path) -> None:
+    other = GATE.replace("true", "'exit 0'")
+    execute(tmp_path, f"<---TASKS--->\n{STEPS[0]}{GATE}{other}{STEPS[4]}<---END--->\n")
+    overview, failure, step = resume(tmp_path, approve=["sh -c true"]).text(for_llm=True).split("\n\n", 2)
+    assert overview == "Of 4 operations: 1 done, 1 done before, 1 failed, 1 skipped."
+    assert failure.startswith("[task-1.3] ERROR: RUN - sh -c 'exit 0': command_not_allowed")
+    assert step == (
+        "[task-1.4] SKIP: RUN - earlier task failed\n\n"
+        "Next: what was done stays done; "
+        "send what failed, corrected, and what was skipped, and nothing else.\n"
     )
+    last = resume(tmp_path, approve=["sh -c 'exit 0'"])
+    assert last.text(for_llm=True) == "Of 4 operations: 2 done, 2 done before.\n"
 
 
 def test_a_report_of_much_output_has_its_beginning_and_its_end(tmp_path: Path) -> None:
@@ -152,11 +313,7 @@ def test_the_json_summary_holds_the_output_of_commands(tmp_path: Path) -> None:
 
 def test_a_document_is_read_as_it_was_read_first(tmp_path: Path) -> None:
     """With the same prefix of its paths, and with the same commands in fences."""
-    document = (
-        "```sh\nmkdir first\n```\n"
-        "/w/x/app.py\n```python\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n```\n"
-        "```sh\nsh -c true\n```\n```sh\nmkdir last\n```\n"
-    )
+    document = f"```sh\nmkdir first\n```\n{SR}```sh\nsh -c true\n```\n```sh\nmkdir last\n```\n"
     (tmp_path / "app.py").write_text("one\n")
     first = execute(tmp_path, document, root="/w/x", run_fences=True)
     assert [task.status for task in first.tasks] == ["success", "success", "error", "success"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.test_atomic import CHANGES, FAILURES, RECORDS, run, tree
+from tests.test_atomic import CHANGES, FAILURES, RECORDS, after, run, tree
 from tests.test_atomic import project as project  # noqa: PLC0414 (a fixture)
 
 import clada
@@ -37,16 +37,16 @@ def no_file_over(size: int) -> Iterator[None]:
 
 
 def refused(project: Path, change: str, record: str) -> clada.Report:
-    return run(project, f"{change}\n{FAILURES['refused command'][0]}", record, approve=APPROVED)
+    return run(project, after(change, FAILURES["refused command"][0]), record, approve=APPROVED)
 
 
 def timed_out(project: Path, change: str, record: str) -> clada.Report:
     document, options = FAILURES["timeout"]
-    return run(project, f"{change}\n{document}", record, **{**options, "timeout": 0.2}, approve=APPROVED)
+    return run(project, after(change, document), record, **{**options, "timeout": 0.2}, approve=APPROVED)
 
 
 def killed_by_a_signal(project: Path, change: str, record: str) -> clada.Report:
-    return run(project, f"{change}\n{KILLED}", record, approve=APPROVED)
+    return run(project, after(change, KILLED), record, approve=APPROVED)
 
 
 def interrupted(project: Path, change: str, record: str) -> clada.Report:
@@ -56,13 +56,13 @@ def interrupted(project: Path, change: str, record: str) -> clada.Report:
             if isinstance(event, clada.TaskStarted) and event.target == "sleep 60":
                 stop.set()
 
-        document = f"{change}\n<---RUN--->\nsleep 60\n<---END--->"
+        document = after(change, "<---RUN--->\nsleep 60\n<---END--->")
         return run(project, document, record, stop=stop, on_event=halt, approve=APPROVED)
 
 
 def without_room(project: Path, change: str, record: str) -> clada.Report:
     with no_file_over(MB // 2):
-        return run(project, f"{change}\n{COPY.format(1)}", record, approve=APPROVED)
+        return run(project, after(change, COPY.format(1)), record, approve=APPROVED)
 
 
 ENDS: tuple[Callable[[Path, str, str], clada.Report], ...] = (

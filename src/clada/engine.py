@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from clada.notations.registry import Notation
     from clada.world.world import World
 
-NOTHING: Mapping[int, str] = {}
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
@@ -45,11 +44,13 @@ class Engine:
     the disk. In what is atomic, all tasks wait until its end: each may still be taken back.
     """
 
-    def __init__(self, plan: Plan, world: World, left_out: Mapping[int, str] = NOTHING) -> None:
-        """Take a plan, and the tasks of it that are not to be carried out: by their index, why."""
+    def __init__(self, plan: Plan, world: World, left_out: Mapping[int, Skipped] | None = None) -> None:
+        """Take a plan, and the tasks of it that are not to be carried out: by their index, what of them."""
         self.plan, self.world, self.emit = plan, world, world.emit
-        self.left_out = {**plan.left_out, **left_out}
-        self._not_chosen = plan.left_out.keys() - left_out.keys()
+        chosen = {index: Skipped(reason, left_out=True) for index, reason in plan.left_out.items()}
+        before = left_out or {}
+        self.left_out = {**chosen, **before}
+        self._not_chosen = plan.left_out.keys() - before.keys()
         self.notation: Notation = NOTATIONS.get(plan.notation or "", UNKNOWN)
         self._waiting: list[tuple[int, Task]] = []
         self._ended: list[list[Task]] = [[] for _ in plan.blocks]
@@ -75,11 +76,13 @@ class Engine:
             for position, item in enumerate(block.operations):
                 own = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
                 label = str(index + 1) if self.notation.numbers_through else own
-                outcome: Outcome = Skipped(self.left_out.get(index, ""), left_out=True)
+                outcome: Outcome
                 details: dict[str, Any] = {}
                 self.world.position = index
                 try:
-                    if index not in self.left_out:
+                    if index in self.left_out:
+                        outcome = self.left_out[index]
+                    else:
                         outcome, details = self._outcome(number, block, item, label, valid=valid)
                 except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
                     outcome = Failed(unforeseen(bug))

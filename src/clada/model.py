@@ -237,6 +237,7 @@ class Skipped(Value):
     reason: str
     left_out: bool = False  # on purpose, for a dry run runs no programs: that is no failure
     needs_approval: str | None = None  # why a person would have to approve it, if that is so
+    done_in: int = 0  # the run before this one that did it, if one is resumed
 
 
 class RolledBack(Value):
@@ -290,6 +291,11 @@ class Task(Value):
     def fine(self) -> bool:
         """Whether it went as it should."""
         return isinstance(self.outcome, Done) or (isinstance(self.outcome, Skipped) and self.outcome.left_out)
+
+    @property
+    def done_in(self) -> int:
+        """The run before this one that did it, if one is resumed; else 0."""
+        return self.outcome.done_in if isinstance(self.outcome, Skipped) else 0
 
     @property
     def error(self) -> Error | None:

@@ -26,12 +26,8 @@ class RunDetails(Value):
 
     run: RecordedRun
     document: bytes
-    form: tuple[
-        str, ...
-    ]  # how the document is read: --format, the delimiters, --root, --run-fences and --strip-fences
     report: str
     for_llm: str  # the same, as a model needs it
-    statuses: tuple[str, ...]  # of its tasks
     changes: Contents  # path, content before and after
     modes: Modes
 
@@ -60,14 +56,12 @@ def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails
             raise Trouble("git_operation_failed", what, "clada history lists the runs")
         with Changes([store.journal(number)]) as changes:
             contents, modes = diff_of((each.path, each.before, each.after) for each in changes.places)
-            texts = {kind: changes.text(kind).decode(errors="replace") for kind in ("report", "llm", "tasks")}
+            texts = {kind: changes.text(kind).decode(errors="replace") for kind in ("report", "llm")}
             return RunDetails(
                 run,
                 changes.text("document"),
-                changes.fields("document"),
                 texts["report"],
                 texts["llm"],
-                tuple(texts["tasks"].split("\n")) if texts["tasks"] else (),
                 contents,
                 modes,
             )

@@ -5,69 +5,127 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.model import Note
-from clada.notations import parse
-from clada.past import history, run_details
-from clada.run import execute
+from clada.model import Note, Skipped
+from clada.run import execute, plan_for
+from clada.settings import Settings, restored
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
     from typing import Any
 
     from clada.model import Plan
-    from clada.past import RunDetails
     from clada.report import Report
+    from clada.world.record.documents import KeptRun
+    from clada.world.record.history import RecordedRun
+    from clada.world.record.store import Store
 
-FORM = ("auto", "<---", "--->", "", "")  # of a document whose run did not say
 LISTED = "clada history lists the runs"
+CALLBACKS = ("on_event", "ask", "consent", "stop")
 
 
 class Rest(Value):
-    """What is left to do of a run."""
+    """What is left to do of a document."""
 
-    number: int  # of the run
-    plan: Plan  # of its whole document
-    done: dict[int, str]  # the tasks that are done already, by their index, and what to say of them
+    number: int  # of the run that came furthest with it
+    document: bytes
+    count: int  # of its tasks; 0 where that is not known
+    left_out: Mapping[int, Skipped]  # the tasks that are done already, or not wanted, by their index
+    settings: Mapping[str, Any]  # that the run had, and that decide what comes of the document
     changed: tuple[str, ...]  # places that were changed since the run left them
 
 
-def resume(workspace: str | PathLike[str] = ".", run: int | None = None, **options: Any) -> Report:
+def resume(
+    workspace: str | PathLike[str] = ".",
+    run: int | None = None,
+    *,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Report:
     """Carry out what failed or was skipped in the last run, or in this one, from the document that it kept.
 
-    The options are those of `execute`. Raises Trouble where there is nothing to resume.
+    The options are those of `execute`. What decides the outcome is as it was in that run (`atomic`, `match`,
+    `final_newline`, how the document is read), unless an option says otherwise; all else is as in `settings`.
+    Raises Trouble where there is nothing to resume.
     """
+    callbacks = {name: options.pop(name) for name in CALLBACKS if name in options}
     rest = rest_of(workspace, run)
+    kept = {name: value for name, value in rest.settings.items() if name != "record" or "git" not in options}
+    base = settings.by_name() if settings else {}
+    settings = Settings.from_options(**{**base, **kept, **options, "workspace": workspace})
+    plan = plan_of(rest, settings)
     for note in notes_on(rest):
-        options.get("on_event", lambda _event: None)(Note(note))
-    return execute(rest.plan, left_out=rest.done, workspace=workspace, **options)
+        callbacks.get("on_event", lambda _event: None)(Note(note))
+    return execute(plan, left_out=rest.left_out, settings=settings, **callbacks)
 
 
 def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Rest:
-    """Return what is left to do of the last run that was not an undo, or of this one."""
-    runs = [each.number for each in history(workspace) if not each.undoes]
-    number = run or next(iter(runs), 0)
-    if not number:
-        raise Trouble("git_operation_failed", "no run is recorded for this workspace", LISTED)
-    details = run_details(number, workspace)
-    if not details.document or not details.statuses:
-        message = (
-            f"run {number} has no document to go on with"
-            if not details.document
-            else f"run {number} was killed"
-        )
-        raise Trouble(
-            "git_operation_failed", message, "clada undo takes back what it did; then send it again"
-        )
+    """Return what is left to do of the document of the last run that was not an undo, or of this one."""
+    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.record.documents import undone
+    from clada.world.record.history import runs
+    from clada.world.record.store import find_store
+
+    with os_errors_as_trouble():
+        store = find_store(os.fspath(workspace))
+        recorded = runs(store)
+        gone = undone(recorded)
+        kept = _furthest(store, recorded, gone, run)
+        number = kept.run.number
+        if kept.is_unclear and number not in gone:
+            hint = f"undo it first (clada undo {number}), or send the document with --again"
+            raise Trouble("git_operation_failed", f"run {number} was killed", hint)
+        if kept.statuses and not kept.rest(gone):
+            message = f"run {number} did everything: there is nothing to resume"
+            raise Trouble("git_operation_failed", message, LISTED)
+        settings = {**restored(kept.settings), "record": kept.run.record}
+        changed = () if number in gone else _changed_since(store, kept.run)
+        return Rest(number, kept.document, len(kept.statuses), _left_out(kept, gone), settings, changed)
+
+
+def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> KeptRun:
+    """Return the newest run, not undone, of the document that this run, or else the last one, was of."""
+    from clada.world.record.documents import kept_of, newest_of
+
+    found = next((run for run in runs if (run.number == number if number else not run.undoes)), None)
+    if found is None or not os.path.exists(store.journal(found.number)):
+        what = f"there is no run {number}" if number else "no run is recorded"
+        raise Trouble("git_operation_failed", f"{what} for this workspace", LISTED)
+    kept = kept_of(store, found)
+    if not kept.document:
+        message = f"run {found.number} has no document to go on with"
+        raise Trouble("git_operation_failed", message, LISTED)
+    newest = newest_of(store, kept.document, runs, gone)
+    return kept_of(store, newest) if newest and newest != found else kept
+
+
+def _left_out(kept: KeptRun, gone: set[int]) -> dict[int, Skipped]:
+    """Return what is not to be carried out: what was done, and what was not wanted."""
+    number = kept.run.number
     # The document has all of what was chosen in part: it is not for us to carry that out.
-    reasons = {"success": f"done in run {number}", "part": f"not all of it was chosen in run {number}"}
-    done = {index: reasons[status] for index, status in enumerate(details.statuses) if status in reasons}
-    if len(done) == len(details.statuses):
-        raise Trouble(
-            "git_operation_failed", f"run {number} did everything: there is nothing to resume", LISTED
-        )
-    return Rest(number, _plan(details, workspace), done, _changed_since(workspace, details))
+    reasons = {"part": f"not all of it was chosen in run {number}", "left": f"left out in run {number}"}
+    done = {
+        index: Skipped(f"done in run {by}", left_out=True, done_in=by)
+        for index, by in kept.done(gone).items()
+    }
+    unwanted = {
+        index: Skipped(reasons[how], left_out=True)
+        for index, how in enumerate(status.split()[-1] for status in kept.statuses)
+        if how in reasons
+    }
+    return {**unwanted, **done}
+
+
+def plan_of(rest: Rest, settings: Settings) -> Plan:
+    """Read the document again, as that run did, so that its tasks are the same ones."""
+    plan = plan_for(rest.document, settings)
+    found = sum(len(block.operations) for block in plan.blocks)
+    if rest.left_out and found != rest.count:
+        message = f"the document of run {rest.number} had {rest.count} operations, and is read as {found} now"
+        raise Trouble("git_operation_failed", message, "resume it with the settings that it was run with")
+    return plan
 
 
 def notes_on(rest: Rest) -> list[str]:
@@ -77,22 +135,7 @@ def notes_on(rest: Rest) -> list[str]:
     return [f"changed since run {rest.number}: {named(rest.changed)}"] if rest.changed else []
 
 
-def _plan(details: RunDetails, workspace: str | PathLike[str]) -> Plan:
-    """Read the document again, as that run did."""
-    notation, start, end, root, fences = (*details.form, *FORM[len(details.form) :])
-    return parse(
-        details.document,
-        notation,
-        start_delimiter=start,
-        end_delimiter=end,
-        roots=(root, os.path.abspath(workspace)),
-        run_fences="run" in fences.split(),
-        strip_fences="strip" in fences.split(),
-    )
-
-
-def _changed_since(workspace: str | PathLike[str], details: RunDetails) -> tuple[str, ...]:
-    from clada.world.record.store import find_store
+def _changed_since(store: Store, run: RecordedRun) -> tuple[str, ...]:
     from clada.world.record.undo import changed_since
 
-    return changed_since(find_store(os.fspath(workspace)), details.run)
+    return changed_since(store, run)

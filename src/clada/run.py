@@ -12,7 +12,7 @@ from clada.errors import Error, Trouble, unforeseen
 from clada.model import Note, Operation, Plan
 from clada.notations import parse
 from clada.report import Report
-from clada.settings import Settings
+from clada.settings import KEPT, Settings
 from clada.world.files.workspace import Limits, Workspace
 from clada.world.world import World
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from clada.model import BlockReport, Event
+    from clada.model import BlockReport, Event, Skipped
     from clada.report import Changes, Modes
     from clada.settings import Options
     from clada.world.files.tree import Files
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from clada.world.record.recording import Recording, RunToRecord
     from clada.world.world import Ask, Stop
 
-NOTHING: Mapping[int, str] = {}
 MOST_TARGETS, MOST_OF_TARGETS = 3, 60  # that the history names of a run, and their characters
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
 
@@ -42,7 +41,7 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
     consent: Callable[[str], bool] | None = None,
     stop: Stop | None = None,
     settings: Settings | None = None,
-    left_out: Mapping[int, str] = NOTHING,
+    left_out: Mapping[int, Skipped] | None = None,
     **options: Unpack[Options],
 ) -> Report:
     """Carry out a document, or a plan made of one, and report. What happens is told to `on_event`.
@@ -51,7 +50,7 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
     all of them at once. `ask` puts commands that are not approved to a person, `consent` other questions that
     a yes or no answers; without them, the answer is no. Raises TypeError or ValueError on bad arguments, and
     what these functions raise, which ends the run in order; whatever goes wrong with the document is in the
-    report. `left_out` has tasks that are not to be carried out, by their index, each with the reason.
+    report. `left_out` is for `resume`: the tasks that are not to be carried out, by their index.
     """
     settings = settings or Settings.from_options(**options)
     caller = _Caller(on_event, ask, consent, stop)
@@ -90,7 +89,7 @@ class _Course:
 
 
 def _carry_out(
-    plan: Plan, settings: Settings, caller: _Caller, left_out: Mapping[int, str], course: _Course
+    plan: Plan, settings: Settings, caller: _Caller, left_out: Mapping[int, Skipped] | None, course: _Course
 ) -> None:
     """Hold the locks, record, and let the engine go through the plan."""
     # Where nothing will change, nobody need wait, and there is nothing to record.
@@ -98,7 +97,7 @@ def _carry_out(
     changing = executable and not settings.dry_run
     recorded = changing and (settings.record != "none" or settings.atomic or plan.atomic)
     limits = Limits(settings.max_files, settings.max_bytes)
-    resumes = bool(left_out)
+    resumes = left_out is not None
     state = os.environ.get("XDG_STATE_HOME", "")  # as record/store.py has it, which is not loaded for this
     state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
     if changing and os.path.isdir(os.path.join(state, "clada", "pending")):  # mostly, there is none
@@ -145,6 +144,7 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         changes=course.changes,
         modes=course.modes,
         recorded=(record.number or None) if record else None,
+        undoable=bool(record and record.has_changes),
     )
     if record:
         record.keep_report(report)
@@ -204,13 +204,7 @@ def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool
     return RunToRecord(
         _summary(plan),
         plan.source,
-        (
-            settings.format,
-            settings.start_delimiter,
-            settings.end_delimiter,
-            settings.root or "",
-            " ".join(["run"] * settings.run_fences + ["strip"] * settings.strip_fences),
-        ),
+        tuple(f"{name}={getattr(settings, name) or ''}" for name in KEPT),
         planned=[path for operation in operations for path in operation.paths],
         wide=not all(operation.only_its_paths for operation in operations),
         resumes=resumes,

@@ -219,8 +219,21 @@ SETTINGS = (
     _run_setting("sandbox_env_hide", "list"),
     _run_setting("sandbox_env_keep", "list"),
 )  # fmt: skip
+# What decides what comes of a document: kept with its run, for `clada resume`. What guards is not: a run that
+# goes on is held to what whoever starts it allows.
+KEPT = "format start_delimiter end_delimiter root run_fences strip_fences match final_newline atomic".split()
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+
+
+def restored(kept: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that were kept with a run, as `name=value`; False and None have no value."""
+    pairs = (field.partition("=") for field in kept)
+    given = {name: value for name, _, value in pairs if name in KEPT}
+    return {
+        name: value == "True" if BY_NAME[name].kind == "switch" else value or DEFAULTS[name]
+        for name, value in given.items()
+    }
 
 
 # Values, as the library gets them.

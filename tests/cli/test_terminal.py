@@ -67,6 +67,23 @@ def test_a_run_ends_in_a_line_that_counts_and_names_failures_again_that_scrolled
     assert seen.endswith("1 done, 1 failed\r\n")
 
 
+@pytest.mark.parametrize(
+    ("flags", "document"),
+    [
+        (("--record=snapshots",), "<---RUN--->\nls\n<---END--->\n"),
+        (("--record=snapshots",), WRITE),
+        (("--no-git", "--atomic"), WRITE.replace("hi", "other")),
+    ],
+    ids=["read", "unchanged", "not recorded"],
+)
+def test_the_closing_line_offers_no_undo_of_another_run(
+    shell: Shell, terminal: Terminals, flags: tuple[str, ...], document: str
+) -> None:
+    shell("--record=snapshots", document=WRITE)
+    _, seen = terminal(*flags, "--color=never", document=document).end()
+    assert seen.endswith("\n1 done\r\n")
+
+
 @pytest.mark.parametrize("mode", ["stream", "buffer"])
 def test_a_failure_has_scrolled_away_by_the_rows_that_lines_take(
     shell: Shell, terminal: Terminals, mode: str

@@ -47,6 +47,14 @@ def test_without_a_terminal_nothing_counts_and_it_is_told_how_it_would(clone: Sh
     assert "42" not in done.stdout.replace(COMMAND, "")
 
 
+def test_an_indentation_is_shown_as_it_is_unless_it_would_hide_something(clone: Shell) -> None:
+    clone("approvals", "add", "make deploy")
+    (clone.workspace / ".clada/config.toml").write_text(f"final_newline = true{'':60}\n{'':60}# far away\n")
+    shown = clone("trust", "--yes").stdout
+    assert '\n  |     "make deploy"' in shown
+    assert "\n  | final_newline = true\u27e860 blanks\u27e9\n  | \u27e860 blanks\u27e9# far away\n" in shown
+
+
 def test_trust_with_yes_shows_everything_and_makes_it_count(clone: Shell) -> None:
     done = clone("trust", "--yes")
     assert (done.returncode, done.stderr) == (0, "")

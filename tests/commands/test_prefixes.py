@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from clada.commands import words
-from clada.commands.approvable import mismatch
 from clada.commands.prefixes import covers, refusal, uncovered
+from clada.operations.run.approvable import mismatch
+from clada.world.files.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """Return a workspace."""
+    with Workspace(str(tmp_path_factory.mktemp("workspace"))) as files:
+        yield files
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -215,12 +228,12 @@ def test_words_that_may_be_a_prefix(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_PREFIXES.strip().split("\n"))
-def test_words_that_run_whatever_follows_are_no_prefix(text: str) -> None:
+def test_words_that_run_whatever_follows_are_no_prefix(text: str, files: Workspace) -> None:
     """Nor do they approve anything where a file says that they are one."""
     assert refusal(split(text))
     assert not covers(split(text), split(text))
     assert not covers(split(text), (*split(text), "evil.py"))
-    assert mismatch(text, prefix=True)
+    assert mismatch(text, files, prefix=True)
 
 
 COVERED = [
@@ -349,35 +362,50 @@ UNMATCHABLE = [
     ("make \0", "a NUL", ()),
     ("cd a b", "cd takes one directory", ()),
     ("make && cd", "cd takes one directory", ()),
+    ("# comment", "there is no command in it: name a program", ()),
+    (
+        "cat /etc/hostname",
+        "absolute paths are not allowed; use a path in the workspace, or --allow-escape",
+        (),
+    ),
+    ("cat ../b | head -1", "../b: the path leads out of the workspace; --allow-escape would allow it", ()),
+    ("rm ../x", "../x: the path leads out of the workspace; --allow-escape would allow it", ()),
+    ("make && rm ../x", "../x: the path leads out of the workspace", ()),
+    ("cd /tmp", "absolute paths are not allowed; use a path in the workspace, or --allow-escape", ()),
+    ("cat .git/config", ".git is protected; clada and git have commands of their own", ()),
+    ("rm -rf .git", ".git is protected; clada and git have commands of their own", ()),
+    ("rm -rf .", ".: is the workspace itself; name what is in it", ()),
+    ("mv a/.. b", "a/..: is the workspace itself; name what is in it", ()),
 ]
 
 
 @pytest.mark.parametrize(("text", "why", "instead"), UNMATCHABLE)
 def test_what_can_never_match_is_known_with_what_would(
-    text: str, why: str, instead: tuple[tuple[str, str], ...] | None
+    files: Workspace, text: str, why: str, instead: tuple[tuple[str, str], ...] | None
 ) -> None:
     """The reason is the one that a document would get."""
-    found = mismatch(text)
+    found = mismatch(text, files)
     assert found
     assert why in found.message
     if instead is not None:
         assert found.instead == instead
     for flag, other in found.instead:
-        assert not mismatch(other, shell=flag == "--shell", prefix=flag == "--prefix")
+        assert not mismatch(other, files, shell=flag == "--shell", prefix=flag == "--prefix")
 
 
 @pytest.mark.parametrize(
     "text",
     ["npm test", "npm  test", "make && make install", "make\nmake install", "make # all", "ls -la",
+     "cd sub && rm ../x", "cd sub && make", "mv a .",
      "x\u00a0y", "python3 -c 'print(6 * 7)'", "git push --force", "'a b' \"c\""],
 )  # fmt: skip
-def test_what_can_match_may_be_approved(text: str) -> None:
+def test_what_can_match_may_be_approved(text: str, files: Workspace) -> None:
     """By its exact text, however odd."""
-    assert mismatch(text) is None
+    assert mismatch(text, files) is None
 
 
 @pytest.mark.parametrize("text", [row[0] for row in UNMATCHABLE if row[2]])
-def test_what_needs_a_shell_may_be_approved_for_one(text: str) -> None:
+def test_what_needs_a_shell_may_be_approved_for_one(text: str, files: Workspace) -> None:
     """Whole, and never as a prefix."""
-    assert mismatch(text, shell=True) is None
-    assert mismatch(text, prefix=True)
+    assert mismatch(text, files, shell=True) is None
+    assert mismatch(text, files, prefix=True)

@@ -138,6 +138,34 @@ def test_resume_does_what_was_refused(shared: Shared) -> None:
     assert again.structured_content["blocks"][1]["tasks"][0]["error"]["type"] == "exec_failed"  # not on PATH
 
 
+def test_the_same_document_again_is_refused_in_the_words_of_the_tools(shared: Shared) -> None:
+    place, agent = shared
+    document = '<---WRITE file="again.txt" append="true"--->\nx\n<---END--->\n' + run("nobody-approved-this")
+    agent.call("apply", document=document)
+    agent.call("resume")
+    refused = agent.call("apply", document=document)
+    number = agent.call("history", limit=2).structured_content["runs"][1]["number"]
+    told = (
+        f"parts of this were done in run {number}: resume does the rest, apply with again=true runs all of it"
+    )
+    assert f"INPUT - {told}\n" in text(refused)
+    assert refused.structured_content["fatal"]["message"] == told
+    assert (place.workspace / "again.txt").read_text() == "x"
+    agent.call("apply", document=document, again=True)
+    assert (place.workspace / "again.txt").read_text() == "x\nx"
+    agent.call("apply", document=write("other.txt"))
+    assert f"resume with run={number + 2} does the rest" in text(agent.call("apply", document=document))
+
+
+def test_what_was_all_or_nothing_is_resumed_so(shared: Shared) -> None:
+    place, agent = shared
+    document = write("whole.txt") + run("nobody-approved-this-either")
+    agent.call("apply", document=document, atomic=True)
+    assert agent.call("resume").structured_content["rolled_back"] == 1
+    assert not (place.workspace / "whole.txt").exists()
+    assert agent.call("resume", atomic=False).structured_content["succeeded"] == 1
+
+
 def test_instructions_are_a_tool_and_prompts(shared: Shared) -> None:
     place, agent = shared
     for name in clada.PROMPTS:

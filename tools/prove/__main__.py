@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
-from tools.prove import adversarial, answers, faults, fuzzing, load, mutants, page, record, whole
+from tools.prove import adversarial, answers, faults, fuzzing, load, mutants, page, record, taking_back, whole
 from tools.prove.load import git_version
 from tools.prove.page import Part, Proof
 from tools.prove.place import ROOT, users
@@ -34,6 +34,7 @@ PARTS: dict[str, Callable[[bool], list[Row]]] = {
     "Load": lambda quick: load.rows(quick=quick),
     "Faults": lambda quick: faults.rows(quick=quick),
     "Record": lambda quick: record.rows(quick=quick),
+    "Rollback and resume": lambda quick: taking_back.rows(quick=quick),
     "Mutation testing": lambda quick: mutants.rows(quick=quick),
     "Fuzzing": lambda quick: fuzzing.rows(quick=quick),
     "Whole path": lambda quick: whole.rows(quick=quick),

@@ -39,7 +39,7 @@ from clada.errors import Trouble
 from tools.prove.kills import tree
 root, seed, notes, names = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 chance = random.Random(seed)
-options = {"record": "commits", "workspace": root, "sandbox": "off", "approve_all": True}
+options = {"record": "commits", "workspace": root, "sandbox": "off", "approve_all": True, "again": True}
 def task(number):
     name = chance.choice(names)
     content = f"run {seed} {number} {chance.random()}"

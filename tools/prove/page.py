@@ -76,8 +76,6 @@ def page(proof: Proof) -> Iterator[str]:
         took = f"{part.seconds:.0f} s" if part.seconds else "in several sittings"
         yield f"| [{name}](#{_anchor(name)}) | {ABOUT[name]} | {tally(part.rows)} | {took} | {part.day} |"
     yield ""
-    yield from IN_FULL.splitlines()
-    yield ""
     yield from NOT_COVERED.splitlines()
     for name, part in proof.parts.items():
         rows = [row.printable() for row in part.rows]
@@ -120,6 +118,7 @@ ABOUT = {
     "Load": "large documents, many runs, many at once, large repositories, a long life as a library",
     "Faults": "kills, full disks and failing system calls",
     "Record": "kills, power cuts, a user at work meanwhile, thousands of runs: nothing is lost",
+    "Rollback and resume": "what is all or nothing, ended in every way; what was cut, and goes on",
     "Mutation testing": "small changes to the code, each of which a test should notice",
     "Fuzzing": "each part that reads foreign text, with coverage to lead the way",
     "Whole path": "random documents in random trees, and real ones cut and spliced",
@@ -150,16 +149,6 @@ stands once.
 Of a part with few cases, every case stands below; of the others, what was required of how many, and the first
 of them. A case that fails always stands there by itself.
 """
-IN_FULL = """\
-## Tests in full
-Some tests try a sample, and all of it with `CLADA_FULL=1`:
-
-| test | in full | held | date |
-|---|---|---|---|
-| `tests/test_atomic.py`: kill -9 of an atomic run at a random moment, then `clada recover` | 300, a third each with commits, snapshots and no record | 300 of 300, byte by byte | 2026-11-16 |
-| `tests/test_cuts.py`: a document of the corpus is cut and resumed | 344 cuts, all there are | 344 of 344 the tree of a whole run | 2026-11-16 |
-| `tests/world/record/test_record_taking_back.py`: random operations as an ordinary user, then a failure | 400 documents | 400 of 400, byte by byte | 2026-11-16 |
-"""  # noqa: E501 (rows of a table)
 NOT_COVERED = """\
 ## What is not covered
 - Each system call of a run fails once, with one of five errors in turn; not each with every error. Those of

@@ -164,7 +164,7 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
         _check_workspace(workspace)
     # A command is loaded when it is asked for: its module has run(options, arguments, console).
     run: Handler = __import__(f"clada.cli.{invocation.command or 'document'}", fromlist=("run",)).run
-    return run(dict(options), invocation.arguments, console)
+    return run({**options, "given": invocation.given}, invocation.arguments, console)
 
 
 def _check_workspace(directory: str) -> None:

@@ -28,7 +28,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         return _list(Approvals.load(options["workspace"]), console)
     text = commands[0].strip()
     if action == "add":
-        _refuse_unmatchable(text, ways)
+        _refuse_unmatchable(text, ways, options["workspace"])
     known = Approvals.load(options["workspace"])
     done = _change(known, action, text, ways)
     if done is None:
@@ -65,12 +65,14 @@ def _check_usage(action: str, commands: Sequence[str], ways: dict[str, bool]) ->
         raise UsageError(f'approvals {action} takes one command: quote it, as in "{whole}"')
 
 
-def _refuse_unmatchable(text: str, ways: dict[str, bool]) -> None:
+def _refuse_unmatchable(text: str, ways: dict[str, bool], workspace: str) -> None:
     """Refuse what could never match, and say what would."""
-    from clada.commands.approvable import mismatch
     from clada.commands.remedy import remedy
+    from clada.operations.run.approvable import mismatch
+    from clada.world.files.workspace import Workspace
 
-    found = mismatch(text, shell="shell" in ways, prefix="prefix" in ways)
+    with Workspace(workspace) as files:
+        found = mismatch(text, files, shell="shell" in ways, prefix="prefix" in ways)
     if found:
         network = "network" in ways
         would = " or ".join(remedy(other, network=network, flag=flag) for flag, other in found.instead)

@@ -29,7 +29,7 @@ PLURAL = 120  # seconds from which on minutes are told
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Carry out a file of jobs; or sum up results."""
     gc.enable()  # which the command line turns off, for it is short as a rule
-    given = set(options) - {"help", "version"}
+    given = set(options.pop("given"))
     options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, **options}
     if list(arguments[:1]) == [SUMMARY]:
         return _summarise(options, arguments[1:], given, console)

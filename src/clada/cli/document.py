@@ -19,7 +19,7 @@ from clada.report import (
     skipped_block_lines,
     status_line,
 )
-from clada.run import NOTHING, execute, plan_for
+from clada.run import execute, plan_for
 from clada.settings import Settings
 from clada.world.files.entries import reason
 from clada.world.world import Stop
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from clada.cli import Console
-    from clada.model import Event, Plan, Task
+    from clada.model import Event, Plan, Skipped, Task
     from clada.report import Line, Report
 
 STDIN = 0
@@ -50,7 +50,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def carry_out(
-    plan: Plan, options: dict[str, Any], console: Console, left_out: Mapping[int, str] = NOTHING
+    plan: Plan, options: dict[str, Any], console: Console, left_out: Mapping[int, Skipped] | None = None
 ) -> tuple[int, Report | None]:
     """Execute a plan, but for the tasks that are left out, and show what happens.
 
@@ -66,7 +66,8 @@ def carry_out(
         if options["confirm"] and not options["dry_run"] and not plan.fatal and has_operations(plan):
             from clada.cli.confirm import confirmed
 
-            wanted = confirmed(plan.replace(left_out=left_out), options, console)
+            reasons = {index: each.reason for index, each in (left_out or {}).items()}
+            wanted = confirmed(plan.replace(left_out=reasons), options, console)
             if wanted is None:
                 return 1, None
             plan = wanted
@@ -293,7 +294,7 @@ class Presenter:
         from clada.report.llm import counts
 
         yield from self.console.scrolled_away()
-        undo = " · clada undo takes it back" if report.recorded and report.count("success") else ""
+        undo = " · clada undo takes it back" if report.undoable else ""
         yield "closing", f"{counts(report)}{undo}"
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:

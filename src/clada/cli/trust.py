@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 QUESTION = "[y] yes, as it is now   [n] no, and do not ask until it changes: "
 ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
+INDENTATION = 16  # blanks before a line that hide nothing
 LONG = 20  # lines, after which the beginning may have scrolled away
 
 
@@ -122,16 +123,25 @@ def _names(files: Sequence[Found]) -> str:
 
 def _shown(files: Sequence[Found]) -> list[str]:
     """Return the lines of all files, each behind a bar, and what the approvals among them would allow."""
-    from clada.text.visible import visible
-
     lines: list[str] = []
     for file in files:
         lines += ["", f"{file.path}{f' {file.problem}' if file.problem else ':'}"]
         text = file.data.decode(errors="backslashreplace")
-        lines += [f"  | {visible(line)}" for line in text.removesuffix("\n").split("\n") if not file.problem]
+        lines += [
+            f"  | {_indented(line)}" for line in text.removesuffix("\n").split("\n") if not file.problem
+        ]
         if file.name == APPROVALS and not file.problem:
             lines += _meaning(file.data)
     return [*lines, ""]
+
+
+def _indented(line: str) -> str:
+    """Return a line with nothing hidden in it; an indentation that leaves it in sight stays as it is."""
+    from clada.text.visible import visible
+
+    rest = line.lstrip(" ")
+    blanks = len(line) - len(rest)
+    return f"{line[:blanks]}{visible(rest)}" if blanks <= INDENTATION else visible(line)
 
 
 def _meaning(data: bytes) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,19 @@ ATOMIC = {
     "default": False,
     "description": "All of it or nothing: a failure takes back the rest.",
 }
+AGAIN = {
+    "type": "boolean",
+    "default": False,
+    "description": "Carry out all of it, though parts of it were done in an earlier run.",
+}
+AS_IT_WAS = {"type": "boolean", "description": "All of it or nothing; as in that run if left out."}
 LIMIT = {"type": "integer", "minimum": 1, "default": 20, "description": "How many runs at most."}
+# How a refusal names what to do, on the command line and here.
+FOR_TOOLS = (
+    (r"clada (resume|undo) (\d+)", r"\1 with run=\2"),
+    (r"clada resume", "resume"),
+    (r"--again", "apply with again=true"),
+)
 READS = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -128,6 +141,7 @@ async def _apply(call: Call, given: dict[str, Any], responses: Responses) -> Ans
     settings = settings.replace(
         dry_run=given.get("dry_run", False) or settings.dry_run,
         atomic=given.get("atomic", False) or settings.atomic,
+        again=given.get("again", False) or settings.again,
     )
 
     @cache
@@ -151,9 +165,10 @@ async def _plan(call: Call, given: dict[str, Any], responses: Responses) -> Answ
 
 async def _resume(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
     settings = call.workspace.settings
+    asked = {name: given[name] for name in ("atomic",) if name in given}
 
     def resume(**how: Any) -> clada.Report:
-        return clada.resume(settings.workspace, given.get("run"), **how)
+        return clada.resume(settings.workspace, given.get("run"), record=settings.record, **asked, **how)
 
     return await _carry_out(call, settings, resume, lambda: True, responses)
 
@@ -175,7 +190,7 @@ async def _carry_out(
             if unanswered:
                 return unanswered
         ask = questions.ask if questions.possible else None
-        report = execute(settings=settings, on_event=call.take, ask=ask, stop=stop)
+        report = _for_tools(execute(settings=settings, on_event=call.take, ask=ask, stop=stop))
         if not report.dry_run:
             call.workspace.last = report
         return types.CallToolResult(
@@ -183,6 +198,17 @@ async def _carry_out(
         )
 
     return await call.run(_guarded(work))
+
+
+def _for_tools(report: clada.Report) -> clada.Report:
+    """Return the same, naming tools in place of commands where a document is refused that was begun."""
+    fatal = report.fatal
+    if fatal is None or fatal.stage != "AGAIN":
+        return report
+    message = fatal.message
+    for pattern, tool in FOR_TOOLS:
+        message = re.sub(pattern, tool, message)
+    return report.replace(fatal=fatal.replace(message=message))
 
 
 def told(report: clada.Report) -> str:
@@ -305,7 +331,7 @@ TOOLS: dict[str, Row] = {
         "Carry out the operations in a document: write, edit, move and remove files, run allowed commands, "
         "all in the workspace. Recorded, so that undo takes it back. Call instructions for how to write one.",
         RUNS,
-        {"document": DOCUMENT, "atomic": ATOMIC, "dry_run": DRY_RUN},
+        {"document": DOCUMENT, "atomic": ATOMIC, "again": AGAIN, "dry_run": DRY_RUN},
         ("document",),
         report_schema,
     ),
@@ -331,7 +357,7 @@ TOOLS: dict[str, Row] = {
         "Resume a run",
         "Carry out what failed or was skipped in a run, from the document that it kept; nothing else.",
         RUNS,
-        {"run": RUN},
+        {"run": RUN, "atomic": AS_IT_WAS},
         gives=report_schema,
     ),
     "history": Row(

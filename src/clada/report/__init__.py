@@ -58,6 +58,7 @@ class Report(Value):
     changes: Changes = ()  # that a dry run would make
     modes: Modes = ()
     recorded: int | None = None  # the number of the run in the history
+    undoable: bool = False  # it changed something that `clada undo` takes back
 
     @property
     def tasks(self) -> tuple[Task, ...]:

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 200  # lines of a command's output: the first few, and the last
 FIRST = 20
 INDENT = "    "
-WORDS = {"success": "done", "error": "failed", "skipped": "skipped", "rolled_back": "rolled back"}
+BEFORE = "before"  # how a task ended that a run before this one did
+WORDS = {
+    "success": "done", BEFORE: "done before", "error": "failed", "skipped": "skipped",
+    "rolled_back": "rolled back",
+}  # fmt: skip
 WOULD_WORDS = {
-    "success": "would be done", "error": "would fail", "skipped": "not tried",
+    "success": "would be done", BEFORE: "done before", "error": "would fail", "skipped": "not tried",
     "rolled_back": "would be taken back",
 }  # fmt: skip
+FINISHED = ("success", BEFORE)
 NOT_WANTED = "What was not chosen is not wanted: do not send it again."
 # How each begins: with the overview, or with why nothing was carried out.
 REPORT_START = (
@@ -38,7 +43,7 @@ def summary(report: Report) -> str:
     parts = [_overview(report)]
     parts += [text for _kind, text in failure_lines(report, notation)]
     for task in report.tasks:
-        if task.status != "success" or task.output or task.is_part:
+        if _ended(task) not in FINISHED or task.output or task.is_part:
             parts.append("\n".join([status_line(task, notation)[1], *_explained(task), *_output(task)]))
     parts += [f"Note: {escape_controls(note)}" for note in report.notes]
     parts.append(_next_step(report))
@@ -54,9 +59,13 @@ def is_report(text: str) -> bool:
 
 def counts(report: Report) -> str:
     """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
-    words = WOULD_WORDS if report.dry_run else WORDS
-    numbers = [(report.count(status), word) for status, word in words.items()]
+    ends = [_ended(task) for task in report.tasks]
+    numbers = [(ends.count(end), word) for end, word in (WOULD_WORDS if report.dry_run else WORDS).items()]
     return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
+
+
+def _ended(task: Task) -> str:
+    return BEFORE if task.done_in else task.status
 
 
 def _overview(report: Report) -> str:
@@ -101,5 +110,8 @@ def _to_correct(report: Report) -> str:
         return ""
     if any(isinstance(task.outcome, RolledBack) for task in report.tasks):
         return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
-    done = "what was done stays done; " if report.count("success") else ""
-    return f"Next: {done}send what failed, corrected, and what was skipped, and nothing else."
+    ends = {_ended(task) for task in report.tasks}
+    done = "what was done stays done; " if ends.intersection(FINISHED) else ""
+    is_skipped = any(task.status == "skipped" and not task.fine for task in report.tasks)
+    skipped = ", and what was skipped" if is_skipped else ""
+    return f"Next: {done}send what failed, corrected{skipped}, and nothing else."

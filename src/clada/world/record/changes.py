@@ -111,20 +111,9 @@ class Changes:
 
     def text(self, kind: str) -> bytes:
         """Return the document, or the report, of the last of the runs."""
-        found = self._last(kind)
-        return self._journals[-1].content(found) if found else b""
-
-    def fields(self, kind: str) -> tuple[str, ...]:
-        """Return what is noted beside it."""
-        found = self._last(kind)
-        return found.fields[1:] if found else ()
-
-    def _last(self, kind: str) -> Record | None:
-        found = None
-        for record in self._journals[-1].records():
-            if record.fields[:1] == (kind,):
-                found = record
-        return found
+        journal = self._journals[-1]
+        found = [record for record in journal.records() if record.fields[:1] == (kind,)]
+        return journal.content(found[-1]) if found else b""
 
 
 def _is_our_own(found: Kept, path: str, kept: dict[str, Kept], told: dict[str, list[Kept]]) -> bool:

@@ -49,9 +49,9 @@ class RecordedRun(Value):
         return self.pre or None, self.post or None
 
 
-def runs(store: Store) -> list[RecordedRun]:
-    """Return the recorded runs of this workspace, newest first."""
-    return [_as_it_is(store, run) for run in all_runs(store) if _is_of(store, run)]
+def runs(store: Store, limit: int | None = None) -> list[RecordedRun]:
+    """Return the recorded runs of this workspace, newest first; of the last `limit` bytes of the history."""
+    return [_as_it_is(store, run) for run in all_runs(store, limit) if _is_of(store, run)]
 
 
 def workspaces(store: Store) -> list[str]:
@@ -59,11 +59,6 @@ def workspaces(store: Store) -> list[str]:
     prefixes = dict.fromkeys(run.prefix for run in all_runs(store) if not _is_of(store, run))
     root = store.workspace.removesuffix(f"/{store.prefix}".rstrip("/")) if store.prefix else store.workspace
     return [os.path.join(root, prefix).rstrip("/") for prefix in prefixes]
-
-
-def last_run(store: Store) -> RecordedRun | None:
-    """Return the last run of this workspace, if it is among the last few."""
-    return next((run for run in all_runs(store, MAX_TAIL) if _is_of(store, run)), None)
 
 
 def _is_of(store: Store, run: RecordedRun) -> bool:

@@ -153,6 +153,15 @@ class JournalReader:
             yield record
             file.seek(where)
 
+    def begins_with(self, kind: bytes, data: bytes) -> bool:
+        """Whether the first record is of this kind and of these bytes; of another one, a line is read."""
+        self._file.seek(len(MAGIC))
+        _check, size, text = (*self._file.readline(MAX_LINE).split(b" ", 2), b"", b"")[:3]
+        if size != b"%d" % len(data) or text.split(b"\t", 1)[0].rstrip() != kind:
+            return False
+        first = next(self.records(), None)
+        return first is not None and self.content(first) == data
+
     def content(self, record: Record) -> bytes:
         """Return the bytes of a record, or those that it refers to."""
         offset, size = self._place(record)

@@ -10,7 +10,8 @@ from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
 from clada.world.git.repository import as_trouble, check_identity, os_errors_as_trouble, suggest_no_git
 from clada.world.record import history, pending, unignored
-from clada.world.record.changes import Changes, named
+from clada.world.record.changes import named
+from clada.world.record.documents import refuse_again, status_to_keep
 from clada.world.record.journal import Journal
 from clada.world.record.snapshot import GITIGNORE, Snapshot
 from clada.world.record.states import is_same_save
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from clada.model import Task
     from clada.report import Report
     from clada.settings import Settings
     from clada.world.files.workspace import Workspace
@@ -40,12 +40,10 @@ class RunToRecord(Value):
 
     what: str  # in words
     document: bytes = b""
-    form: tuple[
-        str, ...
-    ] = ()  # how the document is read: --format, the delimiters, --root, --run-fences and --strip-fences
+    kept_settings: tuple[str, ...] = ()  # that decide what comes of the document: name=value
     planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it
     wide: bool = False  # whether anything else may change, too
-    resumes: bool = False  # what failed, or was skipped, in the last run of the same document
+    resumes: bool = False  # it does what failed, or was skipped, in the last run of the same document
     undoes: int = 0
     continues: int = 0
     kept: bool = True  # in the history; else its journal serves this run alone
@@ -86,8 +84,13 @@ class Recording:
 
     @property
     def number(self) -> int:
-        """The number of the run in the history."""
-        return self._run.number
+        """The number of the run in the history; 0 where it is not there."""
+        return self._run.number if self._begun.kept else 0
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the run changed something, and so will be what an undo takes back."""
+        return self.number > 0 and bool(self.snapshot.changed)
 
     @property
     def looks(self) -> Looks:
@@ -145,7 +148,7 @@ class Recording:
         self.snapshot = Snapshot(journal, limit, durable=durable, consent=begun.consent)
         self.snapshot.before_ignoring = lambda: self._ignored.update(unignored.ignored_now(self.store))
         if begun.document:
-            journal.add("document", *begun.form, data=begun.document)
+            journal.add("document", *begun.kept_settings, data=begun.document)
         if begun.kept:
             history.start(self.store, self._run, durable=durable)
 
@@ -155,7 +158,7 @@ class Recording:
         """Begin something that is taken back as a whole if a part of it fails, or if clada is killed."""
         mark = self.snapshot.mark()
         self.snapshot.all_or_nothing = True
-        pending.add(self.store, self.number, mark.number)
+        pending.add(self.store, self._run.number, mark.number)
         return mark
 
     def end_mark(self, mark: Mark, *, keep: bool) -> Error | None:
@@ -329,7 +332,7 @@ class Recording:
                 for_llm = report.text(for_llm=True)
                 journal.add("report", data=report.text().encode(errors="surrogateescape"))
                 journal.add("llm", data=for_llm.encode(errors="surrogateescape"))
-                statuses = map(_status_to_keep, report.tasks)
+                statuses = map(status_to_keep, report.tasks)
                 journal.add("tasks", data="\n".join(statuses).encode())
             except Exception:  # noqa: BLE001 (the report itself reaches who asked for it)
                 return
@@ -341,31 +344,6 @@ class Recording:
     def _note(self, note: str) -> None:
         if note not in self.notes:
             self.notes = (*self.notes, note)
-
-
-def _status_to_keep(task: Task) -> str:
-    """Return how a task ended, as resume needs it: what was left out by choice is not for it to do."""
-    if task.is_part and task.status != "success":
-        return "part"
-    return "success" if task.fine else task.status
-
-
-def refuse_again(store: Store, document: bytes) -> None:
-    """Raise if the last run was of the same document, and did a part of it: that would be done twice."""
-    last = history.last_run(store)
-    if not document or last is None or last.ended not in {"failed", "interrupted"} or not last.changed:
-        return
-    with Changes([store.journal(last.number)]) as changes:
-        statuses = changes.text("tasks").decode().split("\n")
-        partial = "success" in statuses and set(statuses) != {"success"}
-        if not partial or changes.text("document") != document:
-            return
-    message = f"parts of this were done in run {last.number}"
-    raise Trouble.of(
-        Error(
-            "invalid_operation", message, "clada resume does the rest, --again runs all of it", stage="AGAIN"
-        )
-    )
 
 
 def recording(

@@ -1,0 +1,123 @@
+"""Whether a text that a person wants to approve can ever match a command; if not, why, and what would."""
+
+from __future__ import annotations
+
+from clada.commands import policy, words
+from clada.commands.judgements import BuiltIn, Refused
+from clada.commands.prefixes import refusal
+from clada.commands.transcript import plain
+from clada.errors import Trouble
+from clada.operations.builtins.job import with_operand
+from clada.operations.run.operands import check_texts
+from clada.values import Value
+from clada.world.files.tree import refuse_workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clada.commands.judgements import Judgement, Piped
+    from clada.world.files.tree import Files
+
+# What would work, where the error does not say so itself.
+_REMEDIES = {"permission_denied": "clada and git have commands of their own for what is in there"}
+_PATTERNS = ("*", "?", "[")
+
+
+class Mismatch(Value):
+    """Why a text never matches, and texts that would: each with the flag with which it is approved."""
+
+    message: str
+    instead: tuple[tuple[str, str], ...] = ()
+
+
+def mismatch(text: str, files: Files, *, shell: bool = False, prefix: bool = False) -> Mismatch | None:
+    """Return why a text would never match the command of a document in this workspace; None if it can.
+
+    `shell`: bash is to run it; `prefix`: it is approved as the first words of commands.
+    """
+    if plain(text) != text:
+        flag = "--prefix" if prefix else "--shell" if shell else ""
+        return Mismatch(
+            "it would never match: leave out what stands around the command", ((flag, plain(text)),)
+        )
+    read = words.read_pipelines(text)
+    if isinstance(read, words.Refusal):
+        return _of_refusal(text, read, files, shell=shell, prefix=prefix)
+    if prefix:
+        return _of_prefix(text, read, files)
+    if not read:
+        return Mismatch("there is no command in it: name a program")
+    judged: list[Judgement | Piped] = []
+    for pipeline in read:
+        found = _judged(pipeline)
+        if isinstance(found, words.Refusal):
+            return None if shell else _of_pipeline(text, pipeline, found)
+        if isinstance(found, Refused):
+            return Mismatch(f"it cannot run: {found.message}")
+        judged.append(found)
+    return _of_paths(files, judged)
+
+
+def _judged(pipeline: words.Pipeline) -> Judgement | Piped | words.Refusal:
+    first, *others = pipeline.commands
+    return policy.judge_pipeline(pipeline) if others else policy.judge(first.words)
+
+
+def _of_paths(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | None:
+    """Return why commands that need no approval could not run: their paths are refused, whoever approves."""
+    try:
+        check_texts(files, judged, ())
+        _check_taken(files, judged)
+    except Trouble as trouble:
+        error = trouble.error
+        return Mismatch(
+            f"it cannot run: {error.replace(hint=error.hint or _REMEDIES.get(error.type)).sentence}"
+        )
+    return None
+
+
+def _check_taken(files: Files, judged: Iterable[object]) -> None:
+    """Refuse to move or remove the workspace itself."""
+    for command in judged:
+        if not isinstance(command, BuiltIn) or command.name == "cd":
+            return  # what follows may be meant from elsewhere
+        taken = {"rm": command.operands, "mv": command.operands[:-1]}.get(command.name, ())
+        for path in taken:
+            try:
+                refuse_workspace(files, files.locate(path))
+            except Trouble as trouble:
+                found = with_operand(trouble, path).error
+                raise Trouble(found.type, found.message, "name what is in it") from None
+
+
+def _of_pipeline(text: str, pipeline: words.Pipeline, piped: words.Refusal) -> Mismatch | None:
+    exact = (("", pipeline.commands[0].text),) if "leave out" in piped.message else ()
+    return Mismatch(
+        f"it needs a shell, and so would never match: {piped.message}", (*exact, ("--shell", text))
+    )
+
+
+def _of_refusal(
+    text: str, refused: words.Refusal, files: Files, *, shell: bool, prefix: bool
+) -> Mismatch | None:
+    if not refused.shell:
+        return Mismatch(f"it would never match: {refused.message}")
+    if shell and not prefix:
+        return None
+    instead: list[tuple[str, str]] = []
+    words_before = text.partition(refused.construct)[0].strip()
+    if words_before and refused.construct in _PATTERNS and not mismatch(words_before, files, prefix=True):
+        instead.append(("--prefix", words_before))
+    if not prefix:
+        instead.append(("--shell", text))
+    return Mismatch(f"it needs a shell, and so would never match: {refused.message}", tuple(instead))
+
+
+def _of_prefix(text: str, read: tuple[words.Pipeline, ...], files: Files) -> Mismatch | None:
+    if len(read) != 1 or len(read[0].commands) != 1:
+        return Mismatch("it cannot be a prefix: that is the first words of one command")
+    why = refusal(read[0].commands[0].words)
+    if not why:
+        return None
+    return Mismatch(f"it cannot be a prefix: {why}", () if mismatch(text, files) else (("", text),))
