@@ -11,6 +11,7 @@ from tests.display import display
 
 from clada.cli.copied import INTERVAL
 from clada.cli.saved import PATIENCE, Saved
+from clada.prompts import PROMPTS, prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,6 +186,17 @@ def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
     assert not (shell.workspace / "a").exists()
 
 
+def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, terminal: Terminals) -> None:
+    (shell.workspace / "answers").mkdir()
+    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen.until(QUIT)
+    for name in PROMPTS:
+        shell.write(f"answers/{name}.md", prompt(name))
+    for name in PROMPTS:
+        screen.until(f"clada: answers/{name}.md is a prompt of clada's, and no answer")
+    assert [path.name for path in shell.workspace.iterdir()] == ["answers"]
+
+
 def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
     repository.write("kept.txt", "x")
     screen = terminal("watch", "--yes", "answer [1].md")
@@ -288,8 +300,9 @@ def test_answers_that_are_copied_are_carried_out_and_reports_never(
     screen.until("clada: the report is on the clipboard")
     assert desktop.paste() == "The operation was carried out.\n"
     time.sleep(3 * INTERVAL)  # so that each is seen
-    desktop.copy("The operation was carried out.\n" + write("report", "x"))
-    time.sleep(3 * INTERVAL)
+    for own in ("The operation was carried out.\n" + write("report", "x"), prompt("csl")):
+        desktop.copy(own)
+        time.sleep(3 * INTERVAL)
     screen.seen = b""
     desktop.copy(write("a.txt", "hi"))
     screen.until("the clipboard has the same text as before")
@@ -318,10 +331,20 @@ def test_paste_carries_out_what_was_copied_and_copies_the_report(shell: Shell, d
         "All 2 operations were carried out.\n\n"
         "[task-2] SUCCESS: RUN - cat a.txt (exit 0)\n  output:\n    hi\n"
     )
-    assert shell("prompt", "--copy").stderr == "clada: the instructions are on the clipboard\n"
-    assert desktop.paste().startswith("# How to change files and run commands: CSL\n")
     desktop.copy("The operation was carried out.\n")
     done = shell("paste", "--no-git")
     assert done.stderr == (
         "clada: on the clipboard there is a report of clada's, and no answer; copy the answer first\n"
     )
+
+
+def test_a_prompt_that_was_copied_is_not_carried_out(shell: Shell, desktop: Display) -> None:
+    for name in PROMPTS:
+        assert shell("prompt", name, "--copy").stderr == "clada: the instructions are on the clipboard\n"
+        assert desktop.paste() == prompt(name)
+        done = shell("paste", "--no-git")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "clada: on the clipboard there is a prompt of clada's, and no answer; copy the answer first\n"
+        )
+    assert list(shell.workspace.iterdir()) == []

@@ -8,10 +8,10 @@ from hashlib import sha256
 
 from clada.cli import saved
 from clada.cli.document import carry_out, has_operations, settings_of
+from clada.cli.own import own_text
 from clada.cli.questions import open_terminal
 from clada.cli.saved import Saved
 from clada.errors import Trouble, UsageError
-from clada.report.llm import is_report
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ class Watch:
         self._say("watching the clipboard")
         self._offer()
         for text in copied.ticks():
-            if text and not is_report(text.decode(errors="replace")):
+            if text and not own_text(text):
                 plan = plan_for(text, settings_of(self._options))
                 if has_operations(plan) or plan.fatal:
                     self._take(text, plan, COPIED)
@@ -105,8 +105,8 @@ class Watch:
         if plan.fatal and place.may_go_on(path):
             return
         place.take(path)
-        if is_report(text.decode(errors="replace")):
-            self._say(f"{path} is a report of clada's, and no answer")
+        if what := own_text(text):
+            self._say(f"{path} is {what}")
         elif has_operations(plan) or plan.fatal:
             self._take(text, plan, path)
             place.leave(self._written)
