@@ -1,4 +1,4 @@
-"""Texts of clada's own that come back to it: its reports, and its instructions for an LLM. None is an answer."""
+"""Texts of clada's own that come back to it, and are no answers: its reports, and its prompts."""
 
 from __future__ import annotations
 
