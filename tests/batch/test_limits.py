@@ -86,6 +86,7 @@ def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
         {"id": "large", "path": "w", "document": '<---WRITE file="large.txt"--->\n' + "x\n" * (25 << 20)},
         {"id": "too-large", "path": "w", "document_file": "large.md"},
         {"id": "closed", "path": "closed", "document": edit()},
+        {"id": "closed-in-place", "path": "closed", "document": edit(), "in_place": True},
         command_job("spread", script(yard, "spread.py", SPREAD)),
     ]
     yard.jobs(jobs)
@@ -101,7 +102,9 @@ def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
     assert len(str(results["endless"])) < 3 << 20
     assert statuses["large"] == "invalid"  # it is cut off, and larger than may be
     assert results["too-large"]["error_type"] == "input_too_large"
-    assert statuses["closed"] == ("applied" if os.geteuid() == 0 else "failed")
+    for id_ in ("closed", "closed-in-place"):
+        assert (statuses[id_], results[id_]["error_type"]) == ("failed", "permission_denied")
+    assert (closed / "a.txt").read_text() == "old\n"
     assert statuses["spread"] == "crashed"
     assert "of memory, and 600 MB are allowed" in results["spread"]["error"]
     assert not [line for line in processes() if str(yard.top) in line]
