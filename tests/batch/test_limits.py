@@ -122,6 +122,25 @@ def processes() -> list[str]:
     return found
 
 
+def test_the_output_of_all_tasks_of_a_job_and_of_all_its_checks_has_one_limit(yard: Yard) -> None:
+    yard.workspace("w", a_txt="12345678\n" * 80)
+    yard.jobs([
+        {"id": 1, "path": "w", "document": run_document("cat a.txt") * 3, "checks": ["cat a.txt"] * 3},
+    ])  # fmt: skip
+    assert yard.batch("--max-output=1500", "--approve-checks").returncode == 0
+    result = yard.results()["1"]
+    tasks = [task for block in result["report"]["blocks"] for task in block["tasks"]]
+    kept = [(len("\n".join(task["output"])), task["truncated"]) for task in tasks]
+    assert kept[0] == (719, False)
+    assert [cut for _length, cut in kept] == [False, False, True]
+    assert sum(length for length, _cut in kept) <= 1500
+    assert result["checks"][0]["truncated"] is False
+    assert result["checks"][2]["truncated"] is True
+    assert sum(len(check["output"]) for check in result["checks"]) <= 1500
+    shown = yard.clada("batch", "--help").stdout
+    assert "output kept of the tasks of a job, and of its checks" in shown
+
+
 def test_a_bomb_that_grows_is_ended(yard: Yard) -> None:
     yard.workspace("w")
     yard.jobs([command_job("bomb", script(yard, "bomb.py", EXPONENTIAL)), *good(3)])

@@ -120,7 +120,7 @@ def _calls(yard: _Yard, part: int) -> float:
 
 
 def _small_edits(yard: _Yard, part: int) -> float:
-    """Compare two workers with one: the engine, which a third processor would have, takes its share of two."""
+    """Compare two workers with one; the engine takes its share of two processors in both cases."""
     files = _edits(yard, yard.workspaces(2_000 // part))
     taken = [[sum(yard.run(file, workers=count) for file in files) for count in (2, 1)] for _ in range(3)]
     return min(two for two, _ in taken) / min(one for _, one in taken)
