@@ -86,6 +86,7 @@ def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
         {"id": "large", "path": "w", "document": '<---WRITE file="large.txt"--->\n' + "x\n" * (25 << 20)},
         {"id": "too-large", "path": "w", "document_file": "large.md"},
         {"id": "closed", "path": "closed", "document": edit()},
+        {"id": "closed-in-place", "path": "closed", "document": edit(), "in_place": True},
         command_job("spread", script(yard, "spread.py", SPREAD)),
     ]
     yard.jobs(jobs)
@@ -101,7 +102,9 @@ def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
     assert len(str(results["endless"])) < 3 << 20
     assert statuses["large"] == "invalid"  # it is cut off, and larger than may be
     assert results["too-large"]["error_type"] == "input_too_large"
-    assert statuses["closed"] == ("applied" if os.geteuid() == 0 else "failed")
+    for id_ in ("closed", "closed-in-place"):
+        assert (statuses[id_], results[id_]["error_type"]) == ("failed", "permission_denied")
+    assert (closed / "a.txt").read_text() == "old\n"
     assert statuses["spread"] == "crashed"
     assert "of memory, and 600 MB are allowed" in results["spread"]["error"]
     assert not [line for line in processes() if str(yard.top) in line]
@@ -117,6 +120,25 @@ def processes() -> list[str]:
         except OSError:
             continue
     return found
+
+
+def test_the_output_of_all_tasks_of_a_job_and_of_all_its_checks_has_one_limit(yard: Yard) -> None:
+    yard.workspace("w", a_txt="12345678\n" * 80)
+    yard.jobs([
+        {"id": 1, "path": "w", "document": run_document("cat a.txt") * 3, "checks": ["cat a.txt"] * 3},
+    ])  # fmt: skip
+    assert yard.batch("--max-output=1500", "--approve-checks").returncode == 0
+    result = yard.results()["1"]
+    tasks = [task for block in result["report"]["blocks"] for task in block["tasks"]]
+    kept = [(len("\n".join(task["output"])), task["truncated"]) for task in tasks]
+    assert kept[0] == (719, False)
+    assert [cut for _length, cut in kept] == [False, False, True]
+    assert sum(length for length, _cut in kept) <= 1500
+    assert result["checks"][0]["truncated"] is False
+    assert result["checks"][2]["truncated"] is True
+    assert sum(len(check["output"]) for check in result["checks"]) <= 1500
+    shown = yard.clada("batch", "--help").stdout
+    assert "output kept of the tasks of a job, and of its checks" in shown
 
 
 def test_a_bomb_that_grows_is_ended(yard: Yard) -> None:

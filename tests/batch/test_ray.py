@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -40,8 +41,6 @@ class Nodes:
     """A cluster of a head and three nodes."""
 
     def __init__(self) -> None:
-        import json
-
         environment = {
             **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_period_ms": "500",
             "RAY_health_check_failure_threshold": "3", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1",
@@ -149,27 +148,104 @@ def test_a_node_that_is_lost_costs_nothing_but_time(yard: Yard, nodes: Nodes) ->
         assert {name: result[name] for name in SAME} == {name: results[id_][name] for name in SAME}
 
 
+def test_each_job_has_a_work_tree_of_its_own_on_the_node_that_runs_it(yard: Yard, nodes: Nodes) -> None:
+    folder = yard.repository()
+    first = yard.git(folder, "rev-parse", "HEAD")
+    (folder / "a.txt").write_text("second\n")
+    yard.git(folder, "commit", "-qam", "second")
+    before = yard.git(folder, "for-each-ref"), sorted(os.listdir(folder / ".git"))
+    commits = {"old": first, "second": "HEAD"}
+    yard.jobs([
+        {"id": f"{text}-{number}", "repo": "repo", "commit": commit, "document": edit(text, f"{number}"),
+         "checks": ["cat a.txt"]}
+        for text, commit in commits.items() for number in range(6)
+    ])  # fmt: skip
+    done = yard.batch("--engine=ray", f"--address={nodes.address}", "--approve-checks", "--keep=failed")
+    assert done.returncode == 0, done.stderr
+    for id_, result in yard.results().items():
+        text, number = id_.split("-")
+        assert result["status"] == "applied"
+        assert result["diff"].endswith(f"-{text}\n+{number}\n")
+        assert result["checks"][0]["output"] == f"{number}\n"
+    assert len(yard.results()) == 12
+    assert (yard.git(folder, "for-each-ref"), sorted(os.listdir(folder / ".git"))) == before
+    assert not os.path.exists(f"{yard.out}.work")
+
+
+# Draws jobs with documents of 1 MB as the engine asks for them; tells how far it was ahead of the results,
+# how many tasks there were at once, and how much more memory it had at its end than after a quarter.
+DRIVER = """
+import json, sys
+from clada.batch.jobs import lines_from
+from clada.batch.perform import Config
+from clada.batch.ray_engine import RayEngine
+address, top, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+drawn = finished = ahead = tasks = 0
+memory = {}
+
+def jobs():
+    global drawn
+    for number in range(count):
+        drawn += 1
+        content = f"{number}\\n" + "x" * (1 << 20)
+        document = f'<---WRITE file="a.txt"--->\\n{content}\\n<---END--->\\n'
+        yield {"id": number, "path": "w", "document": document}
+
+def anonymous():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) >> 10 for line in file if line.startswith("RssAnon:"))
+
+with RayEngine(Config(f"{top}/work", top), address, 1) as engine:
+    for result in engine.run(lines_from(jobs())):
+        finished += result is not None
+        ahead, tasks = max(ahead, drawn - finished), max(tasks, engine.running)
+        memory.setdefault(finished * 4 // count, anonymous())
+print(json.dumps({"finished": finished, "ahead": ahead, "tasks": tasks, "more": anonymous() - memory[1]}))
+"""
+
+
 @pytest.mark.timeout(300)
-def test_an_interrupted_batch_on_a_cluster_is_resumed_on_this_machine(yard: Yard, nodes: Nodes) -> None:
+def test_neither_jobs_nor_results_pile_up(yard: Yard, nodes: Nodes) -> None:
+    """Jobs are read as there is room for them: two chunks for each processor, of 8 MB at most."""
+    yard.workspace("w")
+    count = 200
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, nodes.address, str(yard.top), str(count)],
+        env=yard.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["finished"] == count
+    chunks = 2 * 3
+    assert 1 < found["tasks"] <= chunks
+    assert found["ahead"] <= 8 * (chunks + 1)  # and those whose results are being taken
+    assert found["more"] < count / 2  # megabytes, of the 150 that came after the first quarter
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_batch_on_a_cluster_is_resumed_on_this_machine(
+    yard: Yard, nodes: Nodes, number: signal.Signals
+) -> None:
     yard.workspace("w")
     slow = "sleep 0.5"
     yard.jobs([
         {"id": number, "path": "w", "document": run_document(slow), "options": {"approve": [slow]}}
-        for number in range(24)
+        for number in range(16)
     ])  # fmt: skip
     command = yard.command("--engine=ray", f"--address={nodes.address}")
     with subprocess.Popen(
         command, cwd=yard.top, env=yard.environment, stderr=subprocess.PIPE, text=True
     ) as process:
         assert eventually(lambda: yard.out.exists() and yard.out.stat().st_size)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         assert process.stderr
         errors = process.stderr.read()
-        assert process.wait(120) == 143, errors
-    assert 0 < len(yard.results()) < 24
+        assert process.wait(120) == 128 + number, errors
+    assert 0 < len(yard.results()) < 16
     assert yard.batch("--resume").returncode == 0
     assert set(yard.statuses().values()) == {"applied"}
-    assert len(yard.results()) == 24
+    assert len(yard.results()) == 16
 
 
 def test_a_cluster_that_is_not_there_is_one_line(yard: Yard) -> None:

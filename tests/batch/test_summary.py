@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,8 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.batch.conftest import Yard
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def result(number: int, status: str, **fields: Any) -> dict[str, Any]:
@@ -98,6 +101,15 @@ def test_a_chart(summed: Yard) -> None:
     bars = [each for each in drawn.iter("{http://www.w3.org/2000/svg}rect") if each.get("height") == "18"]
     assert len(bars) == 4 + 2 + 2 + 1  # parts of all, and of three models
     assert sum(float(bar.get("width", "")) for bar in bars[:4]) == pytest.approx(560, abs=1)
+
+
+def test_the_chart_on_the_page_is_that_of_its_jobs(yard: Yard) -> None:
+    page = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
+    yard.jobs_file.write_text(page.split("```json jobs.jsonl\n")[1].split("```")[0], encoding="utf-8")
+    yard.workspace("shop", shop_py="def total(prices):\n    return sum(prices)\n")
+    assert yard.batch("--workers=1").returncode == 0
+    drawn = yard.clada("batch", "summary", "results.jsonl", "--as=svg", "--by=model").stdout
+    assert drawn == (ROOT / "docs" / "pictures" / "batch.svg").read_text(encoding="utf-8")
 
 
 def test_a_summary_of_nothing(yard: Yard) -> None:

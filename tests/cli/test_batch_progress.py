@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from clada.cli import main
 
 if TYPE_CHECKING:
     import pytest
-    from tests.cli.conftest import Shell, Terminals
+    from tests.cli.conftest import Shell, Terminals, Tmux
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 LINE = re.compile(r"\d of 3 jobs, [\d,.]+/s, \d not applied, (\S+ s|\?) left")
@@ -29,8 +30,30 @@ def test_a_bar_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
     code, seen = terminal("batch", "jobs.jsonl", "--out=results.jsonl").end()
     assert code == 0
     assert LINE.search(seen) or "starting" in seen
-    assert "━" in seen
+    assert "────" in seen
     assert re.search(r"clada: 3 jobs in \S+ s: 2 applied, 1 invalid\r\n", seen)
+
+
+def test_an_interrupt_leaves_nothing_of_the_bar(shell: Shell, tmux: Tmux) -> None:
+    """Although the terminal shows the key behind it."""
+    (shell.workspace / "w").mkdir()
+    command = f"{sys.executable} -c 'import os, time\nwhile not os.path.exists(\"go\"): time.sleep(0.01)'"
+    job = {"path": "w", "in_place": True, "document": f"<---RUN--->\n{command}\n<---END--->\n",
+           "options": {"approve": [command], "sandbox": "off"}}  # fmt: skip
+    jobs = [json.dumps({"id": number, **job}) for number in range(2000)]
+    shell.write("jobs.jsonl", "".join(f"{line}\n" for line in jobs))
+    tmux.start("clear; clada batch jobs.jsonl --out=results.jsonl --workers=1; echo exit=$?")
+    tmux.until(lambda screen: "0 of 2,000 jobs" in screen)
+    tmux("send-keys", "C-c")
+    tmux.until(lambda screen: "ending" in screen)
+    (shell.workspace / "w" / "go").touch()
+    seen = tmux.until(lambda screen: "exit=130" in screen)
+    expected = (
+        r"clada: ending; 1 job at work; once more ends at once\n"
+        r"clada: 1 job in \S+ s: 1 applied\n"
+        r"clada: stopped; 1,999 of 2,000 jobs are left: --resume goes on\nexit=130"
+    )
+    assert re.match(expected, seen)
 
 
 def test_lines_elsewhere(

@@ -21,6 +21,24 @@ if TYPE_CHECKING:
 FAILING = '<---SEARCH file="café.txt"--->\nold — “text”\n<---REPLACE--->\nnew\n<---END--->\n'
 READING = {"xclip": ["xclip", "-selection", "clipboard", "-o"], "xsel": ["xsel", "--clipboard", "--output"]}
 
+# What stands for the programs of a desktop: each keeps what it copies under its own name.
+COPYING = """#!/bin/sh
+case "$*" in *-o*) exec /bin/cat "KEPT-${0##*/}" ;; esac
+exec /bin/cat > "KEPT-${0##*/}"
+"""
+PASTING = "#!/bin/sh\nexec /bin/cat KEPT-{}\n"
+# PowerShell prints the clipboard and a line end, in the old code page; or in UTF-8, with its mark.
+POWERSHELL = """#!/bin/sh
+case "$*" in *OutputEncoding*UTF8*) printf '\\357\\273\\277'; page=UTF-8 ;; *) page=CP850//TRANSLIT ;; esac
+/usr/bin/iconv -f UTF-16 -t "$page" KEPT-clip.exe
+printf '\\r\\n'
+"""
+STUBS = {
+    "wl-paste": PASTING.format("wl-copy"),
+    "pbpaste": PASTING.format("pbcopy"),
+    "powershell.exe": POWERSHELL,
+}
+
 
 @pytest.fixture
 def display(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -104,17 +122,15 @@ def test_the_program_is_chosen_by_what_is_there(
 ) -> None:
     """By the programs in the path, and by the kind of display."""
     for name in there:
-        kept = tmp_path / f"got-{name}"
-        (tmp_path / name).write_text(
-            f'#!/bin/sh\ncase "$*" in *-o*) exec /bin/cat {kept} ;; esac\n/bin/cat > {kept}\n'
-        )
+        (tmp_path / name).write_text(STUBS.get(name, COPYING).replace("KEPT", str(tmp_path / "got")))
         (tmp_path / name).chmod(0o755)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     for name in variables:
         monkeypatch.setenv(name, ":1")
     monkeypatch.setenv("PATH", str(tmp_path))
-    clipboard.copy("é")
+    clipboard.copy("é — “ü”\n")
     (got,) = tmp_path.glob("got-*")
     assert got.name == f"got-{chosen}"
-    assert got.read_bytes().decode("utf-16" if chosen == "clip.exe" else "utf-8") == "é"
+    assert got.read_bytes().decode("utf-16" if chosen == "clip.exe" else "utf-8") == "é — “ü”\n"
+    assert clipboard.paste().decode().rstrip("\r\n") == "é — “ü”"

@@ -51,6 +51,26 @@ def test_every_example_is_carried_out(notation: str, tmp_path: Path) -> None:
     assert report.ok
 
 
+@NOTATIONS
+def test_a_document_that_is_a_prompt_is_not_carried_out(notation: str, shell: Shell) -> None:
+    """Nor with a question below it, nor with the line ends and without the sign that a chat leaves it."""
+    text = f"{prompt(notation)}\nNow write the tests.\n"
+    for document in (text, text.removeprefix("# ").replace("\n", "\r\n")):
+        done = shell("--no-git", document=document)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "clada: the document is a prompt of clada's, and no answer: nothing was executed; "
+            "give it the answer\n"
+        )
+    assert list(shell.workspace.iterdir()) == []
+
+
+def test_an_answer_that_quotes_a_prompt_is_carried_out(shell: Shell) -> None:
+    content = prompt("json")
+    assert shell("--no-git", document=f'<---WRITE file="a.md"--->\n{content}\n<---END--->\n').returncode == 0
+    assert (shell.workspace / "a.md").read_text() == content
+
+
 @pytest.mark.parametrize("dialect", SHOWN)
 def test_there_is_an_example_of_what_a_dialect_can_say(dialect: str) -> None:
     plan = clada.parse(prompt(dialect))

@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from tests.display import display
 
 from clada.cli.copied import INTERVAL
 from clada.cli.saved import PATIENCE, Saved
+from clada.prompts import PROMPTS, prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,6 +102,23 @@ def test_the_same_text_is_carried_out_once_unless_asked(shell: Shell, terminal: 
     assert screen.end()[0] == 0
 
 
+def test_the_same_text_is_known_again_by_the_next_watch_unless_it_was_undone(
+    repository: Shell, terminal: Terminals
+) -> None:
+    answer = '<---WRITE file="log" append="true"--->\nline\n<---END--->\n'
+    assert repository(document=answer).returncode == 0
+    screen = terminal("watch", "--yes", "answer.md")
+    screen.until(QUIT)
+    save(repository, "answer.md", answer)
+    screen.until("clada: answer.md has the same text as run 1: it is not carried out twice")
+    assert (repository.workspace / "log").read_text() == "line"
+    assert repository("undo").returncode == 0
+    screen.seen = b""
+    save(repository, "answer.md", answer)
+    screen.until("1 done")
+    assert (repository.workspace / "log").read_text() == "line"
+
+
 def test_what_is_there_already_waits_for_the_next_save(shell: Shell, terminal: Terminals) -> None:
     shell.write("answer.md", write("old", "x"))
     screen = terminal("watch", "--yes", "--no-git", "answer.md")
@@ -156,7 +175,15 @@ def test_in_a_directory_each_answer_counts_and_nothing_else(shell: Shell, termin
     (shell.workspace / "answers").mkdir()
     screen = terminal("watch", "--yes", "--no-git", "answers")
     screen.until(QUIT)
-    for name in ("old.report.md", ".hidden.md", "draft.md~", "x.swp"):
+    for name in (
+        "old.report.md",
+        ".hidden.md",
+        "draft.md~",
+        "x.swp",
+        "#b.md#",
+        "b.md___jb_tmp___",
+        "c.md.save",
+    ):
         shell.write(f"answers/{name}", write(f"by-{name}", "x"))
     shell.write("answers/prose.md", "Nothing to do.\n")
     screen.until("clada: no operations found in answers/prose.md")
@@ -164,8 +191,46 @@ def test_in_a_directory_each_answer_counts_and_nothing_else(shell: Shell, termin
     shell.write("answers/one.md", write("answers/two.md", "<---RUN--->\ntouch harm\n<---END--->"))
     screen.until("clada: the report is in answers/one.report.md")
     shell.write("answers/three.json", '{"tasks": [{"action": "write", "path": "c", "content": "x"}]}')
-    screen.until("clada: the report is in answers/three.report.md")
+    screen.until("clada: the report is in answers/three.json.report.md")
     assert sorted(path.name for path in shell.workspace.iterdir()) == ["answers", "c"]
+
+
+def test_answers_that_are_saved_together_are_carried_out_in_order_and_none_is_committed(
+    repository: Shell, terminal: Terminals
+) -> None:
+    (repository.workspace / "answers").mkdir()
+    screen = terminal("watch", "--yes", "answers")
+    assert "clada: kept out of commits, by .git/info/exclude: /answers/" in screen.until(QUIT)
+    saved = time.time_ns()
+    for age, name in enumerate(("b.md", "c.md", "a.txt", "a.md", "prose.md")):  # the newest first
+        text = f'<---WRITE file="log" append="true"--->\n{name}\n<---END--->\n' if age < 4 else "Hello!\n"
+        path = repository.write(f"answers/.{name}", text)
+        os.utime(path, ns=(saved, saved - min(age, 2) * 1_000_000))
+    for path in (repository.workspace / "answers").iterdir():  # which is in no order
+        path.rename(path.with_name(path.name.removeprefix(".")))
+    screen.until("clada: the report is in answers/b.report.md")
+    assert (repository.workspace / "log").read_text() == "a.md\na.txt\nc.md\nb.md"
+    assert set(repository.git("log", "--name-only", "--format=").split()) == {"log"}
+    reports = sorted(path.name for path in (repository.workspace / "answers").glob("*.report.md"))
+    assert reports == ["a.report.md", "a.txt.report.md", "b.report.md", "c.report.md"]
+
+
+def test_an_answer_that_git_tracks_is_said_to_be_committed(repository: Shell, terminal: Terminals) -> None:
+    save(repository, "answer.md", write("a", "x"))
+    repository.git("add", "answer.md")
+    repository.git("commit", "-qm", "with the answer")
+    screen = terminal("watch", "--yes", "answer.md")
+    seen = screen.until(QUIT)
+    assert "clada: kept out of commits, by .git/info/exclude: /answer.report.md\r\n" in seen
+    assert (
+        "clada: git tracks answer.md: what is saved there is committed with the next run; "
+        "git rm --cached answer.md ends that\r\n"
+    ) in seen
+    repository.git("rm", "-q", "--cached", "answer.md")
+    save(repository, "answer.md", write("a", "y"))
+    screen.until("do it again")
+    assert repository.git("log", "-1", "--name-only", "--format=").split() == ["a"]
+    assert repository.git("show", "HEAD:answer.md") == write("a", "x")
 
 
 def test_a_file_that_is_no_report_is_not_overwritten(shell: Shell, terminal: Terminals) -> None:
@@ -183,6 +248,17 @@ def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
     shell.write("answer.md", "The operation was carried out.\n\n" + write("a", "x"))
     screen.until("clada: answer.md is a report of clada's, and no answer")
     assert not (shell.workspace / "a").exists()
+
+
+def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, terminal: Terminals) -> None:
+    (shell.workspace / "answers").mkdir()
+    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen.until(QUIT)
+    for name in PROMPTS:
+        shell.write(f"answers/{name}.md", prompt(name))
+    for name in PROMPTS:
+        screen.until(f"clada: answers/{name}.md is a prompt of clada's, and no answer")
+    assert [path.name for path in shell.workspace.iterdir()] == ["answers"]
 
 
 def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
@@ -288,8 +364,9 @@ def test_answers_that_are_copied_are_carried_out_and_reports_never(
     screen.until("clada: the report is on the clipboard")
     assert desktop.paste() == "The operation was carried out.\n"
     time.sleep(3 * INTERVAL)  # so that each is seen
-    desktop.copy("The operation was carried out.\n" + write("report", "x"))
-    time.sleep(3 * INTERVAL)
+    for own in ("The operation was carried out.\n" + write("report", "x"), prompt("csl")):
+        desktop.copy(own)
+        time.sleep(3 * INTERVAL)
     screen.seen = b""
     desktop.copy(write("a.txt", "hi"))
     screen.until("the clipboard has the same text as before")
@@ -318,10 +395,20 @@ def test_paste_carries_out_what_was_copied_and_copies_the_report(shell: Shell, d
         "All 2 operations were carried out.\n\n"
         "[task-2] SUCCESS: RUN - cat a.txt (exit 0)\n  output:\n    hi\n"
     )
-    assert shell("prompt", "--copy").stderr == "clada: the instructions are on the clipboard\n"
-    assert desktop.paste().startswith("# How to change files and run commands: CSL\n")
     desktop.copy("The operation was carried out.\n")
     done = shell("paste", "--no-git")
     assert done.stderr == (
         "clada: on the clipboard there is a report of clada's, and no answer; copy the answer first\n"
     )
+
+
+def test_a_prompt_that_was_copied_is_not_carried_out(shell: Shell, desktop: Display) -> None:
+    for name in PROMPTS:
+        assert shell("prompt", name, "--copy").stderr == "clada: the instructions are on the clipboard\n"
+        assert desktop.paste() == prompt(name)
+        done = shell("paste", "--no-git")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "clada: on the clipboard there is a prompt of clada's, and no answer; copy the answer first\n"
+        )
+    assert list(shell.workspace.iterdir()) == []

@@ -51,6 +51,7 @@ def test_the_whole_way(review: Start, tab: Tab) -> None:
     assert not (running.workspace / "b.txt").exists()
     page.get_by_role("button", name="Undo").click()
     page.wait_for_selector("#report-title:has-text('Undone')")
+    assert page.inner_text("#status") == "Undone: 1 restored, 0 removed."
     assert running.read("a.txt") == TEXT
     page.close()
     code, out, err = running.end()
@@ -67,6 +68,13 @@ def test_hunks_are_chosen_one_by_one(review: Start, tab: Tab) -> None:
     page.wait_for_selector("#report-title:has-text('Done')")
     assert running.read("a.txt") == TEXT.replace("line 30\n", "line thirty\n")
     assert "hunk 2 of 2" in page.inner_text("#report-text")
+    page.reload()
+    page.wait_for_selector("#report-title:has-text('Done')")
+    page.wait_for_selector(".hunk")
+    assert [page.get_by_label(f"hunk {number} of 2 of a.txt").is_checked() for number in (1, 2)] == [
+        False,
+        True,
+    ]
 
 
 COMMANDS = """\
@@ -97,8 +105,14 @@ def test_each_command_is_approved_by_itself_and_its_output_is_seen_as_it_comes(
     cards = page.locator(".card")
     assert [cards.nth(number).locator(".take").is_checked() for number in range(3)] == [True, False, False]
     assert [cards.nth(number).locator("fieldset").count() for number in range(3)] == [0, 1, 1]
+    assert cards.nth(1).locator(".outcome").inner_text() == "needs your approval"
+    assert page.inner_text("#where").endswith("3 operations · 2 commands to approve")
     cards.nth(1).get_by_label("Once").check()
     assert cards.nth(1).locator(".take").is_checked()
+    assert cards.nth(1).locator(".outcome").inner_text() == "approved once"
+    cards.nth(1).get_by_label("with the network").check()
+    assert cards.nth(1).locator(".outcome").inner_text() == "approved once, with the network"
+    assert page.inner_text("#where").endswith("3 operations · 1 command to approve")
     page.get_by_role("button", name="Apply 2 of 3").click()
     page.wait_for_selector(".output:has-text('first')")
     assert "running" in cards.nth(1).locator(".outcome").inner_text()
@@ -108,6 +122,12 @@ def test_each_command_is_approved_by_itself_and_its_output_is_seen_as_it_comes(
     assert cards.nth(1).locator(".output").inner_text() == "first\nlast"
     assert "exit 0" in cards.nth(1).locator(".outcome").inner_text()
     assert "left out" in cards.nth(2).locator(".outcome").inner_text()
+    page.reload()
+    page.wait_for_selector("#report-title:has-text('Done')")
+    assert [cards.nth(number).locator(".take").is_checked() for number in range(3)] == [True, True, False]
+    assert cards.nth(1).get_by_label("Once").is_checked()
+    assert cards.nth(1).get_by_label("with the network").is_checked()
+    assert cards.nth(2).get_by_label("No").is_checked()
     assert not (running.workspace / "never").exists()
 
 
@@ -127,9 +147,9 @@ def test_a_failure_shows_the_nearest_place(review: Start, tab: Tab) -> None:
     answer = '<---SEARCH file="a.py"--->\ndef area(w, h):\n    return w+h\n<---REPLACE--->\nx\n<---END--->\n'
     page = tab.open(review(answer, {"a.py": "# shapes\ndef area(w, h):\n    return w * h\n"}).address)
     assert not page.get_by_label("take edit a.py").is_checked()
-    shown = page.inner_text(".trouble")
-    assert "found 0 matches, expected 1" in shown
-    assert "nearest: lines 2 to 3; line 3" in shown
+    shown = page.inner_text(".trouble p.bad")
+    assert shown == "found 0 matches, expected 1; closest is lines 2-3: line 3 reads `return w * h`"
+    assert "line 3 text" not in page.inner_text(".card")
     assert "return w * h" in page.inner_text(".trouble .removed")
     assert "return w+h" in page.inner_text(".trouble .added")
 
@@ -215,6 +235,15 @@ def test_it_is_readable_light_and_dark_and_on_a_phone(review: Start, browser: An
     page = tab.open(review(WHOLE_WAY + COMMANDS + long, {"a.txt": TEXT, "slow.py": SLOW}).address)
     page.wait_for_selector(".hunk")
     assert page.evaluate("() => document.documentElement.scrollWidth") == 400
+    # There is no room for two columns: they are not offered, and come when there is.
+    assert not page.locator("#split").is_visible()
+    page.keyboard.press("s")
+    page.set_viewport_size({"width": 900, "height": 800})
+    assert page.locator("#split").get_attribute("aria-pressed") == "false"
+    page.keyboard.press("s")
+    page.wait_for_selector("table.pairs")
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_selector("table.pairs", state="detached")
     light, dark = page.evaluate(CONTRAST)
     assert (light < dark) == (scheme == "light")
     assert page.evaluate(FAINT) == []

@@ -50,6 +50,7 @@ def rows(*, quick: bool) -> list[Row]:
         yard = _Yard(folder)
         found = [
             Row("2,000 small edits in place: a batch of one worker / library calls", _calls(yard, part), 1.5),
+            Row("2,000 small edits in place: two workers / one", _small_edits(yard, part)),
             Row("300 copies of 200 files: two workers / one", _workers(yard, part), 0.588),
             Row("memory after 20,000 jobs / after 2,000", _memory(yard, part), 1.1),
         ]
@@ -92,24 +93,37 @@ class _Yard:
         return time.perf_counter() - begin
 
 
-def _calls(yard: _Yard, part: int) -> float:
-    """Edit a file in each of many workspaces, there and back again."""
-    names = yard.workspaces(2_000 // part)
-    documents = [search("file.py", old, new) for old, new in BOTH_WAYS]
-    files = [
+DOCUMENTS = [search("file.py", old, new) for old, new in BOTH_WAYS]
+
+
+def _edits(yard: _Yard, names: list[str]) -> list[str]:
+    """Return jobs files that edit a file in each of many workspaces, there and back again."""
+    return [
         yard.jobs([{"id": name, "path": name, "in_place": True, "document": document} for name in names])
-        for document in documents
+        for document in DOCUMENTS
     ]
+
+
+def _calls(yard: _Yard, part: int) -> float:
+    names = yard.workspaces(2_000 // part)
+    files = _edits(yard, names)
 
     def calls() -> float:
         begin = time.perf_counter()
-        for document in documents:
+        for document in DOCUMENTS:
             for name in names:
                 clada.execute(document, workspace=yard.top / name, git=False)
         return time.perf_counter() - begin
 
     taken = [(sum(yard.run(file, workers=1) for file in files), calls()) for _ in range(3)]
     return min(ours for ours, _ in taken) / min(theirs for _, theirs in taken)
+
+
+def _small_edits(yard: _Yard, part: int) -> float:
+    """Compare two workers with one; the engine takes its share of two processors in both cases."""
+    files = _edits(yard, yard.workspaces(2_000 // part))
+    taken = [[sum(yard.run(file, workers=count) for file in files) for count in (2, 1)] for _ in range(3)]
+    return min(two for two, _ in taken) / min(one for _, one in taken)
 
 
 def _workers(yard: _Yard, part: int) -> float:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 2  # of a job whose worker died
 # Jobs that a worker has beside the one that it is at work on, where they are short: few, for one of them may
 # turn out to be long, and no other worker takes those behind it.
-MOST_AHEAD = 8
+MOST_AHEAD = 16
 SHORT = 0.02  # seconds of work that a worker has ahead
 UNKNOWN = 1.0  # seconds that a job is thought to take: one at a time, for now
 SHORTEST = 1e-5  # seconds that a job takes at least

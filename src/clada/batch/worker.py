@@ -40,7 +40,7 @@ STOP = NOW.size  # where it stands that no other job is to begin
 BOARD = mmap.PAGESIZE
 _PR_SET_PDEATHSIG = 1
 _PIECE = 1 << 16
-_TOGETHER = 4  # results of short jobs that are sent at once: to wake somebody costs as much as a small job
+_TOGETHER = 8  # results of short jobs that are sent at once: to wake somebody costs as much as a small job
 _FOR_PROCESSES = ("clada.commands", "clada.operations", "clada.world")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -74,7 +74,8 @@ def place_of(number: int, job: Job, work: str, base: str) -> Place:
 
 def make(job: Job, place: Place, base: str) -> None:
     """Make the workspace of a job, unless it is changed in place."""
-    if job.path and place.begun.startswith(f"{resolved(base, job.path)}/"):
+    source = place.workspace if job.in_place else resolved(base, job.path or "")
+    if job.path and place.begun.startswith(f"{source}/"):
         message = f"the results of the batch are inside of {job.path}"
         raise Trouble("path_escape", message, "let --out name a file elsewhere")
     if job.in_place:
@@ -83,7 +84,7 @@ def make(job: Job, place: Place, base: str) -> None:
         return
     remove_tree(place.workspace)  # of an attempt that was cut short
     if job.repo is None:
-        copy_tree(resolved(base, job.path or ""), place.workspace)
+        copy_tree(source, place.workspace)
         return
     from clada.world.git.shared_tree import is_url, make_work_tree, mirror
 

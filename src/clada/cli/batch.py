@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import time
+from contextlib import suppress
 
 from clada.batch import DEFAULTS, STATUSES, Batch
 from clada.batch.perform import APPLIED
@@ -21,9 +23,13 @@ if TYPE_CHECKING:
     from clada.cli import Console
 
 EVERY = 10.0  # seconds between two lines where there is no terminal
+OFTEN = 0.1  # seconds between two looks of the bar
 SUMMARY = "summary"
 SUMMARY_FLAGS = ("by", "as")
 PLURAL = 120  # seconds from which on minutes are told
+BAR = 20  # columns of the bar
+ECHO = 4  # columns that are left for what the terminal shows of a key
+CLEAR = "\r\x1b[K"  # removes the line that the cursor is on
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -159,34 +165,37 @@ class _Progress:
 
 
 class _Bar(_Progress):
-    """The same on a terminal: a bar that moves. Loads rich."""
+    """The same on a terminal: a bar that moves, on a line that is removed before another is written."""
 
     def __init__(self, batch: Batch, console: Console) -> None:
         super().__init__(batch, console)
-        from rich.console import Console as Rich
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self._bar = Progress(
-            BarColumn(), TextColumn("{task.description}"), console=Rich(stderr=True), transient=True,
-            refresh_per_second=5,
-        )  # fmt: skip
-        self._task = self._bar.add_task("starting", total=batch.total)
-        self.every = 0.1
-        self._bar.start()
+        self.every = OFTEN
+        self._draw("starting")
 
     def show(self) -> None:
-        done = sum(self.counts.values()) + self.batch.skipped
-        self._bar.update(self._task, completed=done, description=self.line())
+        self._draw(self.line())
 
     def say(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.close()
+        super().say(text)
 
     def close(self) -> None:
-        self._bar.stop()
+        _write(CLEAR)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
         super().__exit__(kind, *_)
+
+    def _draw(self, text: str) -> None:
+        done = BAR * (sum(self.counts.values()) + self.batch.skipped) // max(1, self.batch.total or 0)
+        # A terminal shows ^C behind it: that must not reach the next line, which nobody would remove.
+        room = shutil.get_terminal_size().columns - ECHO
+        _write(CLEAR + f"{'━' * done}{'─' * (BAR - done)} {text}"[:room])
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):  # the terminal is gone: the batch goes on
+        os.write(STDERR, text.encode())
 
 
 def _jobs(number: int) -> str:

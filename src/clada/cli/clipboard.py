@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 
 from clada.errors import Trouble
 
@@ -10,14 +11,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# PowerShell prints in the code page of the console, which has few letters, unless it is told otherwise.
+GET = "[Console]::OutputEncoding = [Text.Encoding]::UTF8; Get-Clipboard -Raw"
 # What copies to and pastes from the clipboard: the variable without which it cannot work, both commands, and
-# the encoding. They are tried in this order: Wayland, X, macOS, Windows around WSL.
+# the encoding of what is copied; what is pasted is UTF-8. They are tried in this order: Wayland, X, macOS,
+# Windows around WSL.
 PROGRAMS = (
     ("WAYLAND_DISPLAY", ("wl-copy",), ("wl-paste", "--no-newline"), "utf-8"),
     ("DISPLAY", ("xclip", "-selection", "clipboard"), ("xclip", "-selection", "clipboard", "-o"), "utf-8"),
     ("DISPLAY", ("xsel", "--clipboard", "--input"), ("xsel", "--clipboard", "--output"), "utf-8"),
     ("", ("pbcopy",), ("pbpaste",), "utf-8"),
-    ("", ("clip.exe",), ("powershell.exe", "-NoProfile", "-Command", "Get-Clipboard -Raw"), "utf-16"),
+    ("", ("clip.exe",), ("powershell.exe", "-NoProfile", "-Command", GET), "utf-16"),
 )
 HINT = "install wl-clipboard (Wayland) or xclip (X)"
 LONG = 10  # seconds that a clipboard may take
@@ -56,7 +60,7 @@ def paste() -> bytes:
     """Return what is on the clipboard."""
     import subprocess
 
-    return _call(_programs()[1], b"", subprocess.PIPE, "paste")
+    return _call(_programs()[1], b"", subprocess.PIPE, "paste").removeprefix(BOM_UTF8)
 
 
 def check() -> None:

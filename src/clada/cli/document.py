@@ -8,7 +8,7 @@ import os
 from clada.cli import STDOUT
 from clada.cli.flags import COMMANDS
 from clada.config import meant
-from clada.errors import UsageError, shortened, unforeseen
+from clada.errors import Trouble, UsageError, shortened, unforeseen
 from clada.grammar import MAX_INPUT
 from clada.model import BlockSkipped, Note, Operation, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clada.report import Line, Report
 
 STDIN = 0
+OUR_WORDS, HEAD = b"read by a program, clada,", 200  # in the head of our prompts, which is this long
 CHUNK = 1 << 20
 PLAN_LINES, PLAN_BEFORE = 9, 3  # of the plan that stand above a question, and of them before the present one
 APPROVE_ALL = "--approve-all: every command runs without asking, network included"
@@ -46,7 +47,17 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     text = read(arguments, console)
     if text is None:
         return 2
+    if OUR_WORDS in text[:HEAD]:
+        _refuse_own(text)
     return carry_out(plan_for(text, settings_of(options)), options, console)[0]
+
+
+def _refuse_own(text: bytes) -> None:
+    """Refuse a document that is our own prompt: its examples are not meant for the workspace."""
+    from clada.cli.own import own_text
+
+    if what := own_text(text):
+        raise Trouble("io_error", f"the document is {what}: nothing was executed", "give it the answer")
 
 
 def carry_out(

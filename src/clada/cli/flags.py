@@ -28,6 +28,7 @@ NO_OPEN = Setting("no_open", "switch", False, "print the address, and open no br
 HTML = Setting("html", "text", None, "write it as a page, into one HTML file", OUTPUT, "FILE")
 CONVERTIBLE = tuple(row.name for row in NOTATIONS.values() if row.writer)
 TO = Setting("to", "choice", None, "the notation to write", READING, "NAME", choices=CONVERTIBLE)
+JOB_OUTPUT = FLAGS["max_output"].replace(meaning="output kept of the tasks of a job, and of its checks")
 # Of `clada batch`; batch/perform.py has the defaults of the limits, too, and is not loaded here.
 BATCH_FLAGS = (
     Setting("out", "text", None, "the file of results, a line each", OUTPUT, "FILE"),
@@ -234,6 +235,7 @@ COMMANDS: dict[str, Command] = {
         "JOBS|summary RESULTS",
         "carry out many answers, each in its own workspace; or sum up the results",
         tuple(flag.name for flag in BATCH_FLAGS),
+        own={"max_output": JOB_OUTPUT},
         most_words=2,
         examples=(
             ("clada batch jobs.jsonl --out=results.jsonl", "carry out all jobs"),

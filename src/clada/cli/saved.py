@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from fnmatch import fnmatchcase
 from stat import S_ISREG
 from tempfile import mkstemp
 
@@ -22,8 +23,14 @@ QUIET = 0.3  # seconds that a file must have been left alone
 PATIENCE = 2.0  # seconds that the rest of a document that is cut off may take
 TICK = 100  # milliseconds between two looks at the keyboard
 LOOK = 10  # ticks after which we look, though nothing was told
+SAVED = 1  # where a signature has the time of the last save
 REPORT = ".report.md"
-TEMPORARY = ("~", ".swp", ".swx", ".tmp", ".bak", ".part", ".crdownload")  # that editors and browsers make
+# What editors and browsers make beside a file: backups, automatic saves, locks, downloads under way, origins.
+SCRATCH = """
+    .* *~ #*# ~$* *.sw? *.tmp *.bak *.orig *.save *.autosave *___jb_*___ 4913
+    *.part *.crdownload *.download *:Zone.Identifier
+""".split()
+ANSWER = ".md"  # what is cut off the name of an answer for that of its report
 HINT = "pip install 'clada[watch]'"
 
 
@@ -49,7 +56,10 @@ class Saved:
         self._waiting: dict[str, tuple[Signature, float]] = {}  # since when they are as they are
 
     def ticks(self) -> Iterator[list[str]]:
-        """Yield the files that are new, or were saved again, and are left alone by now; often none."""
+        """Yield the files that are new, or were saved again, and are left alone by now; often none.
+
+        They are in the order in which they were saved.
+        """
         ticks = _load()(
             self._directory,
             watch_filter=None,
@@ -68,6 +78,11 @@ class Saved:
         except FileNotFoundError:
             pass
         raise Trouble("io_error", f"{self._directory} is gone: there is nothing to watch any more")
+
+    @property
+    def uncommitted(self) -> list[str]:
+        """What no commit is to have: a directory with all in it, or an answer and the report on it."""
+        return [self.place, report_path(self.place)] if self._single else [self._directory]
 
     def take(self, path: str) -> None:
         """Attend to a file as it was when we looked; what is saved since then comes by itself."""
@@ -92,7 +107,8 @@ class Saved:
             for path, since in self._waiting.items()
             if path in found and self._known.get(path) != found[path]
         }
-        return [path for path, (_signature, since) in self._waiting.items() if now - since >= QUIET]
+        settled = [path for path, (_signature, since) in self._waiting.items() if now - since >= QUIET]
+        return sorted(settled, key=lambda path: (found[path][SAVED], path))
 
     def _look(self) -> dict[str, Signature]:
         """Return the files that may be answers, each with what changes when it is saved."""
@@ -102,7 +118,7 @@ class Saved:
         except OSError:
             return {}
         for name in names:
-            if self._single or not (name.startswith(".") or name.endswith((*TEMPORARY, REPORT))):
+            if self._single or not _is_scratch(name):
                 path = os.path.join(self._parent, name)
                 try:
                     status = os.stat(path)
@@ -111,6 +127,11 @@ class Saved:
                 if S_ISREG(status.st_mode):
                     found[path] = (status.st_ino, status.st_mtime_ns, status.st_size)
         return found
+
+
+def _is_scratch(name: str) -> bool:
+    """Whether a name is none of an answer's: of a report, or of what programs leave beside their files."""
+    return any(fnmatchcase(name, pattern) for pattern in (*SCRATCH, f"*{REPORT}"))
 
 
 def read(path: str) -> bytes:
@@ -123,8 +144,8 @@ def read(path: str) -> bytes:
 
 
 def report_path(path: str) -> str:
-    """Return where the report on an answer goes: beside it."""
-    return f"{os.path.splitext(path)[0]}{REPORT}"
+    """Return where the report on an answer goes: beside it, under a name of its own."""
+    return f"{path.removesuffix(ANSWER)}{REPORT}"
 
 
 def write_report(path: str, text: str) -> None:

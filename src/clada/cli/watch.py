@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import select
 from hashlib import sha256
+from shlex import join
 
 from clada.cli import saved
 from clada.cli.document import carry_out, has_operations, settings_of
+from clada.cli.own import own_text
 from clada.cli.questions import open_terminal
 from clada.cli.saved import Saved
 from clada.errors import Trouble, UsageError
-from clada.report.llm import is_report
+from clada.past import history, run_details
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 USUAL = "answer.md"  # the file that is watched if none is named
 INTERRUPTED = 128  # and more: the exit code of a run that a signal ended
 COPIED = "the clipboard"
+RECENT = 20  # recorded runs among which one of the same text is looked for
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -58,6 +61,7 @@ class Watch:
         self._last: tuple[bytes, str] | None = None  # the text that came last, and where from
         self._report = ""  # on that, for a model
         self._written: list[str] = []  # files that it changed: no answers, wherever they are
+        self._tracked: list[str] = []  # answers that git tracks, as it was told
         self._code: int | None = None  # the exit code, once it is to end
 
     def close(self) -> None:
@@ -68,6 +72,7 @@ class Watch:
     def files(self, place: Saved) -> int:
         """Attend to each file that is saved at a place."""
         self._say(f"watching {place.place}")
+        self._keep_out_of_commits(place)
         self._offer()
         for settled in place.ticks():
             for path in settled:
@@ -85,7 +90,7 @@ class Watch:
         self._say("watching the clipboard")
         self._offer()
         for text in copied.ticks():
-            if text and not is_report(text.decode(errors="replace")):
+            if text and not own_text(text):
                 plan = plan_for(text, settings_of(self._options))
                 if has_operations(plan) or plan.fatal:
                     self._take(text, plan, COPIED)
@@ -105,9 +110,10 @@ class Watch:
         if plan.fatal and place.may_go_on(path):
             return
         place.take(path)
-        if is_report(text.decode(errors="replace")):
-            self._say(f"{path} is a report of clada's, and no answer")
+        if what := own_text(text):
+            self._say(f"{path} is {what}")
         elif has_operations(plan) or plan.fatal:
+            self._keep_out_of_commits(place)  # again: there may be a repository only now
             self._take(text, plan, path)
             place.leave(self._written)
         elif text.strip():
@@ -116,18 +122,27 @@ class Watch:
     def _take(self, text: bytes, plan: Plan, source: str) -> None:
         """Carry an answer out, unless that was done already."""
         self._last, self._written = (text, source), []
-        if sha256(text).digest() in self._done:
-            self._say(f"{source} has the same text as before: it is not carried out twice")
+        if before := self._done_before(text):
+            self._say(f"{source} has the same text as {before}: it is not carried out twice")
         else:
             self._carry_out(plan, source, self._options)
         self._offer()
+
+    def _done_before(self, text: bytes) -> str | None:
+        """Return what has carried out this text already, in words; None if nothing has."""
+        if self._options["again"]:
+            return None
+        if sha256(text).digest() in self._done:
+            return "before"
+        if self._options["record"] == "none" or self._options["dry_run"]:
+            return None
+        number = _last_run_of(text, self._options["workspace"])
+        return f"run {number}" if number else None
 
     def _carry_out(self, plan: Plan, source: str, options: dict[str, Any]) -> None:
         self._say("an answer was copied" if source == COPIED else f"{source} was saved")
         text, _source = self._last or (b"", "")
         try:
-            if source != COPIED:
-                self._keep_out_of_commits(source)
             code, report = carry_out(plan, options, self._console)
             if report is not None:
                 if report.fatal is None:  # else nothing was tried
@@ -150,7 +165,7 @@ class Watch:
             saved.write_report(path, self._report)
             self._say(f"the report is in {path}")
 
-    def _keep_out_of_commits(self, path: str) -> None:
+    def _keep_out_of_commits(self, place: Saved) -> None:
         if self._options["record"] != "commits" or self._options["dry_run"]:
             return
         from clada.world.git import repository
@@ -159,12 +174,19 @@ class Watch:
         try:
             found = repository.find(self._options["workspace"], named=self._options["repository"])
             repository.check(found)
-            if new := exclude(found, [path, saved.report_path(path)]):
-                self._say(f"kept out of commits, by .git/info/exclude: {' '.join(new)}")
+            new, tracked = exclude(found, place.uncommitted)
         except OSError as error:
-            raise Trouble("io_error", f".git/info/exclude: {error.strerror}") from None
+            self._say(f".git/info/exclude: {error.strerror}")
+            return
         except Trouble:
-            pass  # the run itself will say why nothing can be committed
+            return  # the run itself will say why nothing can be committed
+        if new:
+            self._say(f"kept out of commits, by .git/info/exclude: {' '.join(new)}")
+        if tracked and tracked != self._tracked:
+            names = join([os.path.relpath(os.path.join(found.root, path)) for path in tracked])
+            hint = f"git rm --cached {names} ends that"
+            self._say(f"git tracks {names}: what is saved there is committed with the next run; {hint}")
+            self._tracked = tracked
 
     # The keyboard.
 
@@ -207,6 +229,21 @@ class Watch:
 
     def _say(self, text: str) -> None:
         self._console.complain(f"clada: {text}")
+
+
+def _last_run_of(document: bytes, workspace: str) -> int | None:
+    """Return the number of the last recorded run of a document that was not undone, if it is one of a few."""
+    undone = set()
+    try:
+        for run in history(workspace)[:RECENT]:
+            if run.number not in undone:
+                if run.undoes:
+                    undone.add(run.undoes)
+                elif run_details(run.number, workspace).document == document:
+                    return run.number
+    except Trouble:  # there is no history, or it cannot be read: the run itself will say why
+        pass
+    return None
 
 
 def _has_clipboard() -> bool:

@@ -23,6 +23,8 @@ LEFT_OUT = """
     search_start search_end insert_line content hunks near match whole_lines final_newline if_exists
 """.split()
 KINDS = {"flag": " (true or false)", "count": ' (a number or "all")'}
+# How each begins: a title, and who reads the answer. Chats may drop the sign of the title.
+START = r"\s*(# )?How to change files[^\n]*\s+Your answer is read by a program, clada,"
 
 
 def instructions(
@@ -56,6 +58,13 @@ def prompt(
     for key, value in {**_values(), "APPROVED": _approved(approved)}.items():
         text = text.replace(f"@{key}@", value)
     return text.replace(START_DELIMITER, start).replace(END_DELIMITER, end)
+
+
+def is_prompt(text: str) -> bool:
+    """Whether a text is, or begins with, what `prompt` returns: instructions, and no answer."""
+    import re
+
+    return bool(re.match(START, text))
 
 
 def _approved(commands: Sequence[str]) -> str:

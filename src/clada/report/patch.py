@@ -66,7 +66,8 @@ def _file(
     path: str, content: tuple[bytes | None, bytes | None], modes: tuple[str | None, str | None]
 ) -> Iterator[str]:
     (old, new), (old_mode, new_mode) = content, modes
-    before, after = git_name("a", path), git_name("b", path)
+    before = git_name("a", path)
+    after = before.replace("a/", "b/", 1)
     yield f"diff --git {before} {after}\n"
     if old is None:
         yield f"new file mode {new_mode or FILE}\n"

@@ -132,7 +132,8 @@ class Session:
             if self._done:
                 raise RefusedError(409, "this was carried out already: look again first")
             chosen, answers = self._chosen(request)
-            self._begin(lambda stop: self._run(chosen, answers, stop))
+            told = {"chosen": request["chosen"], "answers": request["answers"]}
+            self._begin(lambda stop: self._run(chosen, answers, told, stop))
 
     def undo(self) -> None:
         """Begin to take back the last run."""
@@ -181,12 +182,15 @@ class Session:
 
     # What is done. Each returns what is done at its very end.
 
-    def _run(self, chosen: Chosen, answers: dict[int, str], stop: clada.Stop) -> Callable[[], None]:
+    def _run(
+        self, chosen: Chosen, answers: dict[int, str], told: dict[str, Any], stop: clada.Stop
+    ) -> Callable[[], None]:
+        """Carry out what was chosen; pages are told of that in the words of the one that asked for it."""
         shown = self.shown
         if stale := self._stale(shown.report):
             return self._telling("failed", message=f"changed since this was shown: {stale}; look again")
         running = _Running(self, answers)
-        self._tell("begun")
+        self._tell("begun", **told)
         report = clada.execute(
             select(shown.plan, chosen),
             on_event=running.take,

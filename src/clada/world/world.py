@@ -103,6 +103,7 @@ class World:
             size = self._room
         self._room -= size
         self.output.extend(lines)
+        self.truncated = self.truncated or cut
         if cut and self.output[-1:] != [None]:
             self.output.append(None)
 

@@ -34,7 +34,6 @@ class Printed:
 
     def truncate(self) -> None:
         """Say that something was left out."""
-        self._world.truncated = True
         self._world.keep([], cut=True)
         self._world.emit(OutputTruncated(self._world.label))
 

@@ -14,6 +14,7 @@ const $ = id => document.getElementById(id);
 let data = JSON.parse($('data').textContent);
 let picks, answers, networks, folded, results, outputs, current;
 let chunks = [];
+const wide = matchMedia('(min-width: 701px)');  // there is room for two columns
 let split = false;
 let busy = false;
 let done = false;
@@ -200,7 +201,7 @@ function rowsOf(lines, pattern, asPairs) {
 }
 
 function hunkView(operation, number, lines, room) {
-  const asPairs = split && window.innerWidth > 700;
+  const asPairs = split && wide.matches;
   const rows = rowsOf(lines, patternFor(operation.path), asPairs);
   const body = el('tbody');
   const table = el('table', {className: asPairs ? 'pairs' : 'unified', 'aria-label': `Diff of ${operation.target}`}, body);
@@ -238,6 +239,14 @@ function plural(number, word) {
   return `${number.toLocaleString('en')} ${word}${number === 1 ? '' : 's'}`;
 }
 
+// What a command will do that needed approval, and was answered.
+const ANSWERED = {once: ['good', 'approved once'], always: ['good', 'approved for good'], never: ['bad', 'will be blocked']};
+
+function answered(index) {
+  const [kind, text] = ANSWERED[answers[index]];
+  return [kind, kind === 'good' && networks[index] ? `${text}, with the network` : text];
+}
+
 function outcome(task, words) {
   if (task.status === 'error') return ['bad', `${words === WOULD ? 'would fail' : 'failed'}: ${task.error.message}`];
   if (task.status === 'skipped') {
@@ -272,14 +281,13 @@ function commandView(operation) {
   view.append(el('fieldset', {className: 'live'}, put(el('legend', {textContent: 'May it run? '}), operation.lacking),
     choice('', 'No'), choice('once', 'Once'), choice('always', 'Always'), choice('never', 'Never, block it'),
     el('label', {}, el('input', {type: 'checkbox', checked: networks[index], disabled: done,
-      on: {change: event => { networks[index] = event.target.checked; }}}), 'with the network')));
+      on: {change: event => { networks[index] = event.target.checked; refresh(operation); }}}), 'with the network')));
   return view;
 }
 
 function troubleView(task) {
   const view = el('div', {className: 'trouble'}, put(el('p', {className: 'bad'}), task.error.hint ? `${task.error.message}; ${task.error.hint}` : task.error.message));
-  const nearest = task.error.nearest;
-  if (nearest) view.append(put(el('p'), `nearest: lines ${nearest.first_line} to ${nearest.last_line}; line ${nearest.differing_line} ${nearest.difference}`));
+  const nearest = task.error.nearest;  // which the hint tells in words
   if (nearest && (nearest.wanted !== null || nearest.found !== null)) {
     const lines = [`@@ -${nearest.differing_line} +${nearest.differing_line} @@`];
     if (nearest.found !== null) lines.push(`-${nearest.found}`);
@@ -365,7 +373,8 @@ function refresh(operation, card = cardOf(operation.index)) {
   const pick = picks[index];
   const result = results[index];
   const running = result === 'running';
-  const [kind, text] = running ? ['wait', 'running …'] : !result && answers[index] === 'never' ? ['bad', 'will be blocked'] : result ? outcome({...operation, ...result}, DID) : outcome(operation, WOULD);
+  const [kind, text] = running ? ['wait', 'running …'] : result ? outcome({...operation, ...result}, DID)
+    : answers[index] ? answered(index) : outcome(operation, WOULD);
   const shown = card.querySelector('.outcome');
   shown.className = `outcome ${kind}`;
   shown.textContent = '';
@@ -387,7 +396,7 @@ function refresh(operation, card = cardOf(operation.index)) {
   });
   card.querySelectorAll('fieldset input').forEach(input => {
     input.disabled = done;
-    if (input.type === 'radio') input.checked = input.value === answers[index];
+    input.checked = input.type === 'radio' ? input.value === answers[index] : networks[index];
   });
   const output = card.querySelector('.output');
   const lines = outputs[index];
@@ -441,17 +450,36 @@ function chosen() {
   for (const operation of data.operations) {
     const {on, off} = picks[operation.index];
     if (!on) continue;
-    const all = Array.from({length: operation.hunks}, (_, at) => at + 1);
-    request.chosen[operation.index] = off.size ? all.filter(number => !off.has(number)) : null;
+    request.chosen[operation.index] = off.size ? hunksOf(operation).filter(number => !off.has(number)) : null;
     const answer = answers[operation.index];
     if (answer) request.answers[operation.index] = answer + (networks[operation.index] && answer !== 'never' ? '+network' : '');
   }
   return request;
 }
 
+function hunksOf(operation) {
+  return Array.from({length: operation.hunks}, (_, at) => at + 1);
+}
+
+// The other way round: a page that is loaded again shows what was chosen for the run.
+function restore(request) {
+  for (const operation of data.operations) {
+    const index = operation.index;
+    const numbers = request.chosen[index];
+    picks[index] = {on: index in request.chosen, off: new Set(numbers ? hunksOf(operation).filter(number => !numbers.includes(number)) : [])};
+    const [answer, network] = (request.answers[index] || '').split('+');
+    answers[index] = answer;
+    networks[index] = network !== undefined;
+  }
+}
+
 let checking = 0;
 function chose() {
   const taken = picks.filter(pick => pick.on).length;
+  const failing = data.operations.filter(operation => operation.status === 'error').length;
+  const waiting = data.operations.filter(operation => operation.lacking && !answers[operation.index]).length;
+  $('where').textContent = [(data.workspace || '').split('/').pop(), plural(data.operations.length, 'operation'),
+    failing ? `${failing} would fail` : '', waiting ? `${plural(waiting, 'command')} to approve` : ''].filter(Boolean).join(' · ');
   $('apply').textContent = `Apply ${taken} of ${data.operations.length}`;
   $('apply').disabled = busy || done || !taken;
   clearTimeout(checking);
@@ -541,7 +569,6 @@ function calibrate() {
 }
 
 function show() {
-  const count = data.operations.length;
   picks = data.operations.map(operation => ({
     on: !operation.invalid && !operation.lacking && (operation.status === 'success' || (operation.status === 'skipped' && operation.command !== null && operation.reason.startsWith('not run in a dry run'))),
     off: new Set(),
@@ -555,11 +582,7 @@ function show() {
   done = false;
   report = null;
   asked.clear();
-  const failing = data.operations.filter(operation => operation.status === 'error').length;
-  const waiting = data.operations.filter(operation => operation.lacking).length;
   $('where').title = data.workspace || '';
-  $('where').textContent = [(data.workspace || '').split('/').pop(), plural(count, 'operation'), failing ? `${failing} would fail` : '',
-    waiting ? `${plural(waiting, 'command')} to approve` : ''].filter(Boolean).join(' · ');
   $('messages').replaceChildren();
   if (data.fatal) note(data.fatal, true);
   if (data.empty) note('Paste an answer: Ctrl+V, or the key p.');
@@ -615,7 +638,7 @@ async function apply() {
 }
 
 const HANDLERS = {
-  begun() { done = true; report = null; $('report').hidden = true; $('messages').replaceChildren(); setBusy(true); },
+  begun(event) { restore(event); done = true; report = null; $('report').hidden = true; $('messages').replaceChildren(); setBusy(true); },
   started(event) { results[event.index] = 'running'; touched.add(event.index); },
   output(event) {
     const lines = outputs[event.index] ||= [];
@@ -661,6 +684,7 @@ const HANDLERS = {
     const lines = [...event.restored.map(path => `restored ${path}`), ...event.removed.map(path => `removed ${path}`), ...event.notes];
     $('report-text').textContent = '';
     put($('report-text'), lines.join('\n') || 'There was nothing to restore.');
+    say(`Undone: ${event.restored.length} restored, ${event.removed.length} removed.`);
     $('report-title').focus();
   },
 };
@@ -767,8 +791,13 @@ async function again() {
 }
 
 function toggleSplit() {
+  if (!wide.matches) return;
   split = !split;
   $('split').setAttribute('aria-pressed', String(split));
+  renderDiffs();
+}
+
+function renderDiffs() {
   chunks.forEach(chunk => { if (chunk.firstChild) { chunk.replaceChildren(); fill(chunk); } });
 }
 
@@ -800,6 +829,7 @@ document.addEventListener('paste', event => {
   event.preventDefault();
   paste(text);
 });
+wide.addEventListener('change', () => { if (split) renderDiffs(); });
 window.addEventListener('beforeprint', () => { chunks.forEach(fill); });
 window.addEventListener('beforeunload', event => { if (busy) event.preventDefault(); });
 const BUTTONS = {split: toggleSplit, all: () => { pickAll(true); }, none: () => { pickAll(false); }, help: KEYS['?'], apply,

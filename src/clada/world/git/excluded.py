@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 
+from clada.world.git.calls import hardened_git
+from clada.world.git.staging import indexed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +20,19 @@ COMMENT = "# clada watch: answers, and the reports on them"
 SPECIAL = "\\*?[]!# "
 
 
-def exclude(repository: Repository, paths: Sequence[str]) -> list[str]:
-    """Name those of these files in the list that are in the work tree; return what was not there before."""
-    inside = [os.path.relpath(path, repository.root) for path in map(_real, paths)]
-    lines = [f"/{_escaped(path)}" for path in inside if not path.startswith("..") and "\n" not in path]
+def exclude(repository: Repository, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Name those of these files and directories in the list that are in the work tree.
+
+    Return what was not in the list before; and which of the files, or of those in the directories, are
+    tracked: the list has no effect on them.
+    """
+    inside = [path for path in (_below_root(repository, path) for path in paths) if path]
+    tracked = list(indexed(hardened_git(repository), inside))
+    return _add(repository, [path for path in inside if path not in tracked]), tracked
+
+
+def _add(repository: Repository, paths: Sequence[str]) -> list[str]:
+    lines = [f"/{_escaped(path)}" for path in paths]
     place = os.path.join(repository.common_dir, "info", "exclude")
     try:
         with open(place, encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
@@ -36,6 +48,14 @@ def exclude(repository: Repository, paths: Sequence[str]) -> list[str]:
         with open(place, "a", encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
             file.write(lead + "".join(f"{line}\n" for line in (*comment, *new)))
     return new
+
+
+def _below_root(repository: Repository, path: str) -> str:
+    """Return a path from the root of the repository, a directory's with a slash; empty if it is outside."""
+    below = os.path.relpath(_real(path), repository.root)
+    if below == ".." or below.startswith("../") or "\n" in below:
+        return ""
+    return f"{below}/" if os.path.isdir(path) else below
 
 
 def _no_link(path: str, flags: int) -> int:
