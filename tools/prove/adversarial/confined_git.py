@@ -23,6 +23,14 @@ HEAD index config logs/HEAD logs/refs/stash logs/refs/heads/main refs/heads/main
 info/exclude info/attributes objects/info/alternates ORIG_HEAD
 """.split()
 FOLDERS = "refs refs/heads logs logs/refs logs/refs/heads objects objects/00 info clada".split()
+# Where a repository brings a git directory along, and which one its commondir says is shared with it.
+SHARED = {
+    "its .git, for a folder of keys": ("workspace/.git", "../../home/keys"),
+    "its .git, for another repository": ("workspace/.git", "../../home/private/.git"),
+    "a folder beside it, for a folder of keys": ("evil", "../home/keys"),
+    "a folder beside it, for another repository": ("evil", "../home/private/.git"),
+    "a false work tree's, for another repository": ("evil/worktrees/x", "../../../home/private/.git"),
+}
 LOOKS = ("git status", "git log", "git diff HEAD", "git branch", "git ls-files", "git stash push -m x")
 STASHES = ("git stash", "git stash push -u", "git stash push -k -m x", "git stash pop", "git stash apply")
 SUBJECTS = ("$(touch {marker})", "`touch {marker}`", "; touch {marker};")
@@ -77,6 +85,8 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
         return
     for part in ("logs/HEAD", "refs") if quick else (*FILES, *FOLDERS):
         yield _link_out(user, part)
+    for name in SHARED:
+        yield _part_of_another(user, name)
     yield from _names(user)
     for nest, prepare in {"a submodule": _submodule, "a nested repository": _nested}.items():
         for command in STASHES[:1] if quick else STASHES:
@@ -121,6 +131,43 @@ def _link_out(user: User, part: str) -> Row:
     what = f"; changed {', '.join(difference)}" if difference else ""
     observed = f"a recorded run ends with {recorded.code}, git commands with {', '.join(sorted(said))}{what}"
     return Row(f"a link out of .git/{part}", "git_operation_failed, nothing changed", observed, ok)
+
+
+def _part_of_another(user: User, name: str) -> Row:
+    """Return what comes of a repository that says its git directory is part of another one."""
+    with Place(user) as place:
+        _secrets(place)
+        place.repository()
+        _private(place)
+        where, common = SHARED[name]
+        folder, pointer = place.top / where, place.inside / ".git"
+        if folder != pointer:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(pointer, folder)
+            pointer.write_text(f"gitdir: ../{where}\n")
+        place.put(f"../{where}/gitdir", f"{pointer}\n")
+        place.put(f"../{where}/commondir", f"{common}\n")
+        place.give()
+        before = place.picture()
+        recorded = place.clada(document(write("made")), "--summary=none")
+        tasks = [run("git show HEAD:s"), run("git status"), run(f"sh -c 'cat {place.home}/keys/key'")]
+        looked = place.clada(document(*tasks), "--no-git", "--summary=json", "--approve-all")
+        difference = changed(before, place.picture())
+    said = [seen(task).partition(":")[0] for task in looked.tasks]
+    leaked = HIDDEN in recorded.out + looked.out
+    expected = ["git_operation_failed", "git_operation_failed", "exec_failed"]
+    ok = recorded.code != 0 and said == expected and not leaked and not difference
+    observed = f"{', '.join(said)}{'; LEAKED' if leaked else ''}{'; changed' if difference else ''}"
+    return Row(f"a commondir in {name}", "refused, nothing seen or changed", observed, ok)
+
+
+def _private(place: Place) -> None:
+    """Give the home a key, and a repository with a secret in its last commit."""
+    for path in ("keys/key", "private/s"):
+        place.put(f"../home/{path}", f"{HIDDEN}\n")
+    place.give()
+    for call in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "x")):
+        place.git("-C", "../home/private", *call)
 
 
 def _names(user: User) -> Iterator[Row]:

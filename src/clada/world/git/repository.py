@@ -106,9 +106,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
             message = f"the repository around the workspace is {escape_controls(root)}"
             raise _trouble(f"{message}, not {escape_controls(named)}", "name that one, or none")
         git_dir = _git_dir(root)
-        pointer = os.path.join(git_dir, "commondir")  # which linked work trees have
-        linked = os.path.lexists(pointer)
-        common_dir = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer))) if linked else git_dir
+        common_dir = _common_dir(root, git_dir)
         for place in {git_dir, common_dir}:
             if not os.path.isdir(os.path.join(place, "")):
                 message = f"the git directory {escape_controls(place)} is missing"
@@ -204,6 +202,25 @@ def _git_dir(root: str) -> str:
             "remove that file",
         )
     return git_dir
+
+
+def _common_dir(root: str, git_dir: str) -> str:
+    """Return the git directory that all work trees of a repository share.
+
+    A repository may bring along a `commondir` that names any folder, which commands could then read. So one
+    counts only where git itself makes it, and where the folder that it names knows of this work tree.
+    """
+    pointer = os.path.join(git_dir, "commondir")
+    if not os.path.lexists(pointer):
+        return git_dir
+    if git_dir == os.path.join(root, ".git"):
+        message = f"{escape_controls(pointer)} leads to another git directory"
+        raise _trouble(f"{message}, as only a linked work tree's may", "look at it, and remove it")
+    common = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
+    if os.path.dirname(git_dir) != os.path.join(common, "worktrees") or not _looks_like_git_dir(common):
+        message = f"{escape_controls(git_dir)} is not of a work tree of {escape_controls(common)}"
+        raise _trouble(message, "run git worktree repair there, or remove the .git file here")
+    return common
 
 
 def _read_pointer(path: str) -> str:
