@@ -58,6 +58,9 @@ def nested(place: Place, repositories: str) -> Place:
         git(place.path(folder), "update-index", "-q", "--refresh")  # for a copy has other inodes
     os.unlink(place.path("workspace/.clada/allowed-commands.json"))
     os.mkdir(place.path("workspace/part"))
+    for name in ("lib.sample", "lfs/sub", "objects/ab"):  # as submodules with these names have them
+        os.makedirs(place.path(f"workspace/.git/modules/{name}"))
+        Path(place.path(f"workspace/.git/modules/{name}/config")).write_text("[core]\n")
     for folder in ("workspace", "workspace/part"):
         Approvals.load(place.path(folder)).add("make")
     return place
@@ -148,6 +151,11 @@ ATTACKS = {
     "modules": "printf '[core]\\nfsmonitor = x\\n' >> .git/modules/lib/sub/config",
     "bare": "echo x >> data/bare.git/config",
     "approvals of a part": "echo x > part/.clada/allowed-commands.json",
+    "a submodule with the name of a sample": "echo fsmonitor=x >> .git/modules/lib.sample/config",
+    "a branch with the name of a sample": "echo x > .git/refs/heads/x.sample",
+    "a folder with the name of a sample": "mkdir .git/hooks/x.sample",
+    "a submodule with the name of what is large": "echo fsmonitor=x >> .git/modules/lfs/sub/config",
+    "a submodule with the name of objects": "echo fsmonitor=x >> .git/modules/objects/ab/config",
     "alternates": "mkdir -p .git/objects/info && echo /elsewhere > .git/objects/info/alternates",
     "commit graph": "mkdir -p .git/objects/info && echo x > .git/objects/info/commit-graph",
     "forged object": "mkdir -p .git/objects/ab && echo x > .git/objects/ab/$(printf 'c%.0s' $(seq 38))",
@@ -178,6 +186,42 @@ def test_a_changed_object_is_told(nested: Place) -> None:
     script = "chmod -R u+w .git/objects && for f in .git/objects/??/*; do echo x > $f; done"
     with pytest.raises(Trouble, match="could not be put back"):
         nested.run("sh", "-c", script, layer="landlock")
+
+
+# Objects are not remembered; so they must not be removed, wherever a command has put them.
+MOVED = {
+    "touched": "touch .git/objects/??/*",
+    "linked elsewhere": "ln .git/objects/*/* .",
+    "moved within": "mv .git/objects .git/evil",
+    "moved into what is new": "mkdir .git/a && mv .git/objects/* .git/a && rmdir .git/objects",
+    "in another .git": "mv .git old && mkdir .git && mv old/objects .git/objects && mv old .git/old",
+    "in a .git in .git": "mkdir new && mv .git new/ && mv new/.git/objects new/x && mv new .git",
+}
+
+
+@pytest.mark.parametrize("how", MOVED)
+def test_a_guard_removes_nothing_that_it_cannot_put_back(nested: Place, how: str) -> None:
+    """Git's objects are where they were, and what happened is told."""
+    guard = Guard(nested.workspace)
+    subprocess.run(["sh", "-c", MOVED[how]], cwd=nested.workspace, check=True)
+    with pytest.raises(Trouble, match="could not be put back"):
+        guard.restore()
+    assert git(nested.workspace, "fsck", "--no-dangling") == ""
+    assert sorted(os.listdir(nested.path("workspace/.git"))) == sorted(
+        {*os.listdir(nested.path("workspace/vendor/own/.git")), "modules"}
+    )
+
+
+def test_a_guard_remembers_settings_wherever_they_lie(nested: Place) -> None:
+    """Only folders of objects in a git directory are too large, not what has such a name."""
+    os.renames(nested.path("workspace/vendor/own"), nested.path("workspace/vendor/lfs/own"))
+    config = Path(nested.path("workspace/vendor/lfs/own/.git/config"))
+    before = config.read_bytes()
+    guard = Guard(nested.workspace, ("vendor/lfs/own/.git",))
+    with config.open("a") as file:
+        file.write("[core]\nfsmonitor = touch marker\n")
+    assert guard.restore() == ["vendor/lfs/own/.git/config"]
+    assert config.read_bytes() == before
 
 
 def test_a_guard_follows_no_link_above_what_it_guards(nested: Place) -> None:
