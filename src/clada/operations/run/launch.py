@@ -85,6 +85,7 @@ def _hardened(
     from clada.world.git import repository
     from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
     from clada.world.git.calls import hardened_git
+    from clada.world.git.confinement import FILTERS
 
     found = repository.find(world.files.root, confined=world.settings.sandbox != "off")
     git = hardened_git(found)
@@ -97,7 +98,11 @@ def _hardened(
     argv, environment = allowed_command(how.argv[1:], git, given.replace(paths=paths))
     if git.confinement is None:
         return argv, environment, None
-    confinement = git.confinement.of_stash() if how.whole_repository else git.confinement.of_reader()
+    subcommand = next(word for word in how.argv[1:] if not word.startswith("-"))
+    of = git.confinement
+    confinement = of.of_stash() if how.whole_repository else of.of_reader(subcommand)
+    if confinement is None or confinement.read is None:
+        _note_once(world, FILTERS)
     return argv, environment, confinement
 
 

@@ -32,9 +32,11 @@ _SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".s
 _UNFILTERED = frozenset(
     """
     config rev-parse rev-list cat-file hash-object commit-tree update-ref diff-tree ls-tree
-    check-ignore
+    check-ignore log show branch
     """.split()
 )
+FILTERS = "git status, diff, ls-files and stash run unconfined: your git configuration has filters (LFS)"
+SCRIPT = "git runs unconfined: it is a script, and nobody knows what that needs"
 
 
 class GitConfinement(Value):
@@ -50,9 +52,11 @@ class GitConfinement(Value):
         """Return the rules of a call that clada makes for itself; None where there are none."""
         return None if self.filters and subcommand not in _UNFILTERED else self.own
 
-    def of_reader(self) -> ReadOnly:
+    def of_reader(self, subcommand: str) -> ReadOnly:
         """Return how a git command of a document is confined that only looks at things."""
-        return ReadOnly() if self.filters else ReadOnly(self.reads, execute=self.programs)
+        if self.filters and subcommand not in _UNFILTERED:
+            return ReadOnly()
+        return ReadOnly(self.reads, execute=self.programs)
 
     def of_stash(self) -> ReadOnly | None:
         """Return how a git command of a document is confined that writes the work tree."""
@@ -78,6 +82,14 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     umask = _shared_umask(repository)
     own = rules(_writing(reads, _git_directories(repository), programs), repository.program)
     return GitConfinement(repository, reads, programs, filters, KeptRules(own.replace(umask=umask)))
+
+
+def lifted(program: str) -> str | None:
+    """Return why this git is not, or not always, confined on a machine that could do it; None if it is."""
+    if _is_script(program):
+        return SCRIPT
+    _files, filters = _users_files()
+    return FILTERS if filters else None
 
 
 def _shared_umask(repository: Repository) -> int | None:
