@@ -116,6 +116,55 @@ def test_a_repository_cannot_say_that_it_is_part_of_another(place: Place, what: 
     assert _picture(place) == before
 
 
+# What a repository may bring along as the place of more objects; {} is a private repository's.
+ALTERNATES = {
+    "by its path": {"objects": "{}"},
+    "by a relative path": {"objects": "../../../home/private/.git/objects"},
+    "behind a comment": {"objects": "# none\n{}"},
+    "in quotes": {"objects": '"{}"'},
+    "by way of its own": {"objects": "../more\n", "more": "{}"},
+    "by way of its own twice": {"objects": "../more\n", "more": "../again", "again": "../more\n{}"},
+    "behind much": {"objects": "#" * 70_000 + "\n{}"},
+}
+
+
+@pytest.mark.parametrize("how", ALTERNATES)
+def test_a_repository_has_no_objects_of_another(place: Place, how: str) -> None:
+    """Else `git show` would print its files, by the first letters of their names."""
+    _make_private(place)
+    private = place.home / "private/.git/objects"
+    blob = place.git("-C", str(place.home / "private"), "rev-parse", "HEAD:s").strip()
+    for name, text in ALTERNATES[how].items():
+        folder = place.inside / ".git" / name / "info"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder.parent / "pack").mkdir(exist_ok=True)
+        (folder / "alternates").write_text(text.format(private))
+    looked = place.clada(f"git show {blob[:6]}", "git status")
+    assert looked.errors == ["git_operation_failed"] * 2, looked.text
+    assert SECRET not in looked.text
+    assert place.clada("touch made", arguments=()).code != 0
+
+
+def test_objects_of_another_repository_can_be_allowed(place: Place) -> None:
+    """The message says how; the words of the repository's own configuration do not count."""
+    _make_private(place)
+    info = place.inside / ".git/objects/info"
+    info.mkdir(exist_ok=True)
+    (info / "alternates").write_text(f"{place.home}/private/.git/objects\n")
+    place.git("config", "clada.alternates", str(place.home))
+    refused = place.clada("git status")
+    call = f"git config --global --add clada.alternates {place.home}/private/.git/objects"
+    assert call in refused.text
+    place.start(call.split())
+    done = place.clada(
+        "git status",
+        "sh -c 'git cat-file --batch-all-objects --batch-check'",
+        arguments=("--no-git", "--approve-all"),
+    )
+    assert done.errors == [None, None], done.text
+    assert place.clada("touch made", arguments=()).code == 0
+
+
 def _make_private(place: Place) -> None:
     """Give the home a key, and a repository that has a secret in its last commit."""
     private, keys = place.home / "private", place.home / ".ssh"

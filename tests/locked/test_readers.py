@@ -164,6 +164,7 @@ def _shared(place: Place) -> None:
     place.inside.rename(other)
     place.inside = place.top
     place.git("clone", "-q", "--shared", str(other), "inside")
+    place.git("config", "--global", "clada.alternates", str(place.top / "other"))
     place.inside = place.top / "inside"
 
 

@@ -31,6 +31,14 @@ SHARED = {
     "a folder beside it, for another repository": ("evil", "../home/private/.git"),
     "a false work tree's, for another repository": ("evil/worktrees/x", "../../../home/private/.git"),
 }
+# What its alternates say, by the folder of .git that they are in; {} are the objects of a private repository.
+ALTERNATES = {
+    "by their path": {"objects": "{}"},
+    "by a relative path": {"objects": "../../../home/private/.git/objects"},
+    "in quotes": {"objects": '"{}"'},
+    "by way of others": {"objects": "../more", "more": "{}"},
+    "behind much": {"objects": "#" * 70_000 + "\n{}"},
+}
 LOOKS = ("git status", "git log", "git diff HEAD", "git branch", "git ls-files", "git stash push -m x")
 STASHES = ("git stash", "git stash push -u", "git stash push -k -m x", "git stash pop", "git stash apply")
 SUBJECTS = ("$(touch {marker})", "`touch {marker}`", "; touch {marker};")
@@ -87,6 +95,8 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
         yield _link_out(user, part)
     for name in SHARED:
         yield _part_of_another(user, name)
+    for name in ALTERNATES:
+        yield _objects_of_another(user, name)
     yield from _names(user)
     for nest, prepare in {"a submodule": _submodule, "a nested repository": _nested}.items():
         for command in STASHES[:1] if quick else STASHES:
@@ -159,6 +169,26 @@ def _part_of_another(user: User, name: str) -> Row:
     ok = recorded.code != 0 and said == expected and not leaked and not difference
     observed = f"{', '.join(said)}{'; LEAKED' if leaked else ''}{'; changed' if difference else ''}"
     return Row(f"a commondir in {name}", "refused, nothing seen or changed", observed, ok)
+
+
+def _objects_of_another(user: User, name: str) -> Row:
+    """Return whether a repository that says where more objects are gets those of a private one shown."""
+    with Place(user) as place:
+        _secrets(place)
+        place.repository()
+        _private(place)
+        blob = place.git("-C", "../home/private", "rev-parse", "HEAD:s")[:6]
+        for folder, text in ALTERNATES[name].items():
+            place.put(f".git/{folder}/info/alternates", text.format(place.home / "private/.git/objects"))
+            (place.inside / ".git" / folder / "pack").mkdir(exist_ok=True)
+        place.give()
+        looked = place.clada(document(run(f"git show {blob}"), run("git log")), "--no-git", "--summary=json")
+        recorded = place.clada(document(write("made")), "--summary=none")
+    said = [seen(task).partition(":")[0] for task in looked.tasks]
+    leaked = HIDDEN in looked.out
+    ok = recorded.code != 0 and said == ["git_operation_failed"] * 2 and not leaked
+    observed = f"{', '.join(said)}{'; LEAKED' if leaked else ''}"
+    return Row(f"alternates that name another repository's objects {name}", "refused", observed, ok)
 
 
 def _private(place: Place) -> None:

@@ -152,16 +152,18 @@ def look_again(world: World) -> None:
 def _repository(world: World) -> tuple[str, ...]:
     """Return what lies outside of the workspace of its repository, which commands may read.
 
-    That is the whole one, where the workspace is a part of it, and the git directory of a linked work tree.
+    That is the whole one, where the workspace is a part of it, the git directory of a linked work tree, and
+    objects of another repository that it may use.
     """
     from clada.world.git import repository
+    from clada.world.git.alternates import alternates
     from clada.world.sandbox.visible import home, is_in
 
     try:
         found = repository.find(world.files.root)
     except Trouble:
         return ()
-    paths = (found.root, found.git_dir, found.common_dir)
+    paths = (found.root, found.git_dir, found.common_dir, *alternates(found))
     return tuple(path for path in paths if not is_in(path, world.files.root) and not is_in(home(), path))
 
 

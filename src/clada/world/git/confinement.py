@@ -11,6 +11,7 @@ import os
 from stat import S_IMODE, S_IWGRP
 
 from clada.values import Value
+from clada.world.git.alternates import alternates
 from clada.world.sandbox.reading import ReadOnly, has_landlock, rules
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _NAMING = ("excludesfile", "attributesfile", "orderfile")
 _MOST = 32  # files of the user's configuration that are looked at
 _LARGEST = 1 << 20  # bytes of each
-_DEEPEST = 5  # alternates of alternates, as git has it
 _HELPERS = ("/usr/lib/git-core", "/usr/libexec/git-core")
 # What replaces a driver of the repository's is started by a shell.
 _SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".split())
@@ -75,9 +75,8 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     from clada.world.sandbox.landlock import KeptRules
 
     users, filters = _users_files()
-    alternates = _alternates(os.path.join(repository.common_dir, "objects"))
     installed = _installed(repository.program)
-    reads = (repository.root, *_git_directories(repository), *alternates, *users, *installed)
+    reads = (repository.root, *_git_directories(repository), *alternates(repository), *users, *installed)
     programs = (*_HELPERS, *installed, *(_SHELL if drivers else ()))
     umask = _shared_umask(repository)
     own = rules(_writing(reads, _git_directories(repository), programs), repository.program)
@@ -197,16 +196,3 @@ def _value(text: str, home: str) -> str:
     else:
         value = value.partition(" #")[0].partition(" ;")[0].strip()
     return f"{home}{value[1:]}" if value.startswith("~/") else os.path.expanduser(value)
-
-
-# Objects that the repository shares with another.
-
-
-def _alternates(objects: str, depth: int = 0) -> Iterable[str]:
-    """Yield the object directories of other repositories that this one uses; nothing else may be named."""
-    text = _text(os.path.join(objects, "info", "alternates")) if depth < _DEEPEST else ""
-    for line in text.splitlines():
-        other = os.path.realpath(os.path.join(objects, line))
-        if os.path.basename(other) == "objects" and os.path.isdir(f"{other}/pack"):
-            yield other
-            yield from _alternates(other, depth + 1)

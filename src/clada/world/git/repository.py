@@ -10,6 +10,7 @@ from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import calls as git
+from clada.world.git.alternates import KEY, refuse_others
 from clada.world.git.confinement import configured_files, git_confinement
 
 TYPE_CHECKING = False
@@ -121,6 +122,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
         _refuse_links(found)
         _refuse_devices(found)
         _check_owner(found)
+        refuse_others(found, lambda: _users_alternates(found))
         _check_configuration(found)
         return found
 
@@ -295,6 +297,13 @@ def _refuse_devices(repository: Repository) -> None:
                 f"{escape_controls(path)} is a pipe or a device, and the repository's configuration names it"
             )
             raise _trouble(message, f"look at {escape_controls(left[0])}, and remove that")
+
+
+def _users_alternates(repository: Repository) -> list[str]:
+    """Return the directories below which the user's own configuration lets any repository use objects."""
+    call = ("config", "--global", "--includes", "--type=path", "-z", "--get-all", KEY)
+    values = os.fsdecode(git.hardened_git(repository).call(*call).output).split("\0")
+    return [os.path.realpath(value) for value in values if value]
 
 
 def _check_owner(repository: Repository) -> None:
