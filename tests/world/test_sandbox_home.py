@@ -196,6 +196,18 @@ def test_a_closed_door_is_named(layer: str, name: str, place: Place) -> None:
     )
 
 
+@layers
+def test_a_closed_file_of_the_home_is_named(layer: str, place: Place) -> None:
+    """Also where a program is told that it is missing, for the home is another one; not what is nowhere."""
+    Path(place.path("home/.npmrc")).write_text("clada-secret\n")
+    result = place.run("cat", "~/.npmrc".replace("~", place.path("home")), layer=layer)
+    assert "sandbox_read" in (result.ended.hint or "")
+    result = place.run("sh", "-c", "cat ~/.npmrc", layer=layer)
+    assert "sandbox_read" in (result.ended.hint or "")
+    if layer == "landlock":
+        assert place.run("sh", "-c", "cat ~/.nothing", layer=layer).ended.hint is None
+
+
 @contextlib.contextmanager
 def service(address: str, folder: str) -> Iterator[None]:
     """Listen at an address, as a service that was started in this folder does."""

@@ -237,6 +237,19 @@ def test_a_guard_follows_no_link_above_what_it_guards(nested: Place) -> None:
     assert git(nested.path("workspace/vendor/own"), "log", "--format=%s") == "first\n"
 
 
+def test_every_new_repository_is_named(nested: Place) -> None:
+    """Decoys do not hide one; of executables, a few are named."""
+    before = look(nested.workspace)
+    for number in range(9):
+        os.makedirs(nested.path(f"workspace/n{number}/.git"))
+        Path(nested.path(f"workspace/p{number}")).touch(0o755)
+    repositories = ", ".join(f"n{number}/.git" for number in range(9))
+    assert list(news(before, look(nested.workspace))) == [
+        f"the command made {repositories}: git and clada act on what is in there",
+        "the command made executables: p0, p1, p2 and 6 more",
+    ]
+
+
 @layers
 @pytest.mark.parametrize("folder", ["", "lib/sub", "vendor/own"])
 def test_git_works_in_each_of_them(layer: str, folder: str, nested: Place) -> None:

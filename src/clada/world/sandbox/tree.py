@@ -155,8 +155,10 @@ def news(before: Tree, after: Tree) -> Iterator[str]:
     """Return what a person should know of that was not there before."""
     if not before.whole or not after.whole:
         return
-    if nested := after.nested - before.nested:
-        yield f"the command made {first_few(sorted(nested))}: git and clada act on what is in there"
+    if (
+        nested := after.nested - before.nested
+    ):  # all of them: one that is not named may be the one that counts
+        yield f"the command made {', '.join(sorted(nested))}: git and clada act on what is in there"
     if privileged := after.privileged - before.privileged:
         yield f"the command made setuid or setgid files: {first_few(sorted(privileged))}"
     if programs := after.programs - before.programs:
