@@ -237,6 +237,28 @@ def test_a_guard_follows_no_link_above_what_it_guards(nested: Place) -> None:
     assert git(nested.path("workspace/vendor/own"), "log", "--format=%s") == "first\n"
 
 
+def test_a_walk_that_is_remembered_misses_nothing(nested: Place) -> None:
+    """Not what is made right after it, nor in a folder whose time is set back; what is gone is not kept."""
+    folder = Path(nested.path("workspace/deep/er"))
+    folder.mkdir(parents=True)
+    os.utime(folder, (1, 1))
+    first = look(nested.workspace)
+    (folder / ".git").mkdir()
+    os.utime(folder, (1, 1))
+    second = look(nested.workspace, first)
+    assert second.nested - first.nested == {"deep/er/.git"}
+    time.sleep(0.1)  # until the clock has moved on
+    third = look(nested.workspace, second)
+    (folder / ".git").rmdir()
+    (folder / "program").touch(0o755)
+    os.utime(folder, (1, 1))
+    shutil.rmtree(nested.path("workspace/vendor"))
+    fourth = look(nested.workspace, third)
+    assert third.nested - fourth.nested == {"deep/er/.git", "vendor/own/.git"}
+    assert fourth.programs == {"deep/er/program"}
+    assert look(nested.workspace).nested == fourth.nested
+
+
 def test_every_new_repository_is_named(nested: Place) -> None:
     """Decoys do not hide one; of executables, a few are named."""
     before = look(nested.workspace)
@@ -244,7 +266,7 @@ def test_every_new_repository_is_named(nested: Place) -> None:
         os.makedirs(nested.path(f"workspace/n{number}/.git"))
         Path(nested.path(f"workspace/p{number}")).touch(0o755)
     repositories = ", ".join(f"n{number}/.git" for number in range(9))
-    assert list(news(before, look(nested.workspace))) == [
+    assert list(news(before, look(nested.workspace, before))) == [
         f"the command made {repositories}: git and clada act on what is in there",
         "the command made executables: p0, p1, p2 and 6 more",
     ]
@@ -307,7 +329,9 @@ def test_setuid_files_are_told_above_all(nested: Place) -> None:
     before = look(nested.workspace)
     Path(nested.path("workspace/tool")).touch()
     os.chmod(nested.path("workspace/tool"), 0o4755)
-    assert list(news(before, look(nested.workspace))) == ["the command made setuid or setgid files: tool"]
+    assert list(news(before, look(nested.workspace, before))) == [
+        "the command made setuid or setgid files: tool"
+    ]
 
 
 def test_nested_repositories_are_protected_in_a_run(nested: Place, layer_of_run: str) -> None:

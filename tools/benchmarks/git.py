@@ -29,6 +29,7 @@ def rows(*, quick: bool) -> list[Row]:
     try:
         small = _repository(folder / "small", 5_000 // part)
         wrapped = _wrapped(small, rounds, quick=quick)
+        confined = _confined(small, rounds, quick=quick)
         written = _snapshots(small, rounds, quick=quick)
         watched = _looks(small, rounds)
         edited = _edited(folder / "edited", 3_000 // part, 1 if quick else 5)
@@ -37,6 +38,7 @@ def rows(*, quick: bool) -> list[Row]:
         shutil.rmtree(folder)
     return [
         Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.6),
+        Row("one write with both commits, git confined / not confined", confined, 1.15),
         Row("one write with snapshots, 5,000 files / without any record", written, 1.6),
         Row("3,000 edited files with snapshots / without any record", edited, 1.8),
         Row("a command with looks before and after it, 5,000 files / git status, twice", watched, 4.5),
@@ -69,6 +71,20 @@ def _wrapped(root: Path, rounds: int, *, quick: bool) -> float:
         _git(root, "commit", "-q", "-m", "after")
 
     return ratio(rounds, run, by_hand)
+
+
+def _confined(root: Path, rounds: int, *, quick: bool) -> float:
+    """Compare a recorded run whose git calls are confined with one whose calls are not."""
+    _python, clada = installed(quick=quick)
+    numbers = itertools.count()
+
+    def run(sandbox: str) -> None:
+        number = next(numbers)
+        _change(root, number)
+        document = DOCUMENT.format(path="4/written.txt", number=number)
+        start([clada, f"--sandbox={sandbox}"], root, document.encode())
+
+    return ratio(rounds, lambda: run("auto"), lambda: run("off"))
 
 
 def _snapshots(root: Path, rounds: int, *, quick: bool) -> float:

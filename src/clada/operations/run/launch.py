@@ -144,7 +144,7 @@ def look_again(world: World) -> None:
     """Tell the person what an approved command has left that others would act on."""
     from clada.world.sandbox.tree import look, news
 
-    before, world.tree = world.tree, look(world.files.root)
+    before, world.tree = world.tree, look(world.files.root, world.tree)
     for text in news(before, world.tree) if before else ():
         world.emit(Note(text))
 
