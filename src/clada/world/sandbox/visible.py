@@ -21,6 +21,8 @@ SYSTEM = {
     "settings of the system: names, time zones, certificates": "/etc /var/lib/ca-certificates",
     "what the machine has: processors, limits of memory": "/sys",
 }
+_SYSTEM = tuple(path for paths in SYSTEM.values() for path in paths.split())
+_IN_SYSTEM = tuple(f"{path}/" for path in _SYSTEM)
 # With the network: where names of hosts are looked up.
 NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # What root can read of the system, and others cannot.
@@ -49,6 +51,9 @@ HOME = {
         .asdf/bin .asdf/lib .asdf/installs .asdf/shims .asdf/plugins .local/share/mise/installs
         .local/share/mise/shims""",
 }
+_HOME: dict[str, list[str]] = {}  # the same by the first name on the way
+for _name in " ".join(HOME.values()).split():
+    _HOME.setdefault(_name.partition("/")[0], []).append(_name)
 # Folders of a home in which programs write nothing: where rights go by path, one link to all of it will do.
 ONLY_PROGRAMS = ".rustup .pyenv .nvm .fnm .volta .rbenv .rvm .sdkman .ghcup .elan .asdf sdk".split()
 # Folders of what is installed beside the system in which it keeps its data, and services their sockets.
@@ -78,7 +83,7 @@ def is_in(path: str, directory: str) -> bool:
 
 def system() -> list[str]:
     """Return the system's own directories that this machine has; links among them as they are."""
-    return [path for paths in SYSTEM.values() for path in paths.split() if os.path.lexists(path)]
+    return [path for path in _SYSTEM if os.path.lexists(path)]
 
 
 def closed_places() -> list[str]:
@@ -90,9 +95,7 @@ def closed_places() -> list[str]:
     packages = _folders("/opt", 1000) if _is_real_folder("/opt") else []
     products = [path for package in packages for path in _folders(package, _FEW)]
     tops = (*filter(_is_real_folder, ("/usr/local", "/opt")), *packages, *products)
-    return outermost(
-        (*_changing(tops), *listening(path for paths in SYSTEM.values() for path in paths.split()))
-    )
+    return outermost((*_changing(tops), *listening(_SYSTEM)))
 
 
 def _changing(tops: Iterable[str]) -> Iterable[str]:
@@ -149,13 +152,23 @@ def _is_socket(path: str) -> bool:
 def programs(environment_path: str, program: str) -> list[str]:
     """Return what else holds programs: parts of the home, folders of PATH, and what is executed itself."""
     whole = home()
-    named = [f"{whole}/{name}" for names in HOME.values() for name in names.split()]
+    named = [f"{whole}/{name}" for top in _HOME.keys() & _names(whole) for name in _HOME[top]]
     folders = [os.path.normpath(entry) for entry in environment_path.split(":") if entry.startswith("/")]
     executed = {program, os.path.realpath(program)} if program.startswith("/") else set()
     folders += [folder for folder in map(os.path.dirname, executed) if _holds_programs(folder, whole)]
     found = dict.fromkeys(path for folder in dict.fromkeys(folders) for path in _prefix(folder, whole))
     alone = (path for path in executed if is_in(path, whole))
     return outermost(path for path in (*named, *found, *alone) if os.path.exists(path))
+
+
+def _names(folder: str) -> set[str]:
+    """Return the names in a folder: one look there is quicker than one for each that may be missing."""
+    try:
+        return set(os.listdir(folder))
+    except PermissionError:
+        return set(_HOME)  # it may be possible to go through
+    except OSError:
+        return set()
 
 
 def _holds_programs(folder: str, whole: str) -> bool:
@@ -169,7 +182,7 @@ def _prefix(folder: str, whole: str) -> Sequence[str]:
     A project, a home and what is above it are no such places; and in a home there is more beside programs,
     unless it is known what is installed there.
     """
-    if any(is_in(folder, path) for paths in SYSTEM.values() for path in paths.split()):
+    if f"{folder}/".startswith(_IN_SYSTEM):
         return ()
     if is_in(whole, folder) or os.path.dirname(folder) == "/" or folder == "/var/tmp":  # noqa: S108
         return ()
