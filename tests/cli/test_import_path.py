@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -46,6 +47,23 @@ WAYS = [
         for path in (":", ":/nowhere", "/nowhere:", ".", "./", "sub/..", "sub")
     ),
     pytest.param((SCRIPT,), {"PYTHONPATH": ":"}, id="the command, PYTHONPATH=:"),
+]
+
+# What Python loads before clada has a say.
+EARLY = """
+    functools collections warnings types keyword operator reprlib importlib runpy pkgutil contextlib
+    sitecustomize usercustomize clada
+""".split()
+# How a document may bring a module about: what it writes, and the commands that move or copy it.
+PLANTS = [
+    ("{name}.py",),
+    ("{name}/__init__.py",),
+    ("x/{name}", "mv x/{name} {name}.py"),
+    ("x/{name}", "mv x/{name} {name}.pyc"),
+    ("y/{name}.py", "mv y/{name}.py ."),
+    ("x/{name}", "cp x/{name} {name}.py"),
+    ("z/{name}/__init__.py", "mv z/{name} ."),
+    ("u/{name}/__init__.py", "cp -r u/{name} {name}"),
 ]
 
 
@@ -114,6 +132,52 @@ def test_nor_is_it_in_the_next_run(shell: Shell, way: Sequence[str], environment
         shell.write(f"sub/{name}.py", MODULE)
     assert "[task-1:exec] select.py" in (printed := run(shell, (*way, "--no-git"), READ, **environment))
     assert "LOADED" not in printed
+
+
+@pytest.mark.parametrize(
+    ("way", "environment"),
+    [
+        pytest.param(MODULE_RUN, {}, id="python -m"),
+        pytest.param((SCRIPT,), {"PYTHONPATH": ":"}, id="the command, PYTHONPATH=:"),
+        pytest.param((SCRIPT,), {"PYTHONPATH": "sub"}, id="the command, PYTHONPATH=sub"),
+    ],
+)
+def test_a_document_cannot_write_what_python_loads_before_clada(
+    shell: Shell, way: Sequence[str], environment: dict[str, str]
+) -> None:
+    top = "sub" if environment.get("PYTHONPATH") == "sub" else "."
+    (shell.workspace / top).mkdir(exist_ok=True)
+    tasks = [list(_planting(plant, name, top)) for name in EARLY for plant in PLANTS]
+    document = json.dumps([{"tasks": block} for block in tasks])
+    for switch in ("--dry-run", "--no-git"):
+        printed = run(shell, (*way, "--format=json", "--summary=none", switch), document, **environment)
+        assert printed.count(": Python would load ") == len(tasks), printed
+    assert "SUCCESS" in (printed := run(shell, (*way, "--no-git"), READ, **environment))
+    assert "LOADED" not in printed
+
+
+def _planting(plant: Sequence[str], name: str, top: str) -> Iterator[dict[str, str]]:
+    path, *commands = (text.format(name=name) for text in plant)
+    yield {"action": "write", "path": f"{top}/{path}", "content": MODULE}
+    for command in commands:
+        yield {"action": "run", "command": command, "dir": top}
+
+
+def test_other_files_of_these_names_are_fine(shell: Shell) -> None:
+    """Python loads no text, and nothing of a folder that is no package; started as `clada`, none of it."""
+    names = (
+        "types/index.d.ts",
+        "types.txt",
+        "collections/a.json",
+        "src/functools.py",
+        "io",
+        "test/__init__.py",
+    )
+    document = "".join(f'<---WRITE file="{name}"--->\n{MODULE}<---END--->\n' for name in names)
+    done = shell("--no-git", document=document + "<---RUN--->\nmv src operator\n<---END--->\n")
+    assert (done.returncode, done.stdout.count("SUCCESS")) == (0, len(names) + 1), done.stdout
+    written = run(shell, (SCRIPT, "--no-git"), '<---WRITE file="types.py"--->\nx = 1\n<---END--->\n')
+    assert "SUCCESS" in written
 
 
 def test_nor_in_a_workspace_elsewhere_that_the_path_names(shell: Shell, tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ HONEST = [
     ("git diff -S changed file", "+changed"),
     ("git diff -S ../changed", ""),
     ("git diff HEAD:file HEAD:sub/other", "+other"),
+    ("git diff HEAD:file file", "+changed"),
+    ("git diff HEAD:file -- file", "+changed"),
     ("git diff HEAD~1 HEAD", "+more"),
     ("git diff HEAD~1..HEAD -- sub/more", "+more"),
     ("git diff HEAD~1...HEAD", "+more"),

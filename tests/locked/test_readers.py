@@ -13,6 +13,8 @@ import pytest
 from clada.world.sandbox.reading import has_landlock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.locked.conftest import Place
 
 from tests.locked.conftest import SECRET
@@ -162,6 +164,7 @@ def _shared(place: Place) -> None:
     place.inside.rename(other)
     place.inside = place.top
     place.git("clone", "-q", "--shared", str(other), "inside")
+    place.git("config", "--global", "clada.alternates", str(place.top / "other"))
     place.inside = place.top / "inside"
 
 
@@ -224,6 +227,57 @@ def test_filters_of_the_user_still_run_where_they_ran(place: Place) -> None:
     done = place.clada("git stash", "git stash pop")
     assert done.errors == [None, None], done.text
     assert (place.inside / "x.bin").read_text() == "other\n"
+
+
+# Whether git commands see the repository alone, whatever was configured.
+SEEN = """
+from clada.world.git.calls import hardened_git
+from clada.world.git.repository import find
+confinement = hardened_git(find(".")).confinement
+names = "log show branch status diff".split()
+print([bool(confinement and confinement.of_reader(name).read) for name in names])
+"""
+
+
+def _filters(place: Place) -> None:
+    with (place.home / ".gitconfig").open("a") as file:
+        file.write('[filter "lfs"]\nclean = git-lfs clean -- %f\n')
+
+
+def _script(place: Place) -> None:
+    program = place.outside / "git"
+    program.write_text('#!/bin/sh\nexec /usr/bin/git "$@"\n')
+    program.chmod(0o755)
+    place.environment["PATH"] = f"{place.outside}:{place.environment['PATH']}"
+
+
+@pytest.mark.parametrize(
+    ("arrange", "seen", "reason"),
+    [
+        (None, [True] * 5, ""),
+        (_filters, [True] * 3 + [False] * 2, "your git configuration has filters"),
+        (_script, [False] * 5, "it is a script"),
+    ],
+)
+def test_what_lifts_the_confinement_of_git_is_told(
+    place: Place, arrange: Callable[[Place], None] | None, seen: list[bool], reason: str
+) -> None:
+    """By the doctor; and for filters in the report, where a command is one that may start them."""
+    if arrange:
+        arrange(place)
+    place.give()
+    assert place.start([sys.executable, "-P", "-c", SEEN]).stdout.strip() == str(seen)
+    told = next(
+        line
+        for line in place.start([sys.executable, "-m", "clada", "doctor"]).stdout.splitlines()
+        if "readers" in line
+    )
+    assert told.startswith("note" if reason else "ok")
+    assert reason in told
+    assert "git reach the workspace" in told or reason
+    if arrange == _filters:
+        assert reason not in place.clada("git log", "git branch", "cat file").text
+        assert [reason in note for note in place.clada("git status", "git diff").report["notes"]] == [True]
 
 
 def test_without_a_sandbox_nothing_is_confined(place: Place) -> None:

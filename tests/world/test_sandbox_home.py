@@ -100,12 +100,63 @@ def test_programs_of_the_home_work(layer: str, place: Place, monkeypatch: pytest
     Path(f"{home}/.tool/token").write_text("clada-secret\n")
     tool(f"{home}/apps/go/bin/go-like", '#!/bin/sh\ncat "$(dirname "$0")/../src/data"\n')
     os.makedirs(f"{home}/apps/go/src")
+    os.makedirs(f"{home}/apps/go/pkg/tool")  # by which Go is known
     Path(f"{home}/apps/go/src/data").write_text("source\n")
     path = ":".join([f"{home}/.cargo/bin", f"{home}/.tool/bin", f"{home}/apps/go/bin", os.environ["PATH"]])
     monkeypatch.setenv("PATH", path)
     lines = place.run("sh", "-c", "cargo-like; of-mine; go-like", layer=layer).lines
     assert [line for line in lines if not line.startswith("cat:")] == ["built", "data", "source"]
     assert place.run(f"{home}/apps/go/bin/go-like", layer=layer).lines == ["source"]
+
+
+# Where PATH, or the program itself, leads in a home; and a secret near it.
+NEAR_PROGRAMS = {
+    ".config/tool/bin": ".config/tool/token",
+    ".cache/tool/bin": ".cache/tool/token",
+    "work/bin": "work/production.env",
+    "work/tool/bin": "work/tool/share/token",
+    ".local/bin": ".local/share/keyrings/login",
+    "brew/bin": "brew/var/token",
+    "scripts": None,
+    "deep/in/project": "deep/in/project/.env",
+}
+
+
+@layers
+def test_a_folder_of_programs_does_not_open_what_is_beside_it(
+    layer: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders of programs in a home lie in folders with settings, caches and projects."""
+    home = place.path("home")
+    for folder, secret in NEAR_PROGRAMS.items():
+        tool(f"{home}/{folder}/tool", f"#!/bin/sh\ncat {home}/{secret}; echo ran\n")
+        if secret:
+            os.makedirs(os.path.dirname(f"{home}/{secret}"), exist_ok=True)
+            Path(f"{home}/{secret}").write_text("clada-secret\n")
+    for folder in NEAR_PROGRAMS:
+        if os.path.basename(folder) == "bin":
+            monkeypatch.setenv("PATH", f"{home}/{folder}:{os.environ['PATH']}")
+    for folder in NEAR_PROGRAMS:
+        lines = place.run(f"{home}/{folder}/tool", layer=layer).lines
+        assert "ran" in lines
+        assert "clada-secret" not in lines, folder
+
+
+@pytest.mark.parametrize(
+    ("marker", "inside"),
+    [
+        ("conda-meta/x", "etc/x"),
+        ("pyvenv.cfg", "share/x"),
+        ("pkg/tool/x", "src/x"),
+        ("lib/modules", "conf/x"),
+    ],
+)
+def test_an_installation_in_a_home_is_open_as_a_whole(tmp_path: Path, marker: str, inside: str) -> None:
+    """It is known by something that nothing else has."""
+    for name in ("bin/program", marker, inside):
+        tool(f"{tmp_path}/apps/it/{name}", "")
+    opened = visible._prefix(f"{tmp_path}/apps/it/bin", str(tmp_path))
+    assert list(opened) == [f"{tmp_path}/apps/it"]
 
 
 @layers
@@ -145,6 +196,18 @@ def test_a_closed_door_is_named(layer: str, name: str, place: Place) -> None:
     )
 
 
+@layers
+def test_a_closed_file_of_the_home_is_named(layer: str, place: Place) -> None:
+    """Also where a program is told that it is missing, for the home is another one; not what is nowhere."""
+    Path(place.path("home/.npmrc")).write_text("clada-secret\n")
+    result = place.run("cat", "~/.npmrc".replace("~", place.path("home")), layer=layer)
+    assert "sandbox_read" in (result.ended.hint or "")
+    result = place.run("sh", "-c", "cat ~/.npmrc", layer=layer)
+    assert "sandbox_read" in (result.ended.hint or "")
+    if layer == "landlock":
+        assert place.run("sh", "-c", "cat ~/.nothing", layer=layer).ended.hint is None
+
+
 @contextlib.contextmanager
 def service(address: str, folder: str) -> Iterator[None]:
     """Listen at an address, as a service that was started in this folder does."""
@@ -178,6 +241,24 @@ def test_sockets_of_services(layer: str, address: str, place: Place) -> None:
         result = place.run(*words, layer=layer)
         assert "connected" not in result.lines
         assert place.run("echo", "works", layer=layer).lines == ["works"]
+
+
+@layers
+@pytest.mark.parametrize("where", ["brew/lib/x.sock", "conda/var/x.sock", "conda/lib/x.sock", "data/x.sock"])
+def test_sockets_where_commands_may_read(
+    layer: str, where: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service in the home is out of reach, though the folder of its socket is open."""
+    home = place.path("home")
+    os.makedirs(os.path.dirname(f"{home}/{where}"))
+    for name in ("brew/bin/x", "conda/bin/x", "conda/conda-meta/x"):
+        tool(f"{home}/{name}", "")
+    monkeypatch.setenv("PATH", f"{home}/brew/bin:{home}/conda/bin:{os.environ['PATH']}")
+    with service(f"{home}/{where}", home):
+        words = ("/usr/bin/python3", "-I", "-S", "-c", CONNECT, f"{home}/{where}")
+        result = place.run(*words, layer=layer, read=(f"{home}/data",))
+    assert result.ended.exit_code == 1
+    assert "connected" not in result.lines
 
 
 # Where services have sockets below the system's directories, and whether by a name that no list tells.

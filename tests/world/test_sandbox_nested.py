@@ -58,6 +58,9 @@ def nested(place: Place, repositories: str) -> Place:
         git(place.path(folder), "update-index", "-q", "--refresh")  # for a copy has other inodes
     os.unlink(place.path("workspace/.clada/allowed-commands.json"))
     os.mkdir(place.path("workspace/part"))
+    for name in ("lib.sample", "lfs/sub", "objects/ab"):  # as submodules with these names have them
+        os.makedirs(place.path(f"workspace/.git/modules/{name}"))
+        Path(place.path(f"workspace/.git/modules/{name}/config")).write_text("[core]\n")
     for folder in ("workspace", "workspace/part"):
         Approvals.load(place.path(folder)).add("make")
     return place
@@ -148,6 +151,11 @@ ATTACKS = {
     "modules": "printf '[core]\\nfsmonitor = x\\n' >> .git/modules/lib/sub/config",
     "bare": "echo x >> data/bare.git/config",
     "approvals of a part": "echo x > part/.clada/allowed-commands.json",
+    "a submodule with the name of a sample": "echo fsmonitor=x >> .git/modules/lib.sample/config",
+    "a branch with the name of a sample": "echo x > .git/refs/heads/x.sample",
+    "a folder with the name of a sample": "mkdir .git/hooks/x.sample",
+    "a submodule with the name of what is large": "echo fsmonitor=x >> .git/modules/lfs/sub/config",
+    "a submodule with the name of objects": "echo fsmonitor=x >> .git/modules/objects/ab/config",
     "alternates": "mkdir -p .git/objects/info && echo /elsewhere > .git/objects/info/alternates",
     "commit graph": "mkdir -p .git/objects/info && echo x > .git/objects/info/commit-graph",
     "forged object": "mkdir -p .git/objects/ab && echo x > .git/objects/ab/$(printf 'c%.0s' $(seq 38))",
@@ -180,6 +188,42 @@ def test_a_changed_object_is_told(nested: Place) -> None:
         nested.run("sh", "-c", script, layer="landlock")
 
 
+# Objects are not remembered; so they must not be removed, wherever a command has put them.
+MOVED = {
+    "touched": "touch .git/objects/??/*",
+    "linked elsewhere": "ln .git/objects/*/* .",
+    "moved within": "mv .git/objects .git/evil",
+    "moved into what is new": "mkdir .git/a && mv .git/objects/* .git/a && rmdir .git/objects",
+    "in another .git": "mv .git old && mkdir .git && mv old/objects .git/objects && mv old .git/old",
+    "in a .git in .git": "mkdir new && mv .git new/ && mv new/.git/objects new/x && mv new .git",
+}
+
+
+@pytest.mark.parametrize("how", MOVED)
+def test_a_guard_removes_nothing_that_it_cannot_put_back(nested: Place, how: str) -> None:
+    """Git's objects are where they were, and what happened is told."""
+    guard = Guard(nested.workspace)
+    subprocess.run(["sh", "-c", MOVED[how]], cwd=nested.workspace, check=True)
+    with pytest.raises(Trouble, match="could not be put back"):
+        guard.restore()
+    assert git(nested.workspace, "fsck", "--no-dangling") == ""
+    assert sorted(os.listdir(nested.path("workspace/.git"))) == sorted(
+        {*os.listdir(nested.path("workspace/vendor/own/.git")), "modules"}
+    )
+
+
+def test_a_guard_remembers_settings_wherever_they_lie(nested: Place) -> None:
+    """Only folders of objects in a git directory are too large, not what has such a name."""
+    os.renames(nested.path("workspace/vendor/own"), nested.path("workspace/vendor/lfs/own"))
+    config = Path(nested.path("workspace/vendor/lfs/own/.git/config"))
+    before = config.read_bytes()
+    guard = Guard(nested.workspace, ("vendor/lfs/own/.git",))
+    with config.open("a") as file:
+        file.write("[core]\nfsmonitor = touch marker\n")
+    assert guard.restore() == ["vendor/lfs/own/.git/config"]
+    assert config.read_bytes() == before
+
+
 def test_a_guard_follows_no_link_above_what_it_guards(nested: Place) -> None:
     """Where a folder above was replaced by a link, nothing is changed in the place that it leads to."""
     guard = Guard(nested.workspace, ("vendor/own/.git",))
@@ -191,6 +235,41 @@ def test_a_guard_follows_no_link_above_what_it_guards(nested: Place) -> None:
     assert guard.restore() == ["vendor/own/.git"]
     assert (elsewhere / ".git/config").read_text() == "theirs\n"
     assert git(nested.path("workspace/vendor/own"), "log", "--format=%s") == "first\n"
+
+
+def test_a_walk_that_is_remembered_misses_nothing(nested: Place) -> None:
+    """Not what is made right after it, nor in a folder whose time is set back; what is gone is not kept."""
+    folder = Path(nested.path("workspace/deep/er"))
+    folder.mkdir(parents=True)
+    os.utime(folder, (1, 1))
+    first = look(nested.workspace)
+    (folder / ".git").mkdir()
+    os.utime(folder, (1, 1))
+    second = look(nested.workspace, first)
+    assert second.nested - first.nested == {"deep/er/.git"}
+    time.sleep(0.1)  # until the clock has moved on
+    third = look(nested.workspace, second)
+    (folder / ".git").rmdir()
+    (folder / "program").touch(0o755)
+    os.utime(folder, (1, 1))
+    shutil.rmtree(nested.path("workspace/vendor"))
+    fourth = look(nested.workspace, third)
+    assert third.nested - fourth.nested == {"deep/er/.git", "vendor/own/.git"}
+    assert fourth.programs == {"deep/er/program"}
+    assert look(nested.workspace).nested == fourth.nested
+
+
+def test_every_new_repository_is_named(nested: Place) -> None:
+    """Decoys do not hide one; of executables, a few are named."""
+    before = look(nested.workspace)
+    for number in range(9):
+        os.makedirs(nested.path(f"workspace/n{number}/.git"))
+        Path(nested.path(f"workspace/p{number}")).touch(0o755)
+    repositories = ", ".join(f"n{number}/.git" for number in range(9))
+    assert list(news(before, look(nested.workspace, before))) == [
+        f"the command made {repositories}: git and clada act on what is in there",
+        "the command made executables: p0, p1, p2 and 6 more",
+    ]
 
 
 @layers
@@ -250,7 +329,9 @@ def test_setuid_files_are_told_above_all(nested: Place) -> None:
     before = look(nested.workspace)
     Path(nested.path("workspace/tool")).touch()
     os.chmod(nested.path("workspace/tool"), 0o4755)
-    assert list(news(before, look(nested.workspace))) == ["the command made setuid or setgid files: tool"]
+    assert list(news(before, look(nested.workspace, before))) == [
+        "the command made setuid or setgid files: tool"
+    ]
 
 
 def test_nested_repositories_are_protected_in_a_run(nested: Place, layer_of_run: str) -> None:

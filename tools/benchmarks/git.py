@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -29,6 +30,7 @@ def rows(*, quick: bool) -> list[Row]:
     try:
         small = _repository(folder / "small", 5_000 // part)
         wrapped = _wrapped(small, rounds, quick=quick)
+        confined = _confined(small, rounds, quick=quick)
         written = _snapshots(small, rounds, quick=quick)
         watched = _looks(small, rounds)
         edited = _edited(folder / "edited", 3_000 // part, 1 if quick else 5)
@@ -40,6 +42,7 @@ def rows(*, quick: bool) -> list[Row]:
         shutil.rmtree(folder)
     return [
         Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.6),
+        Row("one write with both commits, git confined / not confined", confined, 1.15),
         Row("one write with snapshots, 5,000 files / without any record", written, 1.6),
         Row("3,000 edited files with snapshots / without any record", edited, 1.8),
         Row("a command with looks before and after it, 5,000 files / git status, twice", watched, 4.5),
@@ -74,6 +77,26 @@ def _wrapped(root: Path, rounds: int, *, quick: bool) -> float:
         _git(root, "commit", "-q", "-m", "after")
 
     return ratio(rounds, run, by_hand)
+
+
+def _confined(root: Path, rounds: int, *, quick: bool) -> float:
+    """Compare a recorded run whose git calls are confined with one whose calls are not."""
+    _python, clada = installed(quick=quick)
+    numbers = itertools.count()
+
+    def run(sandbox: str) -> None:
+        number = next(numbers)
+        _change(root, number)
+        document = DOCUMENT.format(path="4/written.txt", number=number)
+        start([clada, f"--sandbox={sandbox}"], root, document.encode())
+
+    return ratio(rounds, lambda: run("auto"), lambda: run("off"), clock=_children)
+
+
+def _children() -> float:
+    """Return the time of the processor of all that was started, and what that started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _snapshots(root: Path, rounds: int, *, quick: bool) -> float:

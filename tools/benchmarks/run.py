@@ -15,9 +15,12 @@ from tools.benchmarks.measuring import Row, least, ratio
 import clada
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clada.model import Plan
 
 PART = 64 << 20
+PER_FOLDER = 50
 CHUNK = 1 << 16
 LINE = b"a line of output that is about as long as the lines of a compiler or a test run\n"
 
@@ -28,7 +31,8 @@ def rows(*, quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory() as workspace:
         Path(workspace, "small").write_bytes(LINE)
         Path(workspace, "large").write_bytes(LINE * (PART // len(LINE)))
-        return [_command(workspace, rounds), _flood(workspace, parts)]
+        allowed, flood = _command(workspace, rounds), _flood(workspace, parts)
+    return [allowed, _approved(100 if quick else 5_000, rounds), flood]
 
 
 def _command(workspace: str, rounds: int) -> Row:
@@ -44,6 +48,30 @@ def _command(workspace: str, rounds: int) -> Row:
     return Row("allowed command through clada.execute: ms over subprocess.run", (ours - plain) * 1000, 3.0)
 
 
+def _approved(files: int, rounds: int) -> Row:
+    """Return what the size of a repository adds to an approved command: the walks before and after it."""
+    plan = _plan("env true")
+    with tempfile.TemporaryDirectory() as large, tempfile.TemporaryDirectory() as small:
+        _repository(large, files)
+        _repository(small, 1)
+        taken = ratio(
+            rounds,
+            lambda: _execute(plan, large, approve=["env true"]),
+            lambda: _execute(plan, small, approve=["env true"]),
+        )
+    return Row("approved command through clada.execute, 5,000 files / one file", taken, 2.0)
+
+
+def _repository(workspace: str, files: int) -> None:
+    for number in range(files):
+        path = Path(workspace, str(number // PER_FOLDER), f"{number}.txt")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"file {number}\n")
+    identity = ("-c", "user.name=Bench", "-c", "user.email=bench@example.org")
+    for words in ("init -q", "add -A", "commit -q -m all", "repack -a -d -q"):
+        subprocess.run(["git", *identity, *words.split()], cwd=workspace, check=True)
+
+
 def _flood(workspace: str, parts: int) -> Row:
     words = ["cat", *["large"] * parts]
     plan = _plan(" ".join(words))
@@ -55,8 +83,8 @@ def _plan(command: str) -> Plan:
     return clada.parse(json.dumps({"tasks": [{"action": "run", "command": command}]}))
 
 
-def _execute(plan: Plan, workspace: str) -> None:
-    report = clada.execute(plan, workspace=workspace, git=False)
+def _execute(plan: Plan, workspace: str, approve: Sequence[str] = ()) -> None:
+    report = clada.execute(plan, workspace=workspace, git=False, approve=approve)
     if not report.ok:
         raise SystemExit(f"the run failed: {report.tasks[0].error}")
 

@@ -19,6 +19,12 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 STDOUT, STDERR = 1, 2
 HURRIED_WAIT = 2000  # milliseconds that a reader has, once a signal says to end
 HURRIED_BYTES = 512  # that a pipe which is ready takes without blocking, on every system (PIPE_BUF)
+# What Python loads before clada, by whatever way it is started; and what it would load if it were there.
+_EARLY = """
+    abc clada codecs collections contextlib copyreg encodings enum functools genericpath importlib io keyword
+    operator os pkgutil posixpath re reprlib runpy site sitecustomize stat types usercustomize warnings
+    zipimport _collections_abc _sitebuiltins
+""".split()
 _OWN_NAME = "/clada/cli/__init__.py"  # of this file, in the directory that clada is installed in
 
 
@@ -47,7 +53,8 @@ def leave_out_of_path(directory: str) -> None:
     """Take this directory, what is in it, and all relative names off the path on which modules are found.
 
     A document writes there: a `select.py` of its own would be loaded in place of the real one. What this
-    interpreter has installed there stays, for clada itself may be part of it.
+    interpreter has installed there stays, for clada itself may be part of it. What is loaded before us can
+    only be refused when a document writes it.
     """
     try:
         top = f"{os.path.realpath(directory)}/"
@@ -55,7 +62,8 @@ def leave_out_of_path(directory: str) -> None:
         top = "//"
     installed = (f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
     own = __file__.removesuffix(_OWN_NAME)
-    entries = [entry for entry in sys.path if os.path.isabs(entry)]
+    before = sys.path.copy()
+    entries = [entry for entry in before if os.path.isabs(entry)]
     inside = [
         entry
         for entry in entries
@@ -64,6 +72,20 @@ def leave_out_of_path(directory: str) -> None:
     sys.path[:] = [entry for entry in entries if entry not in inside]
     if own in inside:
         sys.path.append(own)
+    if left_out := {*before} - {*sys.path}:
+        _keep_from_documents(left_out)
+
+
+def _keep_from_documents(directories: Iterable[str]) -> None:
+    """Let no document write there what Python loads before clada can do anything about it."""
+    from clada.world.files.paths import loaded_early
+
+    try:
+        places = [os.path.realpath(directory) for directory in directories]
+    except OSError:  # as above
+        return
+    names = {*_EARLY, *sys.modules}.difference(sys.builtin_module_names)  # which are looked for nowhere
+    loaded_early.update(dict.fromkeys(places, frozenset(names)))
 
 
 def _speak_utf8() -> None:

@@ -137,8 +137,21 @@ def _check_readers(settings: dict[str, Any]) -> Finding:
     if settings["sandbox"] == "off":
         return Finding(NOTE, "not confined: the sandbox is off", "set sandbox to auto")
     if has_landlock():
+        if reason := _git_is_not_confined(settings["workspace"]):
+            return Finding(NOTE, f"Landlock: they reach the workspace and the system only; {reason}")
         return Finding(OK, "Landlock: they and git reach the workspace, the repository and the system only")
     return Finding(NOTE, "not confined: they and git read what you can read", "a Linux kernel with Landlock")
+
+
+def _git_is_not_confined(workspace: str) -> str | None:
+    """Return why git is not, or not always, kept in; None if it is, or if there is none."""
+    from clada.world.git.confinement import lifted
+    from clada.world.git.repository import git_program
+
+    try:
+        return lifted(git_program(os.path.realpath(workspace)))
+    except Trouble:
+        return None
 
 
 def _sandbox_remedy() -> str:

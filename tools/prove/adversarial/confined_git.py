@@ -23,6 +23,22 @@ HEAD index config logs/HEAD logs/refs/stash logs/refs/heads/main refs/heads/main
 info/exclude info/attributes objects/info/alternates ORIG_HEAD
 """.split()
 FOLDERS = "refs refs/heads logs logs/refs logs/refs/heads objects objects/00 info clada".split()
+# Where a repository brings a git directory along, and which one its commondir says is shared with it.
+SHARED = {
+    "its .git, for a folder of keys": ("workspace/.git", "../../home/keys"),
+    "its .git, for another repository": ("workspace/.git", "../../home/private/.git"),
+    "a folder beside it, for a folder of keys": ("evil", "../home/keys"),
+    "a folder beside it, for another repository": ("evil", "../home/private/.git"),
+    "a false work tree's, for another repository": ("evil/worktrees/x", "../../../home/private/.git"),
+}
+# What its alternates say, by the folder of .git that they are in; {} are the objects of a private repository.
+ALTERNATES = {
+    "by their path": {"objects": "{}"},
+    "by a relative path": {"objects": "../../../home/private/.git/objects"},
+    "in quotes": {"objects": '"{}"'},
+    "by way of others": {"objects": "../more", "more": "{}"},
+    "behind much": {"objects": "#" * 70_000 + "\n{}"},
+}
 LOOKS = ("git status", "git log", "git diff HEAD", "git branch", "git ls-files", "git stash push -m x")
 STASHES = ("git stash", "git stash push -u", "git stash push -k -m x", "git stash pop", "git stash apply")
 SUBJECTS = ("$(touch {marker})", "`touch {marker}`", "; touch {marker};")
@@ -77,6 +93,10 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
         return
     for part in ("logs/HEAD", "refs") if quick else (*FILES, *FOLDERS):
         yield _link_out(user, part)
+    for name in SHARED:
+        yield _part_of_another(user, name)
+    for name in ALTERNATES:
+        yield _objects_of_another(user, name)
     yield from _names(user)
     for nest, prepare in {"a submodule": _submodule, "a nested repository": _nested}.items():
         for command in STASHES[:1] if quick else STASHES:
@@ -121,6 +141,63 @@ def _link_out(user: User, part: str) -> Row:
     what = f"; changed {', '.join(difference)}" if difference else ""
     observed = f"a recorded run ends with {recorded.code}, git commands with {', '.join(sorted(said))}{what}"
     return Row(f"a link out of .git/{part}", "git_operation_failed, nothing changed", observed, ok)
+
+
+def _part_of_another(user: User, name: str) -> Row:
+    """Return what comes of a repository that says its git directory is part of another one."""
+    with Place(user) as place:
+        _secrets(place)
+        place.repository()
+        _private(place)
+        where, common = SHARED[name]
+        folder, pointer = place.top / where, place.inside / ".git"
+        if folder != pointer:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(pointer, folder)
+            pointer.write_text(f"gitdir: ../{where}\n")
+        place.put(f"../{where}/gitdir", f"{pointer}\n")
+        place.put(f"../{where}/commondir", f"{common}\n")
+        place.give()
+        before = place.picture()
+        recorded = place.clada(document(write("made")), "--summary=none")
+        tasks = [run("git show HEAD:s"), run("git status"), run(f"sh -c 'cat {place.home}/keys/key'")]
+        looked = place.clada(document(*tasks), "--no-git", "--summary=json", "--approve-all")
+        difference = changed(before, place.picture())
+    said = [seen(task).partition(":")[0] for task in looked.tasks]
+    leaked = HIDDEN in recorded.out + looked.out
+    expected = ["git_operation_failed", "git_operation_failed", "exec_failed"]
+    ok = recorded.code != 0 and said == expected and not leaked and not difference
+    observed = f"{', '.join(said)}{'; LEAKED' if leaked else ''}{'; changed' if difference else ''}"
+    return Row(f"a commondir in {name}", "refused, nothing seen or changed", observed, ok)
+
+
+def _objects_of_another(user: User, name: str) -> Row:
+    """Return whether a repository that says where more objects are gets those of a private one shown."""
+    with Place(user) as place:
+        _secrets(place)
+        place.repository()
+        _private(place)
+        blob = place.git("-C", "../home/private", "rev-parse", "HEAD:s")[:6]
+        for folder, text in ALTERNATES[name].items():
+            place.put(f".git/{folder}/info/alternates", text.format(place.home / "private/.git/objects"))
+            (place.inside / ".git" / folder / "pack").mkdir(exist_ok=True)
+        place.give()
+        looked = place.clada(document(run(f"git show {blob}"), run("git log")), "--no-git", "--summary=json")
+        recorded = place.clada(document(write("made")), "--summary=none")
+    said = [seen(task).partition(":")[0] for task in looked.tasks]
+    leaked = HIDDEN in looked.out
+    ok = recorded.code != 0 and said == ["git_operation_failed"] * 2 and not leaked
+    observed = f"{', '.join(said)}{'; LEAKED' if leaked else ''}"
+    return Row(f"alternates that name another repository's objects {name}", "refused", observed, ok)
+
+
+def _private(place: Place) -> None:
+    """Give the home a key, and a repository with a secret in its last commit."""
+    for path in ("keys/key", "private/s"):
+        place.put(f"../home/{path}", f"{HIDDEN}\n")
+    place.give()
+    for call in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "x")):
+        place.git("-C", "../home/private", *call)
 
 
 def _names(user: User) -> Iterator[Row]:

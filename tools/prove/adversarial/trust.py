@@ -21,6 +21,11 @@ MODULES = """
 select _thread fcntl ctypes struct fnmatch shlex tomllib unicodedata rich json subprocess difflib datetime
 tempfile marshal resource termios pty signal hashlib
 """.split()
+# Modules that Python loads before clada has a say: a document may not write these where Python looks.
+EARLY = """
+functools collections warnings types keyword operator reprlib importlib runpy pkgutil contextlib
+sitecustomize usercustomize clada
+""".split()
 PATHS = (":", ":/nowhere", "/nowhere:", ".", "./", "sub/..", "{inside}")
 LOADED = "LOADED FROM THE WORKSPACE"
 PLANTED = f'import os\nos.write(2, b"{LOADED}: " + __name__.encode())\n'
@@ -74,7 +79,8 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
 
 def _modules(user: User, quick: bool) -> Iterator[Row]:
     """Yield a row for each module: not loaded from the workspace, with each way to find it there."""
-    loaded: dict[str, list[str]] = {name: [] for name in MODULES}
+    names = (*MODULES, *EARLY)
+    loaded: dict[str, list[str]] = {name: [] for name in names}
     tried = 0
     for path in PATHS[:2] if quick else ("", *PATHS):
         for start in (["-m", "clada"], ["-c", "import sys; from clada.cli import main; sys.exit(main())"]):
@@ -84,13 +90,13 @@ def _modules(user: User, quick: bool) -> Iterator[Row]:
                 entries = f"{library()}:{path.format(inside=place.inside)}" if path else library()
                 given = {"PYTHONPATH": entries}
                 argv = [interpreter(user), *start, "--no-git", "--sandbox=off", "--summary=json"]
-                planted = document(*(write(f"{name}.py", PLANTED) for name in MODULES))
+                planted = document(*(write(f"{name}.py", PLANTED) for name in names))
                 place.run(argv, document=planted.encode(), environment=given)
                 commands = document(run("ls"), run("git status"), run("sh -c true"), write("x", "y"))
                 done = place.run([*argv, "--approve-all"], document=commands.encode(), environment=given)
                 there = sum((place.inside / f"{name}.py").exists() for name in MODULES)
             tried += there == len(MODULES) and "task-4" in done.out
-            for name in MODULES:
+            for name in names:
                 if f"{LOADED}: {name}" in done.err:
                     loaded[name].append(f"PYTHONPATH={path} {start[0]}")
     for name, ways in loaded.items():

@@ -85,6 +85,7 @@ def _hardened(
     from clada.world.git import repository
     from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
     from clada.world.git.calls import hardened_git
+    from clada.world.git.confinement import FILTERS
 
     found = repository.find(world.files.root, confined=world.settings.sandbox != "off")
     git = hardened_git(found)
@@ -97,7 +98,11 @@ def _hardened(
     argv, environment = allowed_command(how.argv[1:], git, given.replace(paths=paths))
     if git.confinement is None:
         return argv, environment, None
-    confinement = git.confinement.of_stash() if how.whole_repository else git.confinement.of_reader()
+    subcommand = next(word for word in how.argv[1:] if not word.startswith("-"))
+    of = git.confinement
+    confinement = of.of_stash() if how.whole_repository else of.of_reader(subcommand)
+    if confinement is None or confinement.read is None:
+        _note_once(world, FILTERS)
     return argv, environment, confinement
 
 
@@ -139,7 +144,7 @@ def look_again(world: World) -> None:
     """Tell the person what an approved command has left that others would act on."""
     from clada.world.sandbox.tree import look, news
 
-    before, world.tree = world.tree, look(world.files.root)
+    before, world.tree = world.tree, look(world.files.root, world.tree)
     for text in news(before, world.tree) if before else ():
         world.emit(Note(text))
 
@@ -147,16 +152,18 @@ def look_again(world: World) -> None:
 def _repository(world: World) -> tuple[str, ...]:
     """Return what lies outside of the workspace of its repository, which commands may read.
 
-    That is the whole one, where the workspace is a part of it, and the git directory of a linked work tree.
+    That is the whole one, where the workspace is a part of it, the git directory of a linked work tree, and
+    objects of another repository that it may use.
     """
     from clada.world.git import repository
+    from clada.world.git.alternates import alternates
     from clada.world.sandbox.visible import home, is_in
 
     try:
         found = repository.find(world.files.root)
     except Trouble:
         return ()
-    paths = (found.root, found.git_dir, found.common_dir)
+    paths = (found.root, found.git_dir, found.common_dir, *alternates(found))
     return tuple(path for path in paths if not is_in(path, world.files.root) and not is_in(home(), path))
 
 

@@ -10,7 +10,7 @@ from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.appending import Addition
 from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
-from clada.world.files.paths import display_path
+from clada.world.files.paths import display_path, loaded_early, refuse_early
 from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
@@ -179,6 +179,8 @@ class Overlay:
 
     def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
         old = self._replaceable(parts)
+        if loaded_early:
+            refuse_early(parts, self.root)
         self.limits.add(0 if old else 1, written)
         self.make_all(parts[:-1])
         if mode is None:

@@ -10,6 +10,10 @@ Parts = tuple[str, ...]
 OUTSIDE = "/"
 FIRST_LETTERS = (".", "g", "G")  # of protected names: a quick look, for nearly all others
 PROTECTED = (".git", ".clada", "git~1")  # the last is how a file system with short names calls the first
+# What Python loads before clada has a say, by the directories that documents may write and in which it looks
+# for modules when clada is started as it was. The command line fills it; hardly ever is there one.
+loaded_early: dict[str, frozenset[str]] = {}
+_MODULES = ("py", "pyc", "so")  # how the names of modules end
 
 
 def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False) -> Parts:
@@ -75,6 +79,18 @@ def protect(parts: Parts) -> None:
 
 def _protected(part: str) -> Trouble:
     return Trouble("permission_denied", f"{part} is protected")
+
+
+def refuse_early(parts: Parts, root: str) -> None:
+    """Refuse what Python would load in place of its own when clada is started like this the next time."""
+    path = display_path(parts) if parts[0] == OUTSIDE else f"{root.rstrip('/')}/{display_path(parts)}"
+    for place, names in loaded_early.items():
+        module, _, rest = path.removeprefix(f"{place}/").partition("/")
+        name, _, ending = module.partition(".")
+        loaded = rest.startswith("__init__.") if rest else ending.endswith(_MODULES)
+        if path == place or (name in names and loaded):
+            message = f"Python would load {display_path(parts)} as soon as clada is started again"
+            raise Trouble("permission_denied", message, "start clada as `clada`, or `python -P -m clada`")
 
 
 def is_protected(name: str) -> bool:

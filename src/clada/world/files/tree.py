@@ -7,7 +7,7 @@ import os
 
 from clada.errors import Trouble
 from clada.world.files.entries import errno_trouble
-from clada.world.files.paths import OUTSIDE, display_path, is_protected
+from clada.world.files.paths import OUTSIDE, display_path, is_protected, loaded_early, refuse_early
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,11 +159,20 @@ def _is_one_directory(files: Files, one: Parts, other: Parts) -> bool:
 
 def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> None:
     """Rename, whatever one place has to do with the other."""
+    if loaded_early:
+        _refuse_early(files, source, target)
     files.rename(source, target)
     if relation == "links" and files.entry(source):
         files.unlink(source)  # of two hard links to one file, the system renames neither
     if relation == "respelled" and target[-1] not in files.names(target[:-1]):
         _respell(files, source, target)
+
+
+def _refuse_early(files: Files, source: Parts, target: Parts) -> None:
+    """Refuse to move what Python would then load, as a module or with a directory that is moved."""
+    below = walk(files, source) if existing(files, source).kind == "directory" else ()
+    for parts in (source, *(parts for parts, _entry in below)):
+        refuse_early((*target, *parts[len(source) :]), files.root)
 
 
 def _respell(files: Files, source: Parts, target: Parts) -> None:

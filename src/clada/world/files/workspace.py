@@ -33,10 +33,12 @@ from clada.world.files.paths import (
     Parts,
     display_path,
     inside,
+    loaded_early,
     locate,
     locate_inside,
     parts_outside,
     protect,
+    refuse_early,
 )
 from clada.world.files.versions import Version, now
 from clada.world.handles import NO_FOLLOW, READ
@@ -282,6 +284,8 @@ class Workspace:
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
         parts, above = addition.parts, addition.parts[:-1]
+        if loaded_early:
+            refuse_early(parts, self.root)
         self.limits.add(0, len(addition.data))
         try:
             parent = self._directories.make(above, looking=False)
@@ -329,6 +333,8 @@ class Workspace:
     ) -> None:
         if parts in ROOTS:
             raise _is_root(parts)
+        if loaded_early:
+            refuse_early(parts, self.root)
         above, directories = parts[:-1], self._directories
         try:
             parent = directories.make(above, looking=False)

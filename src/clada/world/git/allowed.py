@@ -81,12 +81,12 @@ def allowed_command(
 def _behind_options(name: str, operands: Operands) -> list[str]:
     """Return the operands so that git cannot take one for something else.
 
-    `git diff` compares any two files where it is given two paths and takes one to be outside, whatever stands
-    before them; with one of them repeated there are never two.
+    `git diff` compares any two files where it is given two paths alone and takes one to be outside; with one
+    of them repeated there are never two.
     """
     if name not in TAKES_PATHS:
         return []
-    again = operands.paths[-1:] if name == "diff" else ()
+    again = operands.paths[-1:] if name == "diff" and not operands.revisions else ()
     revisions = ("--end-of-options", *operands.revisions) if operands.revisions else ()
     return [*revisions, "--", *operands.paths, *again]
 

@@ -11,6 +11,7 @@ import os
 from stat import S_IMODE, S_IWGRP
 
 from clada.values import Value
+from clada.world.git.alternates import alternates
 from clada.world.sandbox.reading import ReadOnly, has_landlock, rules
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _NAMING = ("excludesfile", "attributesfile", "orderfile")
 _MOST = 32  # files of the user's configuration that are looked at
 _LARGEST = 1 << 20  # bytes of each
-_DEEPEST = 5  # alternates of alternates, as git has it
 _HELPERS = ("/usr/lib/git-core", "/usr/libexec/git-core")
 # What replaces a driver of the repository's is started by a shell.
 _SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".split())
@@ -32,9 +32,11 @@ _SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".s
 _UNFILTERED = frozenset(
     """
     config rev-parse rev-list cat-file hash-object commit-tree update-ref diff-tree ls-tree
-    check-ignore
+    check-ignore log show branch
     """.split()
 )
+FILTERS = "git status, diff, ls-files and stash run unconfined: your git configuration has filters (LFS)"
+SCRIPT = "git runs unconfined: it is a script, and nobody knows what that needs"
 
 
 class GitConfinement(Value):
@@ -50,9 +52,11 @@ class GitConfinement(Value):
         """Return the rules of a call that clada makes for itself; None where there are none."""
         return None if self.filters and subcommand not in _UNFILTERED else self.own
 
-    def of_reader(self) -> ReadOnly:
+    def of_reader(self, subcommand: str) -> ReadOnly:
         """Return how a git command of a document is confined that only looks at things."""
-        return ReadOnly() if self.filters else ReadOnly(self.reads, execute=self.programs)
+        if self.filters and subcommand not in _UNFILTERED:
+            return ReadOnly()
+        return ReadOnly(self.reads, execute=self.programs)
 
     def of_stash(self) -> ReadOnly | None:
         """Return how a git command of a document is confined that writes the work tree."""
@@ -71,13 +75,20 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     from clada.world.sandbox.landlock import KeptRules
 
     users, filters = _users_files()
-    alternates = _alternates(os.path.join(repository.common_dir, "objects"))
     installed = _installed(repository.program)
-    reads = (repository.root, *_git_directories(repository), *alternates, *users, *installed)
+    reads = (repository.root, *_git_directories(repository), *alternates(repository), *users, *installed)
     programs = (*_HELPERS, *installed, *(_SHELL if drivers else ()))
     umask = _shared_umask(repository)
     own = rules(_writing(reads, _git_directories(repository), programs), repository.program)
     return GitConfinement(repository, reads, programs, filters, KeptRules(own.replace(umask=umask)))
+
+
+def lifted(program: str) -> str | None:
+    """Return why this git is not, or not always, confined on a machine that could do it; None if it is."""
+    if _is_script(program):
+        return SCRIPT
+    _files, filters = _users_files()
+    return FILTERS if filters else None
 
 
 def _shared_umask(repository: Repository) -> int | None:
@@ -190,16 +201,3 @@ def _value(text: str, home: str) -> str:
     else:
         value = value.partition(" #")[0].partition(" ;")[0].strip()
     return f"{home}{value[1:]}" if value.startswith("~/") else os.path.expanduser(value)
-
-
-# Objects that the repository shares with another.
-
-
-def _alternates(objects: str, depth: int = 0) -> Iterable[str]:
-    """Yield the object directories of other repositories that this one uses; nothing else may be named."""
-    text = _text(os.path.join(objects, "info", "alternates")) if depth < _DEEPEST else ""
-    for line in text.splitlines():
-        other = os.path.realpath(os.path.join(objects, line))
-        if os.path.basename(other) == "objects" and os.path.isdir(f"{other}/pack"):
-            yield other
-            yield from _alternates(other, depth + 1)

@@ -10,6 +10,7 @@ from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git import calls as git
+from clada.world.git.alternates import KEY, refuse_others
 from clada.world.git.confinement import configured_files, git_confinement
 
 TYPE_CHECKING = False
@@ -111,9 +112,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
             message = f"the repository around the workspace is {escape_controls(root)}"
             raise _trouble(f"{message}, not {escape_controls(named)}", "name that one, or none")
         git_dir = _git_dir(root)
-        pointer = os.path.join(git_dir, "commondir")  # which linked work trees have
-        linked = os.path.lexists(pointer)
-        common_dir = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer))) if linked else git_dir
+        common_dir = _common_dir(root, git_dir)
         for place in {git_dir, common_dir}:
             if not os.path.isdir(os.path.join(place, "")):
                 message = f"the git directory {escape_controls(place)} is missing"
@@ -128,6 +127,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
         _refuse_links(found)
         _refuse_devices(found)
         _check_owner(found)
+        refuse_others(found, lambda: _users_alternates(found))
         _check_configuration(found)
         return found
 
@@ -211,6 +211,25 @@ def _git_dir(root: str) -> str:
     return git_dir
 
 
+def _common_dir(root: str, git_dir: str) -> str:
+    """Return the git directory that all work trees of a repository share.
+
+    A repository may bring along a `commondir` that names any folder, which commands could then read. So one
+    counts only where git itself makes it, and where the folder that it names knows of this work tree.
+    """
+    pointer = os.path.join(git_dir, "commondir")
+    if not os.path.lexists(pointer):
+        return git_dir
+    if git_dir == os.path.join(root, ".git"):
+        message = f"{escape_controls(pointer)} leads to another git directory"
+        raise _trouble(f"{message}, as only a linked work tree's may", "look at it, and remove it")
+    common = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
+    if os.path.dirname(git_dir) != os.path.join(common, "worktrees") or not _looks_like_git_dir(common):
+        message = f"{escape_controls(git_dir)} is not of a work tree of {escape_controls(common)}"
+        raise _trouble(message, "run git worktree repair there, or remove the .git file here")
+    return common
+
+
 def _read_pointer(path: str) -> str:
     """Return the text of a file in which git names another path."""
     with open(path, "rb", opener=git.safe_opener) as file:
@@ -283,6 +302,13 @@ def _refuse_devices(repository: Repository) -> None:
                 f"{escape_controls(path)} is a pipe or a device, and the repository's configuration names it"
             )
             raise _trouble(message, f"look at {escape_controls(left[0])}, and remove that")
+
+
+def _users_alternates(repository: Repository) -> list[str]:
+    """Return the directories below which the user's own configuration lets any repository use objects."""
+    call = ("config", "--global", "--includes", "--type=path", "-z", "--get-all", KEY)
+    values = os.fsdecode(git.hardened_git(repository).call(*call).output).split("\0")
+    return [os.path.realpath(value) for value in values if value]
 
 
 def _check_owner(repository: Repository) -> None:

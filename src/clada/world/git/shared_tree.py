@@ -13,6 +13,7 @@ import os
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.world.git import calls, repository
+from clada.world.git.alternates import lend
 from clada.world.git.repository import Repository, os_errors_as_trouble
 from clada.world.handles import make_directory
 
@@ -36,7 +37,7 @@ def make_work_tree(repo: str, commit: str, target: str) -> str:
         source = _git_dir(repo)
         found = _resolved(source, commit)
         os.mkdir(target)
-        _make_git_dir(f"{target}/.git", source, found)
+        _make_git_dir(f"{os.path.realpath(target)}/.git", source, found)
         git = calls.hardened_git(repository.find(target))
         # Confined, git could write its own directory only.
         git.replace(confinement=None).check_output("read-tree", "--reset", "-u", found)
@@ -86,6 +87,7 @@ def _make_git_dir(path: str, source: str, commit: str) -> None:
     sha256 = len(commit) == SHA256
     _write(f"{path}/config", _CONFIG.format(version=int(sha256)) + (_SHA256 if sha256 else ""))
     _write(f"{path}/objects/info/alternates", f"{source}/objects\n")
+    lend(f"{source}/objects", path)
     _write(f"{path}/HEAD", f"{commit}\n")
     try:  # the history of a shallow clone ends somewhere
         with open(f"{source}/shallow", encoding="ascii") as file:

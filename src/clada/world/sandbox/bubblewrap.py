@@ -22,7 +22,7 @@ from clada.world.sandbox.guard import PROTECTED, folders_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clada.world.processes.output import Emit
     from clada.world.processes.spawn import SpawnSpec
@@ -129,26 +129,37 @@ def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options for all that the command sees. A later mount covers an earlier one."""
     options = [*_OWN, *_system()]
     options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
-    for mount in sorted(_open(confinement, path, program), key=lambda mount: mount[-1].count("/")):
+    programs = visible.programs(path, program)
+    for mount in sorted(_open(confinement, programs), key=lambda mount: mount[-1].count("/")):
         options += mount
+    options += _hidden(_closed(confinement, programs))
     if visible.home() == confinement.workspace:
         options += _covered(confinement.workspace)
         options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
     return [*options, *_protected(confinement), "--remount-ro", "/"]
 
 
-def _open(confinement: Confinement, path: str, program: str) -> Iterable[Sequence[str]]:
+def _open(confinement: Confinement, programs: Iterable[str]) -> Iterable[Sequence[str]]:
     """Return the options for what is open; of those for the same place, the last one counts."""
     home, workspace = visible.home(), confinement.workspace
     if _can_be_private(home):
         yield "--tmpfs", home
-    for place in visible.programs(path, program):
+    for place in programs:
         if not visible.is_in(place, workspace):  # there it could not be written any more
             yield "--ro-bind-try", place, place
     for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
         for place in places:
             yield option, place, place
     yield "--bind", workspace, workspace
+
+
+def _closed(confinement: Confinement, programs: Iterable[str]) -> Iterator[str]:
+    """Yield what is hidden of what is open: sockets of services, but for those where the command writes."""
+    own = (confinement.workspace, *confinement.write)
+    for path in visible.closed_in(programs, confinement.read):
+        has_own = any(visible.is_in(place, path) for place in (*own, *confinement.read))
+        if not has_own and not any(visible.is_in(path, place) for place in own):
+            yield path
 
 
 def _protected(confinement: Confinement) -> list[str]:

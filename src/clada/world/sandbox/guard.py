@@ -2,7 +2,8 @@
 
 Landlock cannot take a directory out of a writable one, and bubblewrap cannot protect what does not exist yet.
 Only sample hooks are not looked at. The objects of git are, but they are too many to be remembered: new ones
-are removed, and a change of the others is told.
+are removed, those that were moved are moved back, and a change of the others is told. What cannot be put back
+is never removed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import stat
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files import paths
-from clada.world.handles import open_directory, remove_tree
+from clada.world.handles import OWNER_ALL, open_directory, open_file, read, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 # The other names there are those by which another kind of file system knows the same directories.
 PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
-_NOT_REMEMBERED = ("/objects/", "/lfs/")  # in paths: these are too large
-_REMEMBERED = "/objects/info/"  # but not these, which say where other objects are
+_IN_GIT_DIRECTORY = {"HEAD", "objects", "refs"}  # by which one is known
+_HASH_START = 2  # letters in the name of a folder of objects
 _FEW = 3  # changed paths that a message names
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
+_SMALL = 64 << 10  # bytes of a file that is remembered in any case: settings and hooks are no larger
 # The path is missing, not a directory or not ours. Other errors, such as too many open files, are raised.
 _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 
@@ -33,15 +35,21 @@ _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.E
 class SavedEntry(Value):
     """A file, link or directory as it was."""
 
-    mode: int
-    stamp: tuple[int, ...]  # of a file: inode, size and times, which tell whether it was changed
-    content: bytes | None  # of a file, if there was room to remember it; of a link, where it leads
-    times: tuple[int, int]
+    status: os.stat_result
+    content: bytes | None  # of a file, if it was remembered; of a link, where it leads
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was a file whose content nobody knows any more if it is changed."""
+        return self.content is None and stat.S_ISREG(self.status.st_mode)
 
     def is_same(self, other: SavedEntry) -> bool:
         """Return whether it was not changed; the content of a file is not needed for that."""
-        same_link = not stat.S_ISLNK(self.mode) or self.content == other.content
-        return self.mode == other.mode and self.stamp == other.stamp and same_link
+        one, two = self.status, other.status
+        if stat.S_ISREG(one.st_mode):  # no change leaves its last time as it was
+            return one[:7] == two[:7] and one.st_ctime_ns == two.st_ctime_ns
+        same_link = not stat.S_ISLNK(one.st_mode) or self.content == other.content
+        return one.st_mode == two.st_mode and same_link
 
 
 class Guard:
@@ -50,6 +58,7 @@ class Guard:
     def __init__(self, workspace: str, names: tuple[str, ...] = PROTECTED) -> None:
         self._workspace = open_directory(workspace)
         self._roots: dict[str, int | None] = {}
+        self._closed: set[str] = set()  # directories that we could not look into
         self._above = {path: _mode(path, self._workspace) for path in folders_above(names)}
         try:
             for name in names:
@@ -66,13 +75,13 @@ class Guard:
             moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
             failures |= _failures(self._move_back, moved)
             before, after = self._before, dict(self._entries(with_content=False))
+            if strayed := _strayed(before, after):
+                failures |= _failures(lambda home: self._move(strayed[home], home), strayed)
+                after = dict(self._entries(with_content=False))
             both = before.keys() & after.keys()
-            changed = sorted(
-                path for path in before | after if path not in both or not before[path].is_same(after[path])
-            )
-            kept = {
-                path for path in both if stat.S_ISDIR(before[path].mode) and stat.S_ISDIR(after[path].mode)
-            }
+            different = [path for path in both if not before[path].is_same(after[path])]
+            changed = sorted([*different, *(before.keys() ^ after.keys())])
+            kept = {path for path in different if _is_kept(before[path], after[path])}
             wrong = {path for path in changed if path in after and path not in kept}
             tops = (path for path in changed if path in wrong and path.rpartition("/")[0] not in wrong)
             failures |= _failures(self._remove, tops)
@@ -93,18 +102,44 @@ class Guard:
 
     def _entries(self, *, with_content: bool) -> Iterator[tuple[str, SavedEntry]]:
         """Return all entries of the protected directories, by path; no recursion, no link is followed."""
-        room = _MOST_CONTENT if with_content else 0
-        paths = list(self._roots)
-        while paths:
-            path = paths.pop()
-            entry = _saved(path, self._workspace, room)
-            if entry is None:
+        room = _MOST_CONTENT if with_content else None
+        folders: list[tuple[str, str]] = []  # each with the git directory that it is in
+        for path in self._roots:
+            if status := _status(path, self._workspace):
+                yield path, SavedEntry(status, _content(path, self._workspace, status, room))
+                folders += [(path, path)] if stat.S_ISDIR(status.st_mode) else []
+        while folders:
+            folder, top = folders.pop()
+            handle = self._opened(folder, again=not with_content)
+            if handle is None:
                 continue
-            room -= len(entry.content or b"")
-            yield path, entry
-            if stat.S_ISDIR(entry.mode):
-                names = _names(path, self._workspace)
-                paths += [f"{path}/{name}" for name in names if not name.endswith(".sample")]
+            try:
+                found = _listed(handle)
+                top = folder if found.keys() >= _IN_GIT_DIRECTORY else top
+                is_large, has_samples = _is_large(folder, top), folder == f"{top}/hooks"
+                for name, status in found.items():
+                    path, is_file = f"{folder}/{name}", stat.S_ISREG(status.st_mode)
+                    if is_file and is_large:
+                        yield path, SavedEntry(status, None)
+                    elif not (is_file and has_samples and name.endswith(".sample")):
+                        content = _content(name, handle, status, room)
+                        room = room and max(0, room - len(content or b""))
+                        yield path, SavedEntry(status, content)
+                        folders += [(path, top)] if stat.S_ISDIR(status.st_mode) else []
+            finally:
+                os.close(handle)
+
+    def _opened(self, folder: str, *, again: bool) -> int | None:
+        """Open a directory; `again` also one that the command has closed, with something in it perhaps."""
+        if folder in self._closed:
+            return None
+        handle = _open_directory(folder, self._workspace)
+        if handle is None and again:
+            _failures(lambda path: os.chmod(path, OWNER_ALL, dir_fd=self._workspace), [folder])
+            return _open_directory(folder, self._workspace)
+        if handle is None:
+            self._closed.add(folder)
+        return handle
 
     def _make_way(self, folder: str) -> None:
         """Make sure that a folder above is one: through a link in its place, the way would lead elsewhere."""
@@ -119,37 +154,75 @@ class Guard:
             return True
 
     def _move_back(self, name: str) -> None:
-        """Move a protected directory back to its place: the open handle still knows where it is."""
+        """Move a protected directory back to its place: the open handle still knows where it is.
+
+        What stands there comes into it, as something that is new: it may hold what belongs there.
+        """
         place = os.readlink(f"/proc/self/fd/{self._roots[name]}")
         if os.path.isdir(place):
-            self._remove(name)
-            os.rename(place, name, dst_dir_fd=self._workspace)
+            aside = _new_name()
+            os.rename(place, aside, dst_dir_fd=self._workspace)
+            if _mode(name, self._workspace):
+                self._move(name, f"{aside}/{aside}")
+            self._move(aside, name)
+
+    def _move(self, source: str, target: str) -> None:
+        for folder in folders_above([target]):
+            _make_directory(folder, self._workspace)
+        os.rename(source, target, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
 
     def _remove(self, path: str) -> None:
         """Remove what is at the path; what cannot be removed is moved aside."""
         try:
             remove_tree(path, self._workspace)
         except OSError:
-            aside = f"undone-{os.urandom(4).hex()}"
-            os.rename(path, aside, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
+            self._move(path, _new_name())
 
     def _put_back(self, path: str) -> None:
         entry = self._before[path]
-        if stat.S_ISDIR(entry.mode):
+        status, content = entry.status, entry.content or b""
+        if stat.S_ISDIR(status.st_mode):
             _make_directory(path, self._workspace)
         elif entry.content is None:
             raise OSError(errno.EFBIG, "its content was not remembered")
         else:
             self._remove(path)
-        if stat.S_ISLNK(entry.mode):
-            os.symlink(entry.content or b"", path, dir_fd=self._workspace)
+        if stat.S_ISLNK(status.st_mode):
+            os.symlink(content, path, dir_fd=self._workspace)
             return
-        if stat.S_ISREG(entry.mode):
+        if stat.S_ISREG(status.st_mode):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(path, flags, 0o600, dir_fd=self._workspace), "wb") as file:
-                file.write(entry.content or b"")
-        os.chmod(path, stat.S_IMODE(entry.mode), dir_fd=self._workspace)
-        os.utime(path, ns=entry.times, dir_fd=self._workspace)
+                file.write(content)
+        os.chmod(path, stat.S_IMODE(status.st_mode), dir_fd=self._workspace)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=self._workspace)
+
+
+def _strayed(before: dict[str, SavedEntry], after: dict[str, SavedEntry]) -> dict[str, str]:
+    """Return where files are now that cannot be put back, by their own places, which they have left."""
+    lost = {before[path].status.st_ino: path for path in before.keys() - after.keys() if before[path].is_lost}
+    new = {path: after[path].status.st_ino for path in after.keys() - before.keys()} if lost else {}
+    return {lost[inode]: path for path, inode in new.items() if inode in lost}
+
+
+def _new_name() -> str:
+    return f"undone-{os.urandom(4).hex()}"
+
+
+def _is_kept(before: SavedEntry, after: SavedEntry) -> bool:
+    """Return whether something stays where it is: a directory, and a file that cannot be put back."""
+    if before.is_lost:
+        return stat.S_ISREG(after.status.st_mode)
+    return stat.S_ISDIR(before.status.st_mode) and stat.S_ISDIR(after.status.st_mode)
+
+
+def _is_large(folder: str, top: str) -> bool:
+    """Return whether a folder of this git directory holds objects, which are too many to be remembered."""
+    first, _, rest = folder[len(top) + 1 :].partition("/")
+    second = rest.partition("/")[0]
+    if first == "objects":  # but not its `info`, which says where other objects are
+        return second == "pack" or len(second) == _HASH_START
+    return (first, second) == ("lfs", "objects")
 
 
 def _open_directory(name: str, directory: int) -> int | None:
@@ -186,36 +259,41 @@ def first_few(paths: list[str]) -> str:
     return ", ".join(paths[:_FEW]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _saved(path: str, directory: int, room: int) -> SavedEntry | None:
-    """Return what is at the path, with its content if that is at most `room` bytes; None if it is missing."""
+def _listed(handle: int) -> dict[str, os.stat_result]:
+    """Return what is in a directory, by name."""
+    with os.scandir(handle) as entries:
+        return {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+
+
+def _content(name: str, directory: int, status: os.stat_result, room: int | None) -> bytes | None:
+    if stat.S_ISLNK(status.st_mode):
+        return os.fsencode(os.readlink(name, dir_fd=directory))
+    if room is None or not stat.S_ISREG(status.st_mode) or status.st_size > max(room, _SMALL):
+        return None
     try:
-        found = os.lstat(path, dir_fd=directory)
-        is_file = stat.S_ISREG(found.st_mode)
-        content = None
-        if stat.S_ISLNK(found.st_mode):
-            content = os.fsencode(os.readlink(path, dir_fd=directory))
-        elif (
-            is_file
-            and found.st_size <= room
-            and (_REMEMBERED in path or not any(part in path for part in _NOT_REMEMBERED))
-        ):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(path, flags, dir_fd=directory), "rb") as file:
-                content = file.read()
+        handle = open_file(name, directory)
+    except PermissionError:
+        return None
+    try:
+        return read(handle, status.st_size)
+    finally:
+        os.close(handle)
+
+
+def _status(path: str, directory: int) -> os.stat_result | None:
+    """Return what is at a path; None if it is missing."""
+    try:
+        return os.lstat(path, dir_fd=directory)
     except OSError as error:
         if error.errno in _OUT_OF_REACH:
             return None
         raise
-    stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_file else ()
-    return SavedEntry(found.st_mode, stamp, content, (found.st_atime_ns, found.st_mtime_ns))
 
 
 def _mode(path: str, directory: int) -> int:
     """Return what kind of file is at a path, and its rights; 0 if it is missing."""
-    try:
-        return os.lstat(path, dir_fd=directory).st_mode
-    except OSError:
-        return 0
+    status = _status(path, directory)
+    return status.st_mode if status else 0
 
 
 def folders_above(paths: Iterable[str]) -> list[str]:
@@ -225,16 +303,6 @@ def folders_above(paths: Iterable[str]) -> list[str]:
         while path := path.rpartition("/")[0]:
             found.add(path)
     return sorted(found)
-
-
-def _names(path: str, directory: int) -> list[str]:
-    handle = _open_directory(path, directory)
-    if handle is None:
-        return []
-    try:
-        return os.listdir(handle)
-    finally:
-        os.close(handle)
 
 
 def _make_directory(path: str, directory: int) -> None:

@@ -81,12 +81,17 @@ class LandlockRules(Value):
         except OSError as error:
             raise _no_sandbox(error) from error
 
-    def _rights(self) -> list[tuple[str, int]]:
-        """Return which rights are given below which path."""
-        given = [(path, _FILE | _READ) for path in _DEVICES]
-        given += [(path, _DIRECTORY | _READ) for path in self.write]
-        given += [(path, _READ) for path in self.read or ()]
-        return given + [(path, _READ | _EXECUTE) for path in self.execute]
+    def _rights(self) -> dict[str, int]:
+        """Return which rights are given below which path; each is looked up once."""
+        given = dict.fromkeys(_DEVICES, _FILE | _READ)
+        wanted = (
+            (self.write, _DIRECTORY | _READ),
+            (self.read or (), _READ),
+            (self.execute, _READ | _EXECUTE),
+        )
+        for paths, rights in wanted:
+            given |= {path: given.get(path, 0) | rights for path in paths}
+        return given
 
     def filter_program(self) -> bytes:
         """Return the filter of system calls; made before a fork, it is there after it."""
@@ -123,7 +128,7 @@ def _no_sandbox(error: OSError) -> Trouble:
     return Trouble("command_not_allowed", message, "--sandbox=off runs without it")
 
 
-def _open_ruleset(known: int, handled: int, given: list[tuple[str, int]]) -> int:
+def _open_ruleset(known: int, handled: int, given: dict[str, int]) -> int:
     for since, right in _NEW_IN:
         if known < since:
             handled &= ~right
@@ -131,7 +136,7 @@ def _open_ruleset(known: int, handled: int, given: list[tuple[str, int]]) -> int
     attributes = struct.pack("=QQQ", handled, 0, scoped) if scoped else struct.pack("=Q", handled)
     ruleset = _check(LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:
-        for path, rights in given:
+        for path, rights in given.items():
             _allow(ruleset, path, rights & handled)
     except BaseException:
         os.close(ruleset)

@@ -268,6 +268,9 @@ class _LandlockLauncher(_GuardedLauncher):
         rules.filter_program()
         return super().start(spec.replace(rules=rules, temporary=self._own))
 
+    def _hint(self, tail: Sequence[str]) -> str | None:
+        return super()._hint([line.replace(self._own, "~") for line in tail])
+
     def close(self) -> None:
         """Undo what the command changed in the protected directories; remove its own."""
         try:
@@ -340,29 +343,33 @@ def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
     for name in PROTECTED:
         if any(name in line for line in unwritten):
             return f"`{name}` is read-only"
-    if _names_closed_path(confinement, _with_any(signs.no_read, lines)):
+    missing = _with_any(_MOUNTED.no_read, lines) if confinement.layer == "landlock" else ()
+    if _closed_paths(confinement, _with_any(signs.no_read, lines)) or any(
+        map(os.path.lexists, _closed_paths(confinement, missing))  # which such a command could see as well
+    ):
         return "commands see the workspace, the system's programs and an empty home (sandbox_read names more)"
     if unwritten:
         return "only the workspace and the temporary directory can be written (sandbox_write names more)"
     return None
 
 
-def _names_closed_path(confinement: Confinement, lines: Sequence[str]) -> bool:
-    """Return whether one of the lines names a path that is closed; whether it exists is not told."""
+def _closed_paths(confinement: Confinement, lines: Sequence[str]) -> list[str]:
+    """Return the paths that these lines name and that are closed, whether or not they exist."""
     if not lines:
-        return False
+        return []
     import re
 
     from clada.world.sandbox import visible
 
     home = visible.home()
     opened = (confinement.workspace, *confinement.read, *confinement.write, *visible.system())
+    closed = []
     for path in re.findall(r"(?<![\w.])(?:~|/)[^\s'\":,;)\]`]*", "\n".join(lines)):
         full = os.path.normpath(home + path[1:] if path.startswith("~") else path)
         is_own = not visible.is_in(full, home) and any(visible.is_in(full, place) for place in _OWN)
         if full != "/" and not is_own and not any(visible.is_in(full, place) for place in opened):
-            return True
-    return False
+            closed.append(full)
+    return closed
 
 
 def _missing_variable(names: Iterable[str], lines: Sequence[str]) -> str | None:

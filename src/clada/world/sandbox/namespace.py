@@ -214,7 +214,8 @@ def _bind(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> Non
     real, place = _OLD + _resolved(source), _NEW + target
     _make_place(place, is_directory=stat.S_ISDIR(os.stat(real).st_mode))
     _mount(real, place, "", _BIND | _RECURSIVE)
-    _set_attributes(place, attributes, _ALL_BELOW)
+    if attributes:
+        _set_attributes(place, attributes, _ALL_BELOW)
 
 
 _no_links: set[str] = set()  # paths of the host that are none; only known in the process that builds
@@ -264,7 +265,7 @@ def _devices(target: str) -> None:
     """Make the few devices that every program may use, terminals of its own, and shared memory."""
     _tmpfs(target)
     for name in _DEVICES:
-        _bind(f"/dev/{name}", f"{target}/{name}", _NO_SUID)
+        _bind(f"/dev/{name}", f"{target}/{name}", 0)  # none of these can be executed
     for name, link in _LINKS.items():
         os.symlink(link, f"{_NEW}{target}/{name}")
     for name in ("shm", "pts"):

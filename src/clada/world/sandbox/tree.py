@@ -7,55 +7,103 @@ not change one that is there, and a new one is told of.
 from __future__ import annotations
 
 import os
+import time
 
 from clada.values import Value
 from clada.world.sandbox.guard import PROTECTED, first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _BARE = {"HEAD", "objects", "refs"}  # the names by which git knows a repository without a work tree
 _MOST = 200_000  # entries that are looked at
+_FRESH = 50_000_000  # nanoseconds in which the clock of a file system may stand still
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
 # Of git's index: its header, where an entry has its mode and its object, and how long the name of that is.
 _HEADER, _MODE, _OBJECT, _HASH, _LONG_HASH = 12, 24, 40, 20, 32
 _EXTENDED, _GITLINK, _LARGEST_INDEX = 0x40, b"\0\0\xe0\0", 64 << 20
 
 
+class Folder(Value):
+    """What a folder has: those in it, repositories, and all else by name."""
+
+    stamp: tuple[int, int] | None  # changes with whatever is made or removed here; None: too fresh to tell
+    folders: tuple[str, ...]
+    nested: tuple[str, ...]
+    names: frozenset[str]
+
+
 class Tree(Value):
-    """What a walk has found, as paths below the workspace; `whole` if it has seen everything."""
+    """What a walk has found, as paths below the workspace; `whole` if it has seen everything.
+
+    Programs are those that were not there in the walk before.
+    """
 
     nested: frozenset[str]
+    folders: Mapping[str, Folder]
     programs: frozenset[str]
     privileged: frozenset[str]  # setuid and setgid files
     whole: bool
 
 
-def look(workspace: str) -> Tree:
-    """Walk through the workspace, following no link, and not into repositories."""
-    nested: set[str] = set()
-    programs: set[str] = set()
-    privileged: set[str] = set()
-    left = _MOST
-    folders = [""]
-    while folders and left > 0:
-        folder = folders.pop()
-        entries = _entries(os.path.join(workspace, folder))
-        left -= len(entries)
-        if folder and {entry.name for entry in entries} >= _BARE:
-            nested.add(folder)
-            continue
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.name.casefold() in PROTECTED:
-                nested.update([path] if folder else [])
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(path)
-            elif mode := _mode(entry):
-                (privileged if mode & _SET_ID else programs).add(path)
+def look(workspace: str, before: Tree | None = None) -> Tree:
+    """Walk through the workspace, following no link, and not into repositories.
+
+    What has not changed since the walk before is not read again.
+    """
+    known = before.folders if before else {}
+    found: dict[str, Folder] = {}
+    made: list[tuple[str, int]] = []
+    left, waiting = _MOST, [""]
+    fresh = time.time_ns() - _FRESH
+    while waiting and left > 0:
+        path = waiting.pop()
+        place = f"{workspace}/{path}" if path else workspace
+        stamp, old = _stamp(place, fresh), known.get(path)
+        if not (old and stamp and old.stamp == stamp):
+            entries = _entries(place)
+            if before:
+                made += _programs(path, entries, old.names if old else frozenset())
+            old = _folder(path, stamp, entries)
+        found[path] = old
+        waiting += old.folders
+        left -= len(old.names)
+    nested = {path for folder in found.values() for path in folder.nested}
     nested |= _empty_submodules(workspace, nested)
-    return Tree(frozenset(nested), frozenset(programs), frozenset(privileged), not folders)
+    privileged = frozenset(path for path, mode in made if mode & _SET_ID)
+    programs = frozenset(path for path, _mode in made) - privileged
+    return Tree(frozenset(nested), found, programs, privileged, not waiting)
+
+
+def _stamp(place: str, fresh: int) -> tuple[int, int] | None:
+    """Return what is different once something in a folder is; None if it was changed only just now.
+
+    Its last time cannot be set back. The clock goes in steps, though: two changes may have the same.
+    """
+    try:
+        status = os.lstat(place)
+    except OSError:
+        return None
+    return (status.st_ino, status.st_ctime_ns) if status.st_ctime_ns < fresh else None
+
+
+def _folder(path: str, stamp: tuple[int, int] | None, entries: list[os.DirEntry[str]]) -> Folder:
+    names = frozenset(entry.name for entry in entries)
+    if path and names >= _BARE:
+        return Folder(stamp, (), (path,), names)
+    start = f"{path}/" if path else ""
+    own = [name for name in names if name.casefold() in PROTECTED]
+    folders = (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    below = tuple(f"{start}{name}" for name in folders if name not in own)
+    return Folder(stamp, below, tuple(f"{start}{name}" for name in own) if path else (), names)
+
+
+def _programs(path: str, entries: list[os.DirEntry[str]], known: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Yield the programs that are new in a folder, with their mode."""
+    for entry in entries:
+        if entry.name not in known and (mode := _mode(entry)):
+            yield f"{path}/{entry.name}" if path else entry.name, mode
 
 
 def _empty_submodules(workspace: str, nested: set[str]) -> set[str]:
@@ -155,9 +203,11 @@ def news(before: Tree, after: Tree) -> Iterator[str]:
     """Return what a person should know of that was not there before."""
     if not before.whole or not after.whole:
         return
-    if nested := after.nested - before.nested:
-        yield f"the command made {first_few(sorted(nested))}: git and clada act on what is in there"
-    if privileged := after.privileged - before.privileged:
-        yield f"the command made setuid or setgid files: {first_few(sorted(privileged))}"
-    if programs := after.programs - before.programs:
-        yield f"the command made executables: {first_few(sorted(programs))}"
+    if (
+        nested := after.nested - before.nested
+    ):  # all of them: one that is not named may be the one that counts
+        yield f"the command made {', '.join(sorted(nested))}: git and clada act on what is in there"
+    if after.privileged:
+        yield f"the command made setuid or setgid files: {first_few(sorted(after.privileged))}"
+    if after.programs:
+        yield f"the command made executables: {first_few(sorted(after.programs))}"

@@ -21,6 +21,8 @@ SYSTEM = {
     "settings of the system: names, time zones, certificates": "/etc /var/lib/ca-certificates",
     "what the machine has: processors, limits of memory": "/sys",
 }
+_SYSTEM = tuple(path for paths in SYSTEM.values() for path in paths.split())
+_IN_SYSTEM = tuple(f"{path}/" for path in _SYSTEM)
 # With the network: where names of hosts are looked up.
 NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # What root can read of the system, and others cannot.
@@ -49,13 +51,24 @@ HOME = {
         .asdf/bin .asdf/lib .asdf/installs .asdf/shims .asdf/plugins .local/share/mise/installs
         .local/share/mise/shims""",
 }
+_HOME: dict[str, list[str]] = {}  # the same by the first name on the way
+for _name in " ".join(HOME.values()).split():
+    _HOME.setdefault(_name.partition("/")[0], []).append(_name)
 # Folders of a home in which programs write nothing: where rights go by path, one link to all of it will do.
 ONLY_PROGRAMS = ".rustup .pyenv .nvm .fnm .volta .rbenv .rvm .sdkman .ghcup .elan .asdf sdk".split()
 # Folders of what is installed beside the system in which it keeps its data, and services their sockets.
 _CHANGING = ("var", "run", "tmp", "sockets")
 _FEW = 16  # entries of a folder of /opt that may be a maker's, with a folder for each product
+_FOLDERS = ("bin", "sbin", "Scripts")  # of programs
 # Beside a folder of programs: what they need, where the folder above holds more than programs.
 _BESIDE = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include")
+# What a folder of a home has that holds an installation and nothing else, by what is installed there.
+_INSTALLED = {
+    "conda": "conda-meta",
+    "a virtual environment of Python": "pyvenv.cfg",
+    "Go, which needs its src and pkg": "pkg/tool",
+    "Java, which needs its conf and release": "lib/modules",
+}
 
 
 def home() -> str:
@@ -70,7 +83,7 @@ def is_in(path: str, directory: str) -> bool:
 
 def system() -> list[str]:
     """Return the system's own directories that this machine has; links among them as they are."""
-    return [path for paths in SYSTEM.values() for path in paths.split() if os.path.lexists(path)]
+    return [path for path in _SYSTEM if os.path.lexists(path)]
 
 
 def closed_places() -> list[str]:
@@ -82,8 +95,17 @@ def closed_places() -> list[str]:
     packages = _folders("/opt", 1000) if _is_real_folder("/opt") else []
     products = [path for package in packages for path in _folders(package, _FEW)]
     tops = (*filter(_is_real_folder, ("/usr/local", "/opt")), *packages, *products)
-    found = filter(_is_real_folder, (f"{top}/{name}" for top in tops for name in _CHANGING))
-    return outermost((*found, *_sockets()))
+    return outermost((*_changing(tops), *listening(_SYSTEM)))
+
+
+def _changing(tops: Iterable[str]) -> Iterable[str]:
+    return filter(_is_real_folder, (f"{top}/{name}" for top in tops for name in _CHANGING))
+
+
+def closed_in(installed: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the same of what is open besides the system: of installations, and of other places."""
+    tops = tuple(installed)
+    return outermost((*_changing(tops), *listening((*tops, *others))))
 
 
 def _is_real_folder(path: str) -> bool:
@@ -102,16 +124,21 @@ def _folders(path: str, most: int) -> list[str]:
         return []
 
 
-def _sockets() -> list[str]:
-    """Return the sockets below the system's own directories that somebody listens at."""
+def listening(places: Iterable[str]) -> list[str]:
+    """Return the sockets below these places that somebody listens at, by the names they have there."""
     try:
         with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
             names = [line.rstrip("\n").partition(" /")[2] for line in file]
     except OSError:
         return []
-    tops = [path for paths in SYSTEM.values() for path in paths.split()]
-    real = {os.path.realpath(f"/{name}") for name in names if name}
-    return [path for path in real if any(is_in(path, top) for top in tops) and _is_socket(path)]
+    sockets = [path for path in {os.path.realpath(f"/{name}") for name in names if name} if _is_socket(path)]
+    tops = [(os.path.realpath(place), place) for place in places] if sockets else []
+    return [
+        place + path[len(real) :]
+        for path in sockets
+        for real, place in tops
+        if is_in(path, real) and path != real
+    ]
 
 
 def _is_socket(path: str) -> bool:
@@ -125,30 +152,49 @@ def _is_socket(path: str) -> bool:
 def programs(environment_path: str, program: str) -> list[str]:
     """Return what else holds programs: parts of the home, folders of PATH, and what is executed itself."""
     whole = home()
-    named = [f"{whole}/{name}" for names in HOME.values() for name in names.split()]
+    named = [f"{whole}/{name}" for top in _HOME.keys() & _names(whole) for name in _HOME[top]]
     folders = [os.path.normpath(entry) for entry in environment_path.split(":") if entry.startswith("/")]
-    if program.startswith("/"):
-        folders += [os.path.dirname(program), os.path.dirname(os.path.realpath(program))]
+    executed = {program, os.path.realpath(program)} if program.startswith("/") else set()
+    folders += [folder for folder in map(os.path.dirname, executed) if _holds_programs(folder, whole)]
     found = dict.fromkeys(path for folder in dict.fromkeys(folders) for path in _prefix(folder, whole))
-    return outermost(path for path in (*named, *found) if os.path.exists(path))
+    alone = (path for path in executed if is_in(path, whole))
+    return outermost(path for path in (*named, *found, *alone) if os.path.exists(path))
+
+
+def _names(folder: str) -> set[str]:
+    """Return the names in a folder: one look there is quicker than one for each that may be missing."""
+    try:
+        return set(os.listdir(folder))
+    except PermissionError:
+        return set(_HOME)  # it may be possible to go through
+    except OSError:
+        return set()
+
+
+def _holds_programs(folder: str, whole: str) -> bool:
+    """Return whether a folder is open with a program in it; in a home, anything may lie beside one."""
+    return os.path.basename(folder) in _FOLDERS or not is_in(folder, whole)
 
 
 def _prefix(folder: str, whole: str) -> Sequence[str]:
     """Return a folder of programs with what they need: all that is installed in the same place.
 
-    A folder with settings, a project, a home and what is above it are no such places.
+    A project, a home and what is above it are no such places; and in a home there is more beside programs,
+    unless it is known what is installed there.
     """
-    if any(is_in(folder, path) for paths in SYSTEM.values() for path in paths.split()):
+    if f"{folder}/".startswith(_IN_SYSTEM):
         return ()
     if is_in(whole, folder) or os.path.dirname(folder) == "/" or folder == "/var/tmp":  # noqa: S108
         return ()
     above = os.path.dirname(folder)
-    if os.path.basename(folder) not in ("bin", "sbin", "Scripts") or is_in(whole, above):
+    if os.path.basename(folder) not in _FOLDERS or is_in(whole, above):
         return (folder,)
-    has_settings = os.path.dirname(above) == whole and os.path.basename(above).startswith(".")
-    if has_settings or os.path.dirname(above) == "/" or os.path.lexists(f"{above}/.git"):
-        return [f"{above}/{name}" for name in _BESIDE]
-    return (above,)
+    if is_in(above, whole):
+        is_whole = any(os.path.lexists(f"{above}/{name}") for name in _INSTALLED.values())
+    else:
+        is_whole = os.path.dirname(above) != "/" and not os.path.lexists(f"{above}/.git")
+    homebrew = ("Cellar", "opt") if os.path.isdir(f"{above}/Cellar") else ()
+    return (above,) if is_whole else [f"{above}/{name}" for name in (*_BESIDE, *homebrew)]
 
 
 def outermost(paths: Iterable[str]) -> list[str]:
