@@ -300,10 +300,17 @@ class Blocks:
     def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
         path = opened.group(1).decode().strip() or None
         if old is None and path:
-            self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
+            self.reading.add(self._whole(span, path, new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
         self._path = path or self._path
+
+    def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
+        """Return the write of a whole file."""
+        elided = find_elision(content)
+        if elided:
+            return self.reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
+        return self.reading.make("write", span[0], span, path=path, content=content)
 
 
 def _lines(text: str) -> str:
