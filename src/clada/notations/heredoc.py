@@ -7,7 +7,7 @@ r"""heredoc: files that the commands in a shell's fence write; with --run-fences
             | mkdir … | touch … | chmod …        carried out, for they are built in
             | any other                          shown, and skipped; with --run-fences it is run
     D       = EOF | 'EOF' | "EOF" | \EOF         EOF alone only where a shell would find nothing to expand
-    P       = a word without anything that a shell would expand
+    P       = a word without anything that a shell would expand; else it is refused, or with --run-fences run
 
 `<<-` drops tabs at the start of lines. Commands may be joined by && before a here-document. With --run-fences
 a fence without here-documents is one run, as it stands. One with nothing but a patch is read by `v4a`.
@@ -37,6 +37,7 @@ NAME = "heredoc"
 UNCLOSED = "Unterminated here-document: there is no line {} below it"
 UNCLOSED_FENCE = "Unterminated commands: this block is not closed"
 EXPANDS = 'a shell would expand "{}"; quote the delimiter'
+NOT_LITERAL = "a shell would expand {}: write the path itself"
 BUILT_IN = ("mkdir", "touch", "chmod")
 _START = LinePattern(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)")
 _SHELL = rb"[ \t]*+(?i:%b)\b" % b"|".join(sorted(name.encode() for name in SHELLS))
@@ -50,13 +51,17 @@ _WORD = (
 )
 _MARK = r"""<<(?P<dash>-?)[ \t]*(?P<quote>['"\\]?)(?P<mark>[A-Za-z_][\w.-]*)['"]?"""
 _NULL = r"(?:[ \t]*>[ \t]*/dev/null[ \t]*)?"
-_FORMS = tuple(
-    re.compile(rf"[ \t]*(?:sudo[ \t]+)?{form}[ \t]*")
-    for form in (
-        rf"cat[ \t]*(?P<how>>>?)[ \t]*{_WORD}[ \t]*{_MARK}",
-        rf"cat[ \t]*{_MARK}[ \t]*(?P<how>>>?)[ \t]*{_WORD}",
-        rf"tee[ \t]+(?P<how>-a[ \t]+|--append[ \t]+)?{_WORD}{_NULL}[ \t]*{_MARK}{_NULL}",
+_ANY_WORD = r"""(?P<expands>"[^"\n]+"|[^\s'"<>|&;()#-][^\s'"<>|&;()]*)"""
+_FORMS, _EXPANDING = (  # those whose path a shell would take as it is, and those of others
+    tuple(
+        re.compile(rf"[ \t]*(?:sudo[ \t]+)?{form}[ \t]*")
+        for form in (
+            rf"cat[ \t]*(?P<how>>>?)[ \t]*{word}[ \t]*{_MARK}",
+            rf"cat[ \t]*{_MARK}[ \t]*(?P<how>>>?)[ \t]*{word}",
+            rf"tee[ \t]+(?P<how>-a[ \t]+|--append[ \t]+)?{word}{_NULL}[ \t]*{_MARK}{_NULL}",
+        )
     )
+    for word in (_WORD, _ANY_WORD)
 )
 _PATCH = re.compile(rf"[ \t]*(?:apply_patch|applypatch)[ \t]*{_MARK}[ \t]*")
 _ANY_MARK = re.compile(rf"(?<!<){_MARK}")
@@ -103,7 +108,7 @@ class Blocks:
             raise Unreadable(at, UNCLOSED_FENCE, cut=True)
         text = fence.content(self.data).decode()
         lines = text.split("\n")
-        if self.reading.run_fences and not any(map(_form, lines)):
+        if self.reading.run_fences and not any(map(_runnable_form, lines)):
             command = _without_prompts(text).strip("\n")
             self.reading.add(self.reading.make("run", at, (at, fence.end), command=command))
             return fence.end
@@ -141,7 +146,7 @@ class _Commands:
                 yield from self._commands(line)
 
     def _commands(self, line: str) -> Iterator[Operation | Invalid]:
-        form = _form(line)
+        form = _runnable_form(line) if self.reading.run_fences else _form(line)
         *before, last = line.split("&&") if form else [line]
         for command in before:
             yield from self._command(command.strip())
@@ -179,6 +184,8 @@ class _Commands:
         reading = self.reading
         content = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
+        if form.re in _EXPANDING:
+            return reading.refused("write", span[0], span, NOT_LITERAL.format(form["expands"]), "path")
         path = form["single"] or form["double"] or form["plain"]
         if self.folder and not path.startswith("/"):
             path = f"{self.folder}/{path}"
@@ -212,7 +219,13 @@ def _form(line: str) -> Match[str] | None:
     if "<<" not in line:
         return None
     last = line.rsplit("&&", 1)[-1]
-    return next((found for form in (*_FORMS, _PATCH) if (found := form.fullmatch(last))), None)
+    return next((found for form in (*_FORMS, *_EXPANDING, _PATCH) if (found := form.fullmatch(last))), None)
+
+
+def _runnable_form(line: str) -> Match[str] | None:
+    """Return the same where a command whose path a shell expands is run by one."""
+    form = _form(line)
+    return None if form and form.re in _EXPANDING else form
 
 
 def _is_patch(line: bytes) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 
-from clada.errors import Problem
+from clada.errors import Problem, shortened
 from clada.grammar import SHORT
 from clada.model import Block, Invalid
 from clada.notations.markdown import (
@@ -61,6 +61,10 @@ SHOWN = "{} was shown, not written; --format=whole writes it"
 CITED = "{} was shown, not written"
 TWO_NAMES = "this block is called {} and {}"
 TWICE = "{} differs at lines {} and {}"
+NO_MARKER = (
+    '"{}" is no marker of an edit, and would be written: write <<<<<<< SEARCH, ======= and >>>>>>> REPLACE'
+)
+NO_DIFF = '"{}" begins a hunk, and would be written: tag the block as diff'
 _START = LinePattern(
     rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)"
     rb"|<(?:source|code|pre|codeblock|sourcecode)>[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
@@ -78,6 +82,13 @@ _SR_START = re.compile(rb"\n[ \t]*+(?:[<>]{5,9}+|-{3,}+) (?:SEARCH|ORIGINAL)>?[ 
 _SR_END = re.compile(
     rb"\n[ \t]*+(?:[<>]{5,9}+|\+{3,}+) (?:REPLACE|UPDATED)>?[ \t]*+(?=\n|\Z)(?:\n`{3,}+(?=\n|\Z))?"
 )
+# A conflict, or a search/replace block that was written wrongly: lines of which all three must be there.
+_CONFLICT = tuple(
+    re.compile(rf"^[ \t]*+{sign}{{5,9}}+{rest}", re.MULTILINE)
+    for sign, rest in (("<", r"(?![<>=])[^\n]*+"), ("=", r"[ \t]*+$"), (">", r"(?![<>=])"))
+)
+_HUNK = re.compile(r"@@ [^\n]*+")
+_EDITS_SHOWN = (*MARKDOWN, ".diff", ".patch")  # ends of files that may have such lines
 DIFFS = frozenset("diff patch udiff".split())
 _WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
 _NESTING = ("md", "markdown")
@@ -87,7 +98,7 @@ _USUAL = re.compile(
     rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
     rb"((?:(?!path/)\w[\w-]*/[\w/.-]*?|\w[\w.-]*?)\.(\w++))\n```([\w+#-]*)\n[ \t]*+(?=[^\s`])"
 )
-_DIFF = (b"diff --git ", b"Index: ")
+_DIFF = (b"diff --git ", b"Index: ", b"@@ ")
 _UNUSUAL = b"#/-;%<{*"  # first characters: of a comment that may name it, or of a block of others
 
 
@@ -136,6 +147,7 @@ class Blocks:
                 or data[found.end()] in _UNUSUAL
                 or data.startswith(_DIFF, start)
                 or (find(IN_ALL_WORDS, start, end) >= 0 and self._has_marker(start, end))
+                or find(b"<<<<<", start, end) >= 0
                 or len(name) > SHORT
             ):
                 break
@@ -329,9 +341,9 @@ class Blocks:
         if self._is_unclear(found):
             return reading.refused("write", span[0], span, UNCLEAR, path=path)
         content = self._content(found)
-        elided = find_elision(content)
-        if elided:
-            return reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
+        wrong = _wrong(content, path)
+        if wrong:
+            return reading.refused("write", span[0], span, wrong, path=path)
         how = {} if called.append or reading.chosen else {"if_exists": "guard"}
         return reading.make(
             "write", span[0], span, path=path, content=content, append=called.append,
@@ -403,6 +415,25 @@ class Blocks:
                 fields = {"path": path}
                 refused = Invalid(item.line, item.span, NO_ATTRIBUTES, "write", fields, (problem,), NAME)
                 blocks[number] = Block(item.line, None, True, (refused,))
+
+
+def _wrong(content: str, path: str) -> str | None:
+    """Return why a text is no whole file, if so: code is left out, or it is an edit."""
+    elided = find_elision(content)
+    if elided:
+        return elided_content(elided[1])
+    if path.lower().endswith(_EDITS_SHOWN):
+        return None
+    hunk = _HUNK.match(content)
+    if hunk:
+        return NO_DIFF.format(shortened(hunk.group()))
+    marker, at = None, 0
+    for part in _CONFLICT if "<<<<<" in content else ():
+        found = part.search(content, at)
+        if not found:
+            return None
+        marker, at = marker or found.group().strip(), found.end()
+    return NO_MARKER.format(shortened(marker)) if marker else None
 
 
 def _is_markdown(fence: Fence, called: Called) -> bool:
