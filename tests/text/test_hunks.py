@@ -195,10 +195,23 @@ def test_what_copying_adds_is_dropped_where_nothing_is_found(old: str, new: str,
     assert (applied(data, [place]), place.forgiven) == ("x\nc\nb\ny\n", (what,))
 
 
+@pytest.mark.parametrize("number", ["{}→", "     {}→", "{}\t", "{}:", "{} |", "{}: ", "{} | ", "{}│ "])
+def test_numbers_are_dropped_from_lines_that_are_all_indented(number: str) -> None:
+    """A blank behind the sign may be the line's own: that is tried first."""
+    data = "def f():\n    x = 1\n    y = 2\n"
+    old, new = (
+        "\n".join(number.format(at) + line for at, line in enumerate(lines, 2))
+        for lines in (("    x = 1", "    y = 2"), ("    x = 1", "    y = 3"))
+    )
+    for replacement in (new, "    x = 1\n    y = 3"):
+        assert forgiven(data, hunk(old, replacement)) == (data.replace("2", "3"), ("line numbers",))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         ("7: a\n9: b", "c"),  # they do not rise by one
+        ("7→ a\n8→ b", "c"),  # a blank behind an arrow is the line's
         ("7: a\nb", "c"),  # not every line has one
         ("7: a\n8: b", "7: c\nd"),  # in the replacement, only some have
         ("7: a", "7: c"),  # one line: that may be what the file says
