@@ -152,6 +152,8 @@ class Blocks:
             ):
                 break
             path = name.decode()
+            if b"/." in name or b"//" in name:
+                break
             if b"/" not in name and (not is_path(path) or is_placeholder(path)):
                 break
             content = text[start:end] if text else data[start:end].decode()
@@ -170,8 +172,9 @@ class Blocks:
         return at
 
     def _note_written(self, path: str) -> None:
-        """Keep that a path has one more block: the next."""
+        """Keep that a path has one more block: the next; `./a.py` is `a.py`."""
         number = len(self.reading.blocks)
+        path = "/".join(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
         if path in self._written:
             self._twice.setdefault(path, [self._written[path]]).append(number)
         self._written[path] = number
@@ -402,12 +405,12 @@ class Blocks:
 
     def _refuse_differing(self, path: str, numbers: list[int]) -> None:
         blocks = self.reading.blocks
-        items = [blocks[number].operations[0] for number in numbers]
-        written = [item for item in items if isinstance(item, Write)]
-        other = next((item for item in written if item.content != written[0].content), None)
+        first, *others = (blocks[number].operations[0] for number in numbers)
+        content = getattr(first, "content", first)  # one that is refused is like no other
+        other = next((item for item in others if getattr(item, "content", item) != content), None)
         if other is None:
             return
-        message = TWICE.format(path, written[0].line, other.line)
+        message = TWICE.format(path, first.line, other.line)
         for number in numbers:
             item = blocks[number].operations[0]
             if isinstance(item, Write):
