@@ -77,6 +77,7 @@ class Notation(Value):
     summary: str = "none"  # that is printed by default
     numbers_through: bool = False  # tasks are numbered through the document, and not by blocks
     problems_name_lines: bool = False  # in the status lines of invalid operations
+    word: bytes = b""  # without it, what begins like a document in a file with a name is that file's
     # Blocks of these versions call an edit that found nothing by its older name, search_not_found.
     search_not_found_versions: tuple[str, ...] = ()
     lookalikes: tuple[Lookalike, ...] = ()
@@ -153,6 +154,7 @@ NOTATIONS = {
             "malformed_json",
             "json.md",
             writer="clada.notations.write.json",
+            word=b"action",
             summary="json",
             problems_name_lines=True,
             search_not_found_versions=("1.0", "1.0.0"),
@@ -178,6 +180,7 @@ NOTATIONS = {
             "malformed_toml",
             "toml.md",
             writer="clada.notations.write.toml",
+            word=b"action",
             summary="json",
             problems_name_lines=True,
             search_not_found_versions=("1.0", "1.0.0"),

@@ -22,6 +22,7 @@ from clada.errors import Problem, shortened
 from clada.grammar import SHORT
 from clada.model import Block, Invalid
 from clada.notations.markdown import (
+    LONGEST_LINE,
     MARKDOWN,
     Fence,
     LinePattern,
@@ -219,7 +220,7 @@ class Blocks:
         nests = _is_markdown(fence, called)
         if nests:
             fence = fence_at(data, start, limit, nests=True) or fence
-        if fence.language in DIFFS or self._is_other(fence, nests=nests):
+        if fence.language in DIFFS or self._is_other(fence, called if nests else None):
             return _Found(fence, Called(), start, fence.end)
         called = self._called(fence, called, above)
         if called.cited:
@@ -243,13 +244,26 @@ class Blocks:
             return called
         return Called((path,)) if self.reading.chosen else Called(cited=path, if_chosen=True)
 
-    def _is_other(self, fence: Fence, *, nests: bool) -> bool:
-        """Whether it holds blocks of another dialect, or what is left of one; Markdown may quote them."""
-        if _OTHER.match(self.data, fence.inside, fence.inside_end):
+    def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
+        """Whether it holds blocks of another dialect, or what is left of one.
+
+        A file of Markdown may quote them: in that, only one counts that is about this very file.
+        """
+        other = _OTHER.match(self.data, fence.inside, fence.inside_end)
+        if markdown and markdown.names:
+            return other is not None and self._is_about(fence, other.group().strip(), markdown.names)
+        if other:
             return True
-        if nests or not self._has_marker(fence.inside, fence.inside_end):
+        if markdown or not self._has_marker(fence.inside, fence.inside_end):
             return False
         return _MARKER.search(self.data, fence.inside - 1, fence.inside_end) is not None
+
+    def _is_about(self, fence: Fence, begins: bytes, names: tuple[str, ...]) -> bool:
+        """Whether a fence that begins like an edit edits the file that it is named after."""
+        if begins.endswith((b" SEARCH", b" ORIGINAL")) and b"\n" not in begins:
+            return True
+        first = self.data[fence.inside : min(fence.inside + LONGEST_LINE, fence.inside_end)].split(b"\n")[:3]
+        return any(name.encode() in line for line in first for name in names)
 
     def _hidden(self, fence: Fence) -> _Found | None:
         """Return the first named block that would be content of a fence without a name: one line too many."""
