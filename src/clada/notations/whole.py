@@ -91,6 +91,8 @@ _CONFLICT = tuple(
 _HUNK = re.compile(r"@@ [^\n]*+")
 _EDITS_SHOWN = (*MARKDOWN, ".diff", ".patch")  # ends of files that may have such lines
 DIFFS = frozenset("diff patch udiff".split())
+_BESIDE = SHELLS | OUTPUTS | DIFFS  # languages of fences that are no files
+MANY = 20  # blocks: answers have fewer, and manuals name most of their examples at times
 _WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
 _NESTING = ("md", "markdown")
 
@@ -296,7 +298,10 @@ class Blocks:
         return named
 
     def _comments_name(self) -> bool:
-        """Whether comments name files here: in an answer they name most blocks, in a manual a few."""
+        """Whether comments name files here: in an answer they name most blocks, in a manual a few.
+
+        Fences without any info are what programs print, as those of shells are commands.
+        """
         if self.reading.chosen:
             return True
         if self._usage is None:
@@ -308,11 +313,11 @@ class Blocks:
                     outside = from_outside(fence.info, self._above(start, at))
                     is_named = bool(self._by_first_line(outside, fence).names)
                     named += is_named
-                    blocks += is_named or fence.language not in SHELLS | OUTPUTS | DIFFS
+                    blocks += is_named or (bool(fence.info) and fence.language not in _BESIDE)
                 at = fence.end if fence else line_end(self.data, start, self.reading.end)
             self._usage = (named, blocks)
         named, blocks = self._usage
-        return 2 * named > blocks
+        return 3 * named > 2 * blocks if blocks > MANY else 2 * named > blocks
 
     def _by_first_line(self, called: Called, fence: Fence) -> Called:
         data = self.data
