@@ -63,10 +63,13 @@ def parse(  # noqa: PLR0913 (all but two are named)
         plan = dialects.read(data, notation, **how)
     else:
         plan = load(notation).read(data, delimiters)
-    if not NOTATIONS.get(plan.notation or "", UNKNOWN).rank and any(
-        block.attributes for block in plan.blocks
-    ):
+    native = not NOTATIONS.get(plan.notation or "", UNKNOWN).rank
+    if native and any(block.attributes for block in plan.blocks):
         plan = _with_atomic(plan)
+    if native and run_fences and plan.blocks:
+        from clada.notations.heredoc import not_run
+
+        plan = plan.replace(notes=(*plan.notes, *not_run(beside(plan)[0], plan.notation or "")))
     if strip_fences:
         from clada.notations.wrapped import without_fences
 
