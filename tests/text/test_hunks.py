@@ -309,6 +309,17 @@ def test_anchors_follow_each_other() -> None:
     assert applied(text, [place]) == text[:-2] + "y\n"
 
 
+def test_an_anchor_that_stands_again_before_another_such_place_is_refused() -> None:
+    """Nobody can tell which is meant; it is no doubt where the lines are below one of them only."""
+    text = "class A:\n    def f():\n        x\nclass B:\n    def f():\n        x\n        z\n"
+    assert starts(located(text, hunk("        x", anchors=["    def f():"]))[0]) == [22, 54]
+    for old, anchors in (("        z", ["    def f():"]), ("        x", ["class A:", "    def f():"])):
+        (place,) = located(text, hunk(old, anchors=anchors))
+        assert isinstance(place, Found)
+    both = [hunk("        x", anchors=["class A:"]), hunk("        x", anchors=["    def f():"])]
+    assert all(isinstance(place, Found) for place in located(text, *both))  # behind the first hunk, it is one
+
+
 def test_an_anchor_is_found_at_any_tier() -> None:
     """It is one line."""
     assert (
