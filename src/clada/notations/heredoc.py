@@ -85,7 +85,7 @@ class Blocks:
             return None
         last = end if before is None else before
         while (start := _START.start(data, at, last)) is not None:
-            fence = fence_at(data, start, end)
+            fence = shell_fence(data, start, end)
             if not fence or is_indented_code(data, start):
                 at = line_end(data, start, end)
                 continue
@@ -103,7 +103,7 @@ class Blocks:
 
     def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (it needs no name from above)
         """Read the fence that opens here; return where it ends."""
-        fence = fence_at(self.data, at, self.reading.end)
+        fence = shell_fence(self.data, at, self.reading.end)
         if fence is None or not fence.closed:
             raise Unreadable(at, UNCLOSED_FENCE, cut=True)
         text = fence.content(self.data).decode()
@@ -214,6 +214,49 @@ class _Commands:
             return [self.reading.refused("edit", span[0], span, refused.message)]
 
 
+def shell_fence(data: bytes, start: int, limit: int) -> Fence | None:
+    """Return the fence that opens here; one of a shell's ends behind its here-documents.
+
+    What these write may have fences of its own. In a list, or with tabs before their end, it may not.
+    """
+    fence = fence_at(data, start, limit)
+    if not fence or not fence.closed or fence.language not in SHELLS or fence.indent:
+        return fence
+    at = fence.inside if _writes(data[fence.inside : fence.inside_end]) else fence.inside_end
+    while line := _HINT.search(data, at, fence.inside_end):
+        at = line.end()
+        form = _ANY_MARK.search(line.group().decode())
+        if not form:
+            continue
+        end = -1 if form["dash"] else data.find(f"\n{form['mark']}\n".encode(), at, limit)
+        if end > fence.inside_end:
+            fence = _longer(data, fence, (at, end + len(form["mark"]) + 1), limit)
+        if end < 0 or end > fence.inside_end:
+            return fence  # which has no end, for the reading to refuse
+        at = end + 1
+    return fence
+
+
+def _longer(data: bytes, fence: Fence, body: Span, limit: int) -> Fence:
+    """Return a fence with its end behind a here-document, if it is sure that its own fences are in that.
+
+    They go in pairs, and no other here-document begins there.
+    """
+    text, signs = data[slice(*body)], data[fence.start : fence.inside].rstrip(b"\n")
+    mark = signs[: len(signs) - len(signs.lstrip(signs[:1]))]
+    lines = re.compile(rb"\n[ \t]*+(%b{3,}+)([^\n]*+)" % re.escape(mark[:1]))
+    close = lines.search(data, body[1], limit)
+    if (
+        b"<<" in text
+        or len(lines.findall(text)) % 2
+        or not close
+        or close[2].strip()
+        or len(close[1]) < len(mark)
+    ):
+        return fence
+    return fence.replace(inside_end=close.start() + 1, end=close.end(), unclear=False)
+
+
 def _form(line: str) -> Match[str] | None:
     """Return the parts of a command that writes a file, or patches some, from a here-document; else None."""
     if "<<" not in line:
@@ -242,7 +285,7 @@ def _writes(text: bytes) -> bool:
 
 def is_its_own(reading: Reading, opened: int) -> int | None:
     """Return where the fence ends that opens here, if its commands, and a patch among them, are for this."""
-    fence = fence_at(reading.data, opened, reading.end)
+    fence = shell_fence(reading.data, opened, reading.end)
     if reading.chosen or not fence or fence.language not in SHELLS:
         return None
     its = reading.run_fences or _writes(reading.data[fence.inside : fence.inside_end])

@@ -217,6 +217,10 @@ class Blocks:
         fence = fence_at(data, start, limit)
         if not fence or is_indented_code(data, start):
             return None
+        if fence.language in SHELLS and data.find(b"<<", fence.inside, fence.inside_end) >= 0:
+            from clada.notations.heredoc import shell_fence  # what that writes may have fences
+
+            fence = shell_fence(data, start, limit) or fence
         above = self._above(start, floor)
         called = from_outside(fence.info, above)
         nests = _is_markdown(fence, called)
