@@ -272,6 +272,14 @@ def test_a_run_is_left_out_with_a_note_where_there_are_no_words_for_it(to: str, 
     assert _values(clada.parse(converted.text, to))[0]["content"] == "x\n"
 
 
+def test_an_empty_file_is_created_and_removed_by_a_diff_that_ends_with_it(tmp_path: Path) -> None:
+    for text, left in (('<write path="a"></write>\n', ["a"]), ('<remove path="a"/>\n', [])):
+        converted = convert(clada.parse(text), "udiff", Settings(workspace=str(tmp_path)))
+        assert converted.notes == ()
+        assert clada.execute(converted.text, workspace=str(tmp_path), git=False).ok, converted.text
+        assert [path.name for path in tmp_path.iterdir()] == left
+
+
 def test_a_command_before_a_change_is_left_out_with_a_note(tmp_path: Path) -> None:
     plan = clada.parse('<write path="a">x</write>\n<run>cat a</run>\n<remove path="a"/>\n<run>ls</run>\n')
     converted = convert(plan, "sr", Settings(workspace=str(tmp_path)))

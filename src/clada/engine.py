@@ -167,7 +167,8 @@ class Engine:
 
     def _with_hint(self, error: Error, operation: Operation) -> Error:
         """Return the error with a hint: at the file that was meant, or at --root in another tool's answer."""
-        if error.type == "path_escape" and dialect_of(operation) and ".." not in operation.target:
+        is_path = not operation.is_command and ".." not in operation.target  # that --root may make relative
+        if error.type == "path_escape" and dialect_of(operation) and is_path:
             return error.replace(hint=f"{error.hint}; --root PREFIX makes paths below PREFIX relative")
         if error.type != "file_not_found" or error.hint or not operation.paths or not self._suggestions:
             return error

@@ -71,6 +71,11 @@ def test_an_answer_that_quotes_a_prompt_is_carried_out(shell: Shell) -> None:
     assert (shell.workspace / "a.md").read_text() == content
 
 
+@NOTATIONS
+def test_a_count_is_only_told_of_where_there_are_words_for_it(notation: str) -> None:
+    assert ("give the count" in prompt(notation)) == (notation not in SHOWN)
+
+
 @pytest.mark.parametrize("dialect", SHOWN)
 def test_there_is_an_example_of_what_a_dialect_can_say(dialect: str) -> None:
     plan = clada.parse(prompt(dialect))

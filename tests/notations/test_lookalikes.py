@@ -6,6 +6,7 @@ import pytest
 
 import clada
 
+DIALECT = "malformed_dialect"
 FAILURES = {
     'First:\n  <---WRITE file="a"--->\n  x\n  <---END--->\n': (2, "malformed_csl", "first column"),
     "> <---RUN--->\n> ls\n> <---END--->\n": (1, "malformed_csl", "first column"),
@@ -18,6 +19,15 @@ FAILURES = {
     '```\n{"tasks": [{"action": "remove", "path": "x"}]}\n```\n': (2, "malformed_json", "```json"),
     '```json\n[{"action": "remove", "path": "x"}]\n```\n': (2, "malformed_json", "`tasks`"),
     '[task]\naction = "remove"\n': (1, "malformed_toml", "[[task]]"),
+    "So:\n```\n<<<<<<<SEARCH\na\n=======\nb\n>>>>>>>REPLACE\n```\n": (3, DIALECT, "with a blank"),
+    "<<<<<<< search\na\n=======\nb\n>>>>>>> replace\n": (1, DIALECT, "in capitals"),
+    "<<<<<<< SEARCH:\na\n=======\nb\n>>>>>>> REPLACE:\n": (1, DIALECT, "nothing behind it"),
+    "*** Begin Patch\n*** Modify File: a\n-a\n+b\n*** End Patch\n": (1, DIALECT, "*** Update File: PATH"),
+    "*** Begin Patch\n***Update File: a\n-a\n+b\n*** End Patch\n": (1, DIALECT, "*** Update File: PATH"),
+    "*** Begin Patch\n@@\n-a\n+b\n*** End Patch\n": (1, DIALECT, "*** Update File: PATH"),
+    'So:\n{"name": "write_file", "arguments": {"path": "a", "content": "x"}}\n': (2, DIALECT, "is JSON"),
+    'So: {"file_path": "a.py", "old_string": "x", "new_string": "y"}\n': (1, DIALECT, "is JSON"),
+    'So:\n<QuickEdit file="a.py">\nCall g.\n</QuickEdit>\n': (2, DIALECT, "another model"),
 }
 
 
@@ -39,6 +49,10 @@ def test_a_document_with_nothing_but_a_lookalike_is_refused_with_its_line(docume
         'The key "tasks" holds a list, as in {"tasks": []}.\n',
         "if a < b and run > 3:\n    edit = [tasks]\n",
         "<p>Write this: <b>run</b></p>\n",
+        "A patch starts with *** Begin Patch and names a file.\n\n*** Begin Patch\nOf course.\n",
+        "It starts with <<<<<<< search, and git's with\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> c\n",
+        'Has {"name": "write_file", "description": "Writes"} and {"path": "a", "lines": []}\n',
+        'A call {"name": "get_weather", "arguments": {"city": "Bern"}} returns the weather.\n',
     ],
 )
 def test_prose_about_operations_is_no_mistake(document: str) -> None:

@@ -195,10 +195,23 @@ def test_what_copying_adds_is_dropped_where_nothing_is_found(old: str, new: str,
     assert (applied(data, [place]), place.forgiven) == ("x\nc\nb\ny\n", (what,))
 
 
+@pytest.mark.parametrize("number", ["{}→", "     {}→", "{}\t", "{}:", "{} |", "{}: ", "{} | ", "{}│ "])
+def test_numbers_are_dropped_from_lines_that_are_all_indented(number: str) -> None:
+    """A blank behind the sign may be the line's own: that is tried first."""
+    data = "def f():\n    x = 1\n    y = 2\n"
+    old, new = (
+        "\n".join(number.format(at) + line for at, line in enumerate(lines, 2))
+        for lines in (("    x = 1", "    y = 2"), ("    x = 1", "    y = 3"))
+    )
+    for replacement in (new, "    x = 1\n    y = 3"):
+        assert forgiven(data, hunk(old, replacement)) == (data.replace("2", "3"), ("line numbers",))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         ("7: a\n9: b", "c"),  # they do not rise by one
+        ("7→ a\n8→ b", "c"),  # a blank behind an arrow is the line's
         ("7: a\nb", "c"),  # not every line has one
         ("7: a\n8: b", "7: c\nd"),  # in the replacement, only some have
         ("7: a", "7: c"),  # one line: that may be what the file says
@@ -294,6 +307,17 @@ def test_anchors_follow_each_other() -> None:
     text = "class A:\n    def f():\n        x\nclass B:\n    def f():\n        x\n"
     (place,) = located(text, hunk("        x", "        y", anchors=["class B:", "    def f():"]))
     assert applied(text, [place]) == text[:-2] + "y\n"
+
+
+def test_an_anchor_that_stands_again_before_another_such_place_is_refused() -> None:
+    """Nobody can tell which is meant; it is no doubt where the lines are below one of them only."""
+    text = "class A:\n    def f():\n        x\nclass B:\n    def f():\n        x\n        z\n"
+    assert starts(located(text, hunk("        x", anchors=["    def f():"]))[0]) == [22, 54]
+    for old, anchors in (("        z", ["    def f():"]), ("        x", ["class A:", "    def f():"])):
+        (place,) = located(text, hunk(old, anchors=anchors))
+        assert isinstance(place, Found)
+    both = [hunk("        x", anchors=["class A:"]), hunk("        x", anchors=["    def f():"])]
+    assert all(isinstance(place, Found) for place in located(text, *both))  # behind the first hunk, it is one
 
 
 def test_an_anchor_is_found_at_any_tier() -> None:

@@ -63,10 +63,13 @@ def parse(  # noqa: PLR0913 (all but two are named)
         plan = dialects.read(data, notation, **how)
     else:
         plan = load(notation).read(data, delimiters)
-    if not NOTATIONS.get(plan.notation or "", UNKNOWN).rank and any(
-        block.attributes for block in plan.blocks
-    ):
+    native = not NOTATIONS.get(plan.notation or "", UNKNOWN).rank
+    if native and any(block.attributes for block in plan.blocks):
         plan = _with_atomic(plan)
+    if native and run_fences and plan.blocks:
+        from clada.notations.heredoc import not_run
+
+        plan = plan.replace(notes=(*plan.notes, *not_run(beside(plan)[0], plan.notation or "")))
     if strip_fences:
         from clada.notations.wrapped import without_fences
 
@@ -89,7 +92,7 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
             return plan, prose
         name, sign = native_sign(data, delimiters)
         known = True
-    seen = _without_files(data, sign, **how) if sign else data
+    seen = _without_files(data, sign, NOTATIONS[name].word, **how) if sign and name else data
     if seen is not data:  # what stands in a file that is to be written is no sign, and no operation
         name, sign = native_sign(seen, delimiters)
     before = data if sign is None else data[:sign]
@@ -116,13 +119,13 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
     return plan if seen is data else plan.replace(source=data), None
 
 
-def _without_files(data: bytes, sign: int, **how: Any) -> bytes:
+def _without_files(data: bytes, sign: int, word: bytes, **how: Any) -> bytes:
     """Return the document without the files that it writes, if this sign of a notation is in one of them."""
     if not _may_be_in_a_file(data[:sign]):
         return data
     from clada.notations import dialects
 
-    masked = dialects.without_files(data, sign, **how)
+    masked = dialects.without_files(data, sign, word, **how)
     return data if masked is None else masked
 
 

@@ -88,11 +88,12 @@ def detected(data: bytes, limit: int, **how: Unpack[How]) -> tuple[Plan, Prose] 
         together.append(other)
 
 
-def without_files(data: bytes, at: int, **how: Unpack[How]) -> bytes | None:
+def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -> bytes | None:
     """Return the document without the files that it writes, if a place is in the content of one; else None.
 
-    A fence that begins with what is at this place is only named by what stands above it: unless it is of
-    Markdown, which shows such things, that is no content. One that is never closed goes to the end.
+    A fence that begins with what is at this place is only named by what stands above it: that is no content,
+    if the word is in it, and it is not of Markdown, which shows such things. One that is never closed goes to
+    the end.
     """
     how = {**how, "has_shell": True}
     reading, end = _reading(data, **how), len(data)
@@ -106,8 +107,10 @@ def without_files(data: bytes, at: int, **how: Unpack[How]) -> bytes | None:
     around = next((file for file in files if file[0][0] < at < file[0][1]), None)
     if around is None:
         return None
-    begins = data.find(b"\n", around[0][0], at)
-    if (begins < 0 or not data[begins:at].strip()) and not around[1].lower().endswith(MARKDOWN):
+    (start, stop), path = around
+    begins = data.find(b"\n", start, at)
+    is_named_only = begins < 0 or not data[begins:at].strip()
+    if is_named_only and not path.lower().endswith(MARKDOWN) and word in data[at:stop]:
         return None
     plan = Plan(None, tuple(reading.blocks), source=data[:open_at])
     return masked_operations(plan) + _BLANKED.sub(b" ", data[open_at:])

@@ -7,7 +7,7 @@ r"""heredoc: files that the commands in a shell's fence write; with --run-fences
             | mkdir … | touch … | chmod …        carried out, for they are built in
             | any other                          shown, and skipped; with --run-fences it is run
     D       = EOF | 'EOF' | "EOF" | \EOF         EOF alone only where a shell would find nothing to expand
-    P       = a word without anything that a shell would expand
+    P       = a word without anything that a shell would expand; else it is refused, or with --run-fences run
 
 `<<-` drops tabs at the start of lines. Commands may be joined by && before a here-document. With --run-fences
 a fence without here-documents is one run, as it stands. One with nothing but a patch is read by `v4a`.
@@ -37,6 +37,7 @@ NAME = "heredoc"
 UNCLOSED = "Unterminated here-document: there is no line {} below it"
 UNCLOSED_FENCE = "Unterminated commands: this block is not closed"
 EXPANDS = 'a shell would expand "{}"; quote the delimiter'
+NOT_LITERAL = "a shell would expand {}: write the path itself"
 BUILT_IN = ("mkdir", "touch", "chmod")
 _START = LinePattern(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)")
 _SHELL = rb"[ \t]*+(?i:%b)\b" % b"|".join(sorted(name.encode() for name in SHELLS))
@@ -50,13 +51,17 @@ _WORD = (
 )
 _MARK = r"""<<(?P<dash>-?)[ \t]*(?P<quote>['"\\]?)(?P<mark>[A-Za-z_][\w.-]*)['"]?"""
 _NULL = r"(?:[ \t]*>[ \t]*/dev/null[ \t]*)?"
-_FORMS = tuple(
-    re.compile(rf"[ \t]*(?:sudo[ \t]+)?{form}[ \t]*")
-    for form in (
-        rf"cat[ \t]*(?P<how>>>?)[ \t]*{_WORD}[ \t]*{_MARK}",
-        rf"cat[ \t]*{_MARK}[ \t]*(?P<how>>>?)[ \t]*{_WORD}",
-        rf"tee[ \t]+(?P<how>-a[ \t]+|--append[ \t]+)?{_WORD}{_NULL}[ \t]*{_MARK}{_NULL}",
+_ANY_WORD = r"""(?P<expands>"[^"\n]+"|[^\s'"<>|&;()#-][^\s'"<>|&;()]*)"""
+_FORMS, _EXPANDING = (  # those whose path a shell would take as it is, and those of others
+    tuple(
+        re.compile(rf"[ \t]*(?:sudo[ \t]+)?{form}[ \t]*")
+        for form in (
+            rf"cat[ \t]*(?P<how>>>?)[ \t]*{word}[ \t]*{_MARK}",
+            rf"cat[ \t]*{_MARK}[ \t]*(?P<how>>>?)[ \t]*{word}",
+            rf"tee[ \t]+(?P<how>-a[ \t]+|--append[ \t]+)?{word}{_NULL}[ \t]*{_MARK}{_NULL}",
+        )
     )
+    for word in (_WORD, _ANY_WORD)
 )
 _PATCH = re.compile(rf"[ \t]*(?:apply_patch|applypatch)[ \t]*{_MARK}[ \t]*")
 _ANY_MARK = re.compile(rf"(?<!<){_MARK}")
@@ -80,7 +85,7 @@ class Blocks:
             return None
         last = end if before is None else before
         while (start := _START.start(data, at, last)) is not None:
-            fence = fence_at(data, start, end)
+            fence = shell_fence(data, start, end)
             if not fence or is_indented_code(data, start):
                 at = line_end(data, start, end)
                 continue
@@ -98,12 +103,12 @@ class Blocks:
 
     def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (it needs no name from above)
         """Read the fence that opens here; return where it ends."""
-        fence = fence_at(self.data, at, self.reading.end)
+        fence = shell_fence(self.data, at, self.reading.end)
         if fence is None or not fence.closed:
             raise Unreadable(at, UNCLOSED_FENCE, cut=True)
         text = fence.content(self.data).decode()
         lines = text.split("\n")
-        if self.reading.run_fences and not any(map(_form, lines)):
+        if self.reading.run_fences and not any(map(_runnable_form, lines)):
             command = _without_prompts(text).strip("\n")
             self.reading.add(self.reading.make("run", at, (at, fence.end), command=command))
             return fence.end
@@ -141,7 +146,7 @@ class _Commands:
                 yield from self._commands(line)
 
     def _commands(self, line: str) -> Iterator[Operation | Invalid]:
-        form = _form(line)
+        form = _runnable_form(line) if self.reading.run_fences else _form(line)
         *before, last = line.split("&&") if form else [line]
         for command in before:
             yield from self._command(command.strip())
@@ -179,6 +184,8 @@ class _Commands:
         reading = self.reading
         content = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
+        if form.re in _EXPANDING:
+            return reading.refused("write", span[0], span, NOT_LITERAL.format(form["expands"]), "path")
         path = form["single"] or form["double"] or form["plain"]
         if self.folder and not path.startswith("/"):
             path = f"{self.folder}/{path}"
@@ -207,12 +214,61 @@ class _Commands:
             return [self.reading.refused("edit", span[0], span, refused.message)]
 
 
+def shell_fence(data: bytes, start: int, limit: int) -> Fence | None:
+    """Return the fence that opens here; one of a shell's ends behind its here-documents.
+
+    What these write may have fences of its own. In a list, or with tabs before their end, it may not.
+    """
+    fence = fence_at(data, start, limit)
+    if not fence or not fence.closed or fence.language not in SHELLS or fence.indent:
+        return fence
+    at = fence.inside if _writes(data[fence.inside : fence.inside_end]) else fence.inside_end
+    while line := _HINT.search(data, at, fence.inside_end):
+        at = line.end()
+        form = _ANY_MARK.search(line.group().decode())
+        if not form:
+            continue
+        end = -1 if form["dash"] else data.find(f"\n{form['mark']}\n".encode(), at, limit)
+        if end > fence.inside_end:
+            fence = _longer(data, fence, (at, end + len(form["mark"]) + 1), limit)
+        if end < 0 or end > fence.inside_end:
+            return fence  # which has no end, for the reading to refuse
+        at = end + 1
+    return fence
+
+
+def _longer(data: bytes, fence: Fence, body: Span, limit: int) -> Fence:
+    """Return a fence with its end behind a here-document, if it is sure that its own fences are in that.
+
+    They go in pairs, and no other here-document begins there.
+    """
+    text, signs = data[slice(*body)], data[fence.start : fence.inside].rstrip(b"\n")
+    mark = signs[: len(signs) - len(signs.lstrip(signs[:1]))]
+    lines = re.compile(rb"\n[ \t]*+(%b{3,}+)([^\n]*+)" % re.escape(mark[:1]))
+    close = lines.search(data, body[1], limit)
+    if (
+        b"<<" in text
+        or len(lines.findall(text)) % 2
+        or not close
+        or close[2].strip()
+        or len(close[1]) < len(mark)
+    ):
+        return fence
+    return fence.replace(inside_end=close.start() + 1, end=close.end(), unclear=False)
+
+
 def _form(line: str) -> Match[str] | None:
     """Return the parts of a command that writes a file, or patches some, from a here-document; else None."""
     if "<<" not in line:
         return None
     last = line.rsplit("&&", 1)[-1]
-    return next((found for form in (*_FORMS, _PATCH) if (found := form.fullmatch(last))), None)
+    return next((found for form in (*_FORMS, *_EXPANDING, _PATCH) if (found := form.fullmatch(last))), None)
+
+
+def _runnable_form(line: str) -> Match[str] | None:
+    """Return the same where a command whose path a shell expands is run by one."""
+    form = _form(line)
+    return None if form and form.re in _EXPANDING else form
 
 
 def _is_patch(line: bytes) -> bool:
@@ -229,7 +285,7 @@ def _writes(text: bytes) -> bool:
 
 def is_its_own(reading: Reading, opened: int) -> int | None:
     """Return where the fence ends that opens here, if its commands, and a patch among them, are for this."""
-    fence = fence_at(reading.data, opened, reading.end)
+    fence = shell_fence(reading.data, opened, reading.end)
     if reading.chosen or not fence or fence.language not in SHELLS:
         return None
     its = reading.run_fences or _writes(reading.data[fence.inside : fence.inside_end])
@@ -246,12 +302,15 @@ def has_shell_fence(data: bytes) -> bool:
     return any(sign in data and pattern.search(data) for sign, pattern in _TAGS.items())
 
 
-def not_run(prose: bytes) -> list[str]:
-    """Return the note on the fences of a shell in a text, if there are any with commands in them."""
+def not_run(prose: bytes, notation: str = "") -> list[str]:
+    """Return the note on the fences of a shell in a text, if there are any with commands in them.
+
+    Beside operations of a notation, none of them is ever run.
+    """
     firsts = (found.group(1).strip(b"`~ \t\n") for found in _SHELL_FENCE.finditer(prose))
     count = sum(bool(first) and not _is_patch(first) for first in firsts)
     if not count:
         return []
-    if count == 1:
-        return ["1 shell block was not run; --run-fences runs it"]
-    return [f"{count:,} shell blocks were not run; --run-fences runs them"]
+    blocks, them = ("1 shell block was", "it") if count == 1 else (f"{count:,} shell blocks were", "them")
+    why = f": --run-fences runs none beside {notation}" if notation else f"; --run-fences runs {them}"
+    return [f"{blocks} not run{why}"]

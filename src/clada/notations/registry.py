@@ -38,11 +38,17 @@ TAGGED, SENTENCES = "tagged", "sentences"
 ONE = "a document is in one notation only"
 COLUMN = "a marker must start at the first column"
 LINE_START = "an element must start its line"
+ONLY_JSON = "a tool call is read where the whole text, or its only fence, is JSON"
 
 _MARKERS = rb"(?:WRITE|RUN|SEARCH|TASKS)\b"
 _DASH = rb"(?:-|\xe2\x80[\x90-\x95]|\xe2\x88\x92)"  # and those that word processors make of hyphens
 _ELEMENT = rb"(?:tasks|edit|write|move|remove|run)\b"
 _TOOLS = rb"write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|execute_command"
+# Names of tools that write, which others give to nothing else.
+_CALLED = (
+    rb"[Ww]rite|write_file|create_file|Edit|edit_file|MultiEdit|str_replace|search_replace|replace_string_in_file"
+    rb"|str_replace_editor|str_replace_based_edit_tool|apply_patch|insert_edit_into_file"
+)
 _LIST_ITEM = rb"^[ \t]*+(?:[-*+>]|[0-9]{1,9}[.)])[ \t]"
 
 
@@ -71,6 +77,7 @@ class Notation(Value):
     summary: str = "none"  # that is printed by default
     numbers_through: bool = False  # tasks are numbered through the document, and not by blocks
     problems_name_lines: bool = False  # in the status lines of invalid operations
+    word: bytes = b""  # without it, what begins like a document in a file with a name is that file's
     # Blocks of these versions call an edit that found nothing by its older name, search_not_found.
     search_not_found_versions: tuple[str, ...] = ()
     lookalikes: tuple[Lookalike, ...] = ()
@@ -147,6 +154,7 @@ NOTATIONS = {
             "malformed_json",
             "json.md",
             writer="clada.notations.write.json",
+            word=b"action",
             summary="json",
             problems_name_lines=True,
             search_not_found_versions=("1.0", "1.0.0"),
@@ -172,6 +180,7 @@ NOTATIONS = {
             "malformed_toml",
             "toml.md",
             writer="clada.notations.write.toml",
+            word=b"action",
             summary="json",
             problems_name_lines=True,
             search_not_found_versions=("1.0", "1.0.0"),
@@ -189,11 +198,26 @@ NOTATIONS = {
                 rb"^[ \t]*+(?:<{3,4}|<{10,}+)[ \t]++(?:SEARCH|ORIGINAL)>?[ \t]*+$",
                 "a marker has 5 to 9 signs",
             ),
+            Lookalike(
+                rb"^[ \t]*+<{5,9}+(?![ \t]++(?:SEARCH|ORIGINAL)>?[ \t]*+$)"
+                rb"[ \t]*+(?i:SEARCH|ORIGINAL)[:>]?[ \t]*+$",
+                "a marker is <<<<<<< SEARCH, with a blank, in capitals, and nothing behind it",
+            ),
             mixes=True,
             prompt="sr.md",
             writer="clada.notations.write.sr",
         ),
-        dialect("v4a", 1, (b"*** ",), prompt="v4a.md", writer="clada.notations.write.v4a"),
+        dialect(
+            "v4a",
+            1,
+            (b"*** ", b"***Begin"),
+            Lookalike(
+                rb"^[ \t]*+\*\*\* ?Begin Patch[ \t]*+\n\s*+(?:@@|[-+]|\*\*\*[ \t]*+\w++ File\b)",
+                "below *** Begin Patch come *** Add File: PATH, *** Update File: PATH, *** Delete File: PATH",
+            ),
+            prompt="v4a.md",
+            writer="clada.notations.write.v4a",
+        ),
         dialect(
             "udiff",
             1,
@@ -228,7 +252,19 @@ NOTATIONS = {
             ),
             Lookalike(
                 rb'"(?:type"\s*+:\s*+"tool_use"|tool_calls"\s*+:\s*+\[|functionCall"\s*+:\s*+\{)',
-                "a tool call is read where the whole text, or its only fence, is JSON",
+                ONLY_JSON,
+                own=False,
+            ),
+            Lookalike(
+                rb'^[^\n{`"]{0,80}\{\s*+"(?:name|tool)"\s*+:\s*+"(?:' + _CALLED + rb')"\s*+,\s*+'
+                rb'"(?:arguments|parameters|input|args)"\s*+:',
+                ONLY_JSON,
+                own=False,
+            ),
+            Lookalike(
+                rb'^[^\n{`"]{0,80}\{\s*+"(?:file_?[pP]ath|path|target_file)"\s*+:\s*+"[^"\n]++"\s*+,\s*+'
+                rb'"(?:old|new)_?(?:string|String|str|text|Text)"\s*+:',
+                ONLY_JSON,
                 own=False,
             ),
         ),
@@ -255,7 +291,14 @@ NOTATIONS = {
                 own=False,
             ),
         ),
-        dialect("artifact", 1, (b"<bolt", b"<dyad-", b"<lov-", b"<Plandex", b"<CodePr")),
+        dialect(
+            "artifact",
+            1,
+            (b"<bolt", b"<dyad-", b"<lov-", b"<Plandex", b"<CodePr", b"<QuickE"),
+            Lookalike(
+                rb"^[ \t]*+<QuickEdit[ >\n]", "<QuickEdit> leaves the edit to another model", own=False
+            ),
+        ),
         dialect(
             "nesl",
             1,

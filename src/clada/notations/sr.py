@@ -26,6 +26,7 @@ from clada.text.elision import elided_content, find_elision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from re import Match
     from typing import Any
 
@@ -231,6 +232,8 @@ class Blocks:
             path = self._many.pop(0)
         if path is None and info:
             path = path_in_info(info)
+        if path is None:
+            path = _path_in_a_fence(lines_above(self.data, floor, at, 5))
         self._path = path or self._path
         return self._path
 
@@ -300,10 +303,25 @@ class Blocks:
     def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
         path = opened.group(1).decode().strip() or None
         if old is None and path:
-            self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
+            self.reading.add(self._whole(span, path, new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
         self._path = path or self._path
+
+    def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
+        """Return the write of a whole file."""
+        elided = find_elision(content)
+        if elided:
+            return self.reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
+        return self.reading.make("write", span[0], span, path=path, content=content)
+
+
+def _path_in_a_fence(above: Iterable[bytes]) -> str | None:
+    """Return the path that a fence holds alone, if it stands above the one of a block: the nearest first."""
+    lines = [line for line in above if line.strip()]
+    if len(lines) != 4 or not all(fence_line(lines[number]) for number in (0, 1, 3)):  # noqa: PLR2004 (they are)
+        return None
+    return path_in(lines[2].decode())
 
 
 def _lines(text: str) -> str:

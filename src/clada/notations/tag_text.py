@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
     from clada.notations.reading import Span
 
-MARKUP = (*MARKDOWN, ".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte")
+MARKUP = (".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte")
 MOST_DIGITS = 9
 ESCAPED = "the text has &lt; and &gt; in place of < and >: write the signs themselves"
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&"))
 _CDATA = re.compile(rb"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
 _ATTRIBUTE = re.compile(rb"""\s++([\w:.-]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'))?+""")
+_ESCAPED_TAG = re.compile(r"&lt;[/!?]?[A-Za-z]")
 _TAG_END = re.compile(rb"\s*+(/?)>")
 
 
@@ -79,7 +80,11 @@ def complaint(text: str, path: str = "", known: str = "") -> str | None:
     elided = elision(text, known)
     if elided:
         return elided
-    return ESCAPED if not path.lower().endswith(MARKUP) and is_escaped(text) else None
+    path = path.lower()
+    if path.endswith(MARKDOWN) or not is_escaped(text):
+        return None
+    # A part of a page may show signs; a page has tags.
+    return None if path.endswith(MARKUP) and (known or not _ESCAPED_TAG.search(text)) else ESCAPED
 
 
 def elision(text: str, known: str = "") -> str | None:

@@ -57,6 +57,9 @@ MOST_NAMED = 5  # tools in a note
 WORDS_OF_A_SHELL = 3  # bash -c COMMAND
 SHELLS = frozenset(("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"))
 EDITOR_COMMANDS = frozenset(("create", "str_replace", "insert"))  # that change something
+_ENTERED = re.compile(
+    r"""\s*cd[ \t]+(['"]?)(?P<path>/[^\s'"$`\\*?<>|&;()]*)\1[ \t]*&&[ \t]*(?P<rest>\S.*)""", re.DOTALL
+)
 _HEREDOC = re.compile(
     r"""\s*(?:cd[ \t]+\S+[ \t]*&&[ \t]*)?(?:apply_patch|applypatch)[ \t]*<<[ \t]*(['"]?)(\w+)\1[ \t]*\n"""
     r".*\n\2\s*",
@@ -281,13 +284,20 @@ class Tools:
             raise Refused("Empty command not allowed", "command")
         if "*** Begin Patch" in command and _HEREDOC.fullmatch(command):
             return self.patched(call, command, directory)
+        entered = _ENTERED.fullmatch(command)  # an absolute path, which the workspace has by another name
+        if entered and (place := self._place(call, entered["path"])) != entered["path"].rstrip("/"):
+            directory, command = place, entered["rest"]
         return [self._make("run", call, command=command, dir=directory or None)]
 
     def _directory(self, call: Call, arguments: Arguments) -> str:
         """Return where a command runs, from the workspace; nothing for the workspace itself."""
         if not arguments.has("directory"):
             return call.base
-        written = arguments.text("directory").rstrip("/")
+        return self._place(call, arguments.text("directory"))
+
+    def _place(self, call: Call, written: str) -> str:
+        """Return a directory as the workspace has it; nothing for the workspace itself."""
+        written = written.rstrip("/")
         if written in (".", "") or written in (
             root.rstrip("/") for root in (*self.reading.roots, *call.roots)
         ):

@@ -357,7 +357,7 @@ class _Diff:
         if old != path:
             yield self.reading.make("move", file.at, span, source=old, destination=path)
         hunks = file.values(self.blocks.seen.setdefault(path, set()), self.reading.lines)
-        if not hunks and old == path:
+        if not hunks and old == path and "copied_to" not in file.facts:
             self.reading.note(file.at, AGAIN)
         if hunks:
             yield self.reading.make(

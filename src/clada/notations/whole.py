@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import re
 
-from clada.errors import Problem
+from clada.errors import Problem, shortened
 from clada.grammar import SHORT
 from clada.model import Block, Invalid
 from clada.notations.markdown import (
+    LONGEST_LINE,
     MARKDOWN,
     Fence,
     LinePattern,
@@ -61,6 +62,10 @@ SHOWN = "{} was shown, not written; --format=whole writes it"
 CITED = "{} was shown, not written"
 TWO_NAMES = "this block is called {} and {}"
 TWICE = "{} differs at lines {} and {}"
+NO_MARKER = (
+    '"{}" is no marker of an edit, and would be written: write <<<<<<< SEARCH, ======= and >>>>>>> REPLACE'
+)
+NO_DIFF = '"{}" begins a hunk, and would be written: tag the block as diff'
 _START = LinePattern(
     rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)"
     rb"|<(?:source|code|pre|codeblock|sourcecode)>[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
@@ -78,7 +83,16 @@ _SR_START = re.compile(rb"\n[ \t]*+(?:[<>]{5,9}+|-{3,}+) (?:SEARCH|ORIGINAL)>?[ 
 _SR_END = re.compile(
     rb"\n[ \t]*+(?:[<>]{5,9}+|\+{3,}+) (?:REPLACE|UPDATED)>?[ \t]*+(?=\n|\Z)(?:\n`{3,}+(?=\n|\Z))?"
 )
+# A conflict, or a search/replace block that was written wrongly: lines of which all three must be there.
+_CONFLICT = tuple(
+    re.compile(rf"^[ \t]*+{sign}{{5,9}}+{rest}", re.MULTILINE)
+    for sign, rest in (("<", r"(?![<>=])[^\n]*+"), ("=", r"[ \t]*+$"), (">", r"(?![<>=])"))
+)
+_HUNK = re.compile(r"@@ [^\n]*+")
+_EDITS_SHOWN = (*MARKDOWN, ".diff", ".patch")  # ends of files that may have such lines
 DIFFS = frozenset("diff patch udiff".split())
+_BESIDE = SHELLS | OUTPUTS | DIFFS  # languages of fences that are no files
+MANY = 20  # blocks: answers have fewer, and manuals name most of their examples at times
 _WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
 _NESTING = ("md", "markdown")
 
@@ -87,7 +101,7 @@ _USUAL = re.compile(
     rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
     rb"((?:(?!path/)\w[\w-]*/[\w/.-]*?|\w[\w.-]*?)\.(\w++))\n```([\w+#-]*)\n[ \t]*+(?=[^\s`])"
 )
-_DIFF = (b"diff --git ", b"Index: ")
+_DIFF = (b"diff --git ", b"Index: ", b"@@ ")
 _UNUSUAL = b"#/-;%<{*"  # first characters: of a comment that may name it, or of a block of others
 
 
@@ -136,10 +150,13 @@ class Blocks:
                 or data[found.end()] in _UNUSUAL
                 or data.startswith(_DIFF, start)
                 or (find(IN_ALL_WORDS, start, end) >= 0 and self._has_marker(start, end))
+                or find(b"<<<<<", start, end) >= 0
                 or len(name) > SHORT
             ):
                 break
             path = name.decode()
+            if b"/." in name or b"//" in name:
+                break
             if b"/" not in name and (not is_path(path) or is_placeholder(path)):
                 break
             content = text[start:end] if text else data[start:end].decode()
@@ -158,8 +175,9 @@ class Blocks:
         return at
 
     def _note_written(self, path: str) -> None:
-        """Keep that a path has one more block: the next."""
+        """Keep that a path has one more block: the next; `./a.py` is `a.py`."""
         number = len(self.reading.blocks)
+        path = "/".join(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
         if path in self._written:
             self._twice.setdefault(path, [self._written[path]]).append(number)
         self._written[path] = number
@@ -199,12 +217,16 @@ class Blocks:
         fence = fence_at(data, start, limit)
         if not fence or is_indented_code(data, start):
             return None
+        if fence.language in SHELLS and data.find(b"<<", fence.inside, fence.inside_end) >= 0:
+            from clada.notations.heredoc import shell_fence  # what that writes may have fences
+
+            fence = shell_fence(data, start, limit) or fence
         above = self._above(start, floor)
         called = from_outside(fence.info, above)
         nests = _is_markdown(fence, called)
         if nests:
             fence = fence_at(data, start, limit, nests=True) or fence
-        if fence.language in DIFFS or self._is_other(fence, nests=nests):
+        if fence.language in DIFFS or self._is_other(fence, called if nests else None):
             return _Found(fence, Called(), start, fence.end)
         called = self._called(fence, called, above)
         if called.cited:
@@ -228,13 +250,26 @@ class Blocks:
             return called
         return Called((path,)) if self.reading.chosen else Called(cited=path, if_chosen=True)
 
-    def _is_other(self, fence: Fence, *, nests: bool) -> bool:
-        """Whether it holds blocks of another dialect, or what is left of one; Markdown may quote them."""
-        if _OTHER.match(self.data, fence.inside, fence.inside_end):
+    def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
+        """Whether it holds blocks of another dialect, or what is left of one.
+
+        A file of Markdown may quote them: in that, only one counts that is about this very file.
+        """
+        other = _OTHER.match(self.data, fence.inside, fence.inside_end)
+        if markdown and markdown.names:
+            return other is not None and self._is_about(fence, other.group().strip(), markdown.names)
+        if other:
             return True
-        if nests or not self._has_marker(fence.inside, fence.inside_end):
+        if markdown or not self._has_marker(fence.inside, fence.inside_end):
             return False
         return _MARKER.search(self.data, fence.inside - 1, fence.inside_end) is not None
+
+    def _is_about(self, fence: Fence, begins: bytes, names: tuple[str, ...]) -> bool:
+        """Whether a fence that begins like an edit edits the file that it is named after."""
+        if begins.endswith((b" SEARCH", b" ORIGINAL")) and b"\n" not in begins:
+            return True
+        first = self.data[fence.inside : min(fence.inside + LONGEST_LINE, fence.inside_end)].split(b"\n")[:3]
+        return any(name.encode() in line for line in first for name in names)
 
     def _hidden(self, fence: Fence) -> _Found | None:
         """Return the first named block that would be content of a fence without a name: one line too many."""
@@ -267,7 +302,10 @@ class Blocks:
         return named
 
     def _comments_name(self) -> bool:
-        """Whether comments name files here: in an answer they name most blocks, in a manual a few."""
+        """Whether comments name files here: in an answer they name most blocks, in a manual a few.
+
+        Fences without any info are what programs print, as those of shells are commands.
+        """
         if self.reading.chosen:
             return True
         if self._usage is None:
@@ -279,11 +317,11 @@ class Blocks:
                     outside = from_outside(fence.info, self._above(start, at))
                     is_named = bool(self._by_first_line(outside, fence).names)
                     named += is_named
-                    blocks += is_named or fence.language not in SHELLS | OUTPUTS | DIFFS
+                    blocks += is_named or (bool(fence.info) and fence.language not in _BESIDE)
                 at = fence.end if fence else line_end(self.data, start, self.reading.end)
             self._usage = (named, blocks)
         named, blocks = self._usage
-        return 2 * named > blocks
+        return 3 * named > 2 * blocks if blocks > MANY else 2 * named > blocks
 
     def _by_first_line(self, called: Called, fence: Fence) -> Called:
         data = self.data
@@ -329,9 +367,9 @@ class Blocks:
         if self._is_unclear(found):
             return reading.refused("write", span[0], span, UNCLEAR, path=path)
         content = self._content(found)
-        elided = find_elision(content)
-        if elided:
-            return reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
+        wrong = _wrong(content, path)
+        if wrong:
+            return reading.refused("write", span[0], span, wrong, path=path)
         how = {} if called.append or reading.chosen else {"if_exists": "guard"}
         return reading.make(
             "write", span[0], span, path=path, content=content, append=called.append,
@@ -390,12 +428,12 @@ class Blocks:
 
     def _refuse_differing(self, path: str, numbers: list[int]) -> None:
         blocks = self.reading.blocks
-        items = [blocks[number].operations[0] for number in numbers]
-        written = [item for item in items if isinstance(item, Write)]
-        other = next((item for item in written if item.content != written[0].content), None)
+        first, *others = (blocks[number].operations[0] for number in numbers)
+        content = getattr(first, "content", first)  # one that is refused is like no other
+        other = next((item for item in others if getattr(item, "content", item) != content), None)
         if other is None:
             return
-        message = TWICE.format(path, written[0].line, other.line)
+        message = TWICE.format(path, first.line, other.line)
         for number in numbers:
             item = blocks[number].operations[0]
             if isinstance(item, Write):
@@ -403,6 +441,25 @@ class Blocks:
                 fields = {"path": path}
                 refused = Invalid(item.line, item.span, NO_ATTRIBUTES, "write", fields, (problem,), NAME)
                 blocks[number] = Block(item.line, None, True, (refused,))
+
+
+def _wrong(content: str, path: str) -> str | None:
+    """Return why a text is no whole file, if so: code is left out, or it is an edit."""
+    elided = find_elision(content)
+    if elided:
+        return elided_content(elided[1])
+    if path.lower().endswith(_EDITS_SHOWN):
+        return None
+    hunk = _HUNK.match(content)
+    if hunk:
+        return NO_DIFF.format(shortened(hunk.group()))
+    marker, at = None, 0
+    for part in _CONFLICT if "<<<<<" in content else ():
+        found = part.search(content, at)
+        if not found:
+            return None
+        marker, at = marker or found.group().strip(), found.end()
+    return NO_MARKER.format(shortened(marker)) if marker else None
 
 
 def _is_markdown(fence: Fence, called: Called) -> bool:

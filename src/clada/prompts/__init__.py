@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PROMPTS = with_prompt()
 FOLDER = os.path.dirname(__file__)
 MOST_APPROVED = 40  # commands that are listed
+COUNT = ", or give the count"  # for which dialects have no word
 EITHER = {"search": "search (or search_start and search_end)"}
 # Optional fields that are named with another, or needed by so few answers that they would only confuse.
 LEFT_OUT = """
@@ -54,8 +55,10 @@ def prompt(
 
     What is approved in the workspace is listed, so that an LLM knows which tests it may run.
     """
-    text = _template(NOTATIONS[name].prompt)
-    for key, value in {**_values(), "APPROVED": _approved(approved)}.items():
+    row = NOTATIONS[name]
+    text = _template(row.prompt)
+    values = {**_values(), "APPROVED": _approved(approved), "COUNT": "" if row.rank else COUNT}
+    for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text.replace(START_DELIMITER, start).replace(END_DELIMITER, end)
 

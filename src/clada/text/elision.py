@@ -3,8 +3,10 @@
 A whole file, or a replacement, with such a line would lose what the line stands for.
 
 1. Behind a comment sign: the dots alone, or with one of WORDS anywhere in the comment.
-2. Without one: dots, a blank and one of WORDS; or the same all in parentheses; or one of WORDS, one of CODE
-   and dots at the end. Dots alone are Python, and `Loading previous results...` is a text to be shown.
+2. Without one: dots, and one of WORDS with a blank before it, dots at the end, or one of CODE behind it; or
+   the same in parentheses or brackets, or behind a star; or one of WORDS, one of CODE and dots at the end.
+   Dots alone are Python, `...previous` is a spread, and `Loading previous results...` is shown to people.
+3. At the end of a line of code: a comment that begins with dots, and has one of WORDS.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ SHORT = 100  # characters: a longer line is no such remark
 _OPENING = ("//", "#", "--", ";", "%", "/*", "<!--", "{/*")
 _CLOSING = ("*/", "-->", "*/}")
 _WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
-_BARE = re.compile(r"(?:\.{3,}|…)\s[^\"'`=;{}\[\]<>]*")  # no code
-_BARE_BEFORE = re.compile(
-    rf"(?:(?:the|keep|all|your)\s+)*(?:{'|'.join(WORDS)})\s+(?:\w+\s+)*?(?:{CODE})\b[\w\s]*(?:\.{{3,}}|…)",
-    re.IGNORECASE,
-)
+_DOTS = r"(?:\.{3,}|…)"
+_NO_CODE = r"[^\"'`=;{}\[\]<>]*"
+_SAID = rf"(?:(?:the|keep|all|your)\s+)*(?:{'|'.join(WORDS)})\s+(?:\w+\s+)*?(?:{CODE})\b[\w\s]*"
+_BARE = re.compile(rf"{_DOTS}(?:\s{_NO_CODE}|{_NO_CODE}{_DOTS})")
+_OF_CODE = re.compile(rf"{_DOTS}?{_SAID}{_DOTS}?", re.IGNORECASE)
+_BEHIND_CODE = re.compile(rf"\s(?:#|//|/\*|<!--)\s*({_DOTS}[^\"'`]*)$")
 
 
 def find_elision(text: str, known: str = "") -> tuple[int, str] | None:
@@ -54,11 +57,22 @@ def is_elision(line: str) -> bool:
     comment = _without_signs(bare)
     if comment != bare:
         return comment.replace("(", "", 1).replace(")", "", 1).strip() in DOTS or bool(_WORD.search(comment))
+    behind = _BEHIND_CODE.search(bare[-SHORT:])
+    if behind:
+        return bool(_WORD.search(behind.group(1)))
     if bare.startswith("(") and bare.endswith(")"):
         return bool(_WORD.search(bare)) and not bare[1:-1].strip(" .…").count("(")
-    if _BARE.fullmatch(bare) and _WORD.search(bare):
+    return _is_remark(bare)
+
+
+def _is_remark(text: str) -> bool:
+    """Whether a line without a comment sign stands for others: it is no code."""
+    text = text.removeprefix("* ").strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1].strip()
+    if _BARE.fullmatch(text) and _WORD.search(text):
         return True
-    return len(bare) <= SHORT and _BARE_BEFORE.fullmatch(bare) is not None
+    return len(text) <= SHORT and _OF_CODE.fullmatch(text) is not None
 
 
 def _without_signs(text: str) -> str:

@@ -1,7 +1,8 @@
 """Locates the hunks of an edit in one text, in order, and says what to splice where.
 
 1. A hunk is looked for from the end of the one before it, behind its anchors, at one tier after the other
-   (see `tiers`). What is found there must be one place, unless an anchor leads to it: then it is the first.
+   (see `tiers`). What is found there must be one place, unless an anchor leads to it: then it is the first,
+   if the anchor does not stand again, before another such place; of several anchors, each is the first one.
 2. Where nothing is found from there on, the whole text is looked through, for one place.
 3. Where that fails too, the search text is tried without what copying has put into it (see `copied`), and
    around its lines of dots, if the replacement has the same.
@@ -32,6 +33,7 @@ FEW = 4  # hunks that are looked for by scanning the text for each
 MOST_STARTS = 1000  # that are told of one hunk
 MOST_PAIRS = 50_000  # of equal lines among which those that are shared are looked for
 LEFT_OUT = "the lines that its dots stand for"
+ANCHORS = "its anchor stands above each of them: give another one before it"
 NOWHERE = "an insertion needs a line of the file before or after it"
 
 
@@ -147,17 +149,21 @@ class Locator:
         self, hunk: Wanted, tiers: Sequence[Tier], since: int, *, first: bool = True
     ) -> Found | Missing:
         """Find it from an offset on, behind its anchors; with `first`, these make the first place count."""
-        if hunk.anchors:
-            anchors = self._anchors(hunk.anchors, since)
-            if not anchors:
-                return NOT_FOUND
+        anchors = self._anchors(hunk.anchors, since, _most(hunk)) if hunk.anchors else []
+        if anchors:
             since = anchors[0][0]  # a search text may begin with its anchor
+        elif hunk.anchors:
+            return NOT_FOUND
         for tier in tiers:
-            places, old, new = self._places(hunk, tier, since, 1 if hunk.anchors and first else MOST_STARTS)
+            places, old, new = self._places(hunk, tier, since, 1 if anchors and first else MOST_STARTS)
+            again = next((start for start, _ in anchors if places and start >= places[0][1]), None)
+            if first and again is not None:  # the anchor may be meant there
+                places += self._places(hunk, tier, again, 1)[0]
             if len(places) > 1 and tier is T0 and hunk.near is not None:
                 places = self._near(hunk, old, places)
             if len(places) > 1:
-                hint = f"they match but for {_listed(_forgiven(tier))}" if tier is not T0 else ""
+                hint = ANCHORS if again is not None else ""
+                hint = f"they match but for {_listed(_forgiven(tier))}" if tier is not T0 else hint
                 return Missing([start for start, _ in places], hint=hint)
             if places:
                 return self._found(hunk, tier, places[0], old, new)
@@ -261,7 +267,7 @@ class Locator:
 
     def _behind_anchor(self, hunk: Wanted) -> Found | Missing:
         """Insert behind the last anchor: the first one behind the others; one that is alone stands once."""
-        most = MOST_STARTS if len(hunk.anchors) == 1 else 1
+        most = _most(hunk)
         places = self._anchors(hunk.anchors, self._since, most) or self._anchors(hunk.anchors, 0, most)
         if not places:
             return NOT_FOUND
@@ -286,6 +292,11 @@ class Locator:
         forgiven = dict.fromkeys(what for piece in found for what in piece.forgiven)
         splices = tuple(splice for piece in found for splice in piece.splices)
         return Found(found[0].start, found[-1].end, splices, (*forgiven, LEFT_OUT))
+
+
+def _most(hunk: Wanted) -> int:
+    """Return how many places of its last anchor are looked for: of several anchors each leads to the next."""
+    return MOST_STARTS if len(hunk.anchors) == 1 else 1
 
 
 def _forgiven(tier: Tier) -> tuple[str, ...]:

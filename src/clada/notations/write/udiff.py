@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 NO_BREAK = "\\ No newline at end of file\n"
+EMPTY, NONE = "e69de29", "0000000"  # what git calls the content of an empty file, and of no file
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t"}
 
 
@@ -29,6 +30,8 @@ def _file(change: FileChange) -> Iterator[str]:
         yield f"new file mode {mode}\n"
     elif change.new is None:
         yield f"deleted file mode {mode}\n"
+    if not (change.old or change.new):  # no hunk shows where its part ends
+        yield f"index {NONE}..{EMPTY}\n" if change.old is None else f"index {EMPTY}..{NONE}\n"
     sides = ("/dev/null" if change.old is None else old, "/dev/null" if change.new is None else new)
     for line in unified_diff(lines_of(change.old or ""), lines_of(change.new or ""), *sides):
         yield line if line.endswith("\n") else f"{line}\n{NO_BREAK}"
