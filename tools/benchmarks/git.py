@@ -36,7 +36,7 @@ def rows(*, quick: bool) -> list[Row]:
     finally:
         shutil.rmtree(folder)
     return [
-        Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.6),
+        Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.3),
         Row("one write with snapshots, 5,000 files / without any record", written, 1.6),
         Row("3,000 edited files with snapshots / without any record", edited, 1.8),
         Row("a command with looks before and after it, 5,000 files / git status, twice", watched, 4.5),
