@@ -92,7 +92,7 @@ SHAPES = {
     "all of three": Shape(partial(_statements, copies=3), _all, 8.0),
     "CRLF": Shape(_statements, partial(search, NAME), 8.0, "\r\n"),
     "with context": Shape(_methods, partial(search, NAME), 6.0),
-    "with context, as search/replace blocks": Shape(_methods, _block, 8.0),
+    "as search/replace blocks": Shape(_methods, _block, 8.0),
 }
 
 
