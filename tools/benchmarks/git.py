@@ -24,7 +24,7 @@ DOCUMENT = '<---WRITE file="{path}"--->\nrun {number}\n<---END--->\n'
 
 def rows(*, quick: bool) -> list[Row]:
     """Return what was measured."""
-    rounds, part = (1, 10) if quick else (15, 1)
+    rounds, part = (1, 20) if quick else (15, 1)
     folder = Path(tempfile.mkdtemp(prefix="clada-bench-"))
     try:
         small = _repository(folder / "small", 5_000 // part)
