@@ -69,7 +69,7 @@ GOALS: dict[str, dict[str, float]] = {
 
 @pytest.mark.parametrize("part", PARTS)
 def test_rows_are_measured_and_stand_on_the_page_with_their_goals(part: str, tmp_path: Path) -> None:
-    """At small sizes, which say nothing about speed; what needs a program that is missing is left as it was."""
+    """At small sizes, which say nothing about speed; what needs a missing program is left as it was."""
     copy = tmp_path / "benchmarks.md"
     copy.write_text(page.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
     rows, times = page.read(copy)
