@@ -24,8 +24,8 @@ check: $(VENV)/.dev         ## style, types, direction of dependencies
 cover: $(VENV)/.dev         ## the lines and branches that no test reaches; slower than the tests alone
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
 
-bench: $(VENV)/.dev         ## speed and memory, as ratios in one run
-	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write)
+bench: $(VENV)/.dev         ## speed and memory, as ratios in one run; PARTS="start git" for some, WRITE=1 for the page
+	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write) $(PARTS)
 
 prove: $(VENV)/.prove       ## what holds under load, faults and hostile input; QUICK=1 for a quick look
 	$(BIN)/python -m tools.prove $(if $(QUICK),--quick)

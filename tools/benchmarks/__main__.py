@@ -1,85 +1,79 @@
 """Measures everything that has a figure, in one run, as ratios: `make bench`.
 
-    python -m tools.benchmarks [--quick] [--write] [PART …]
+    python -m tools.benchmarks [--quick] [--write] [--page PAGE] [--draw] [PART …]
 
 Each row compares the least time of clada with the least time of something plainer that does the same job,
 taken in turn, so that what else the machine is doing meets both. The table goes to standard output; with
-`--write` it also goes into docs/contributing/benchmarks.md, and the chart into benchmarks.svg beside it. A
-quick look is at small sizes: it shows that the measurements work, and says nothing about speed.
+`--write` what was measured also goes into docs/contributing/benchmarks.md, and the charts beside it are drawn
+again; rows of other parts stay as they are. A quick look is at small sizes: it shows that the measurements
+work, and says nothing about speed, so it is written only into a page that is named.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tools.benchmarks.measuring import COMPARED, Row
+from tools.benchmarks import page
+from tools.benchmarks.measuring import COMPARED, Row, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 # Processes come first, and each part is loaded when its turn comes: to start a process takes longer from one
 # that has grown, and the command line's is small.
-PARTS = "processes run batch mcp start git files parse dialects text rivals review".split()
-DOCS = Path(__file__).parent.parent.parent / "docs" / "contributing"
-MARKS = ("<!-- figures -->", "<!-- end of figures -->")
+PARTS = "processes run batch mcp start git files many_edits parse dialects text rivals review".split()
 
 
 def main() -> None:
     """Measure, print, and write where asked to."""
-    chosen = [argument for argument in sys.argv[1:] if not argument.startswith("-")] or PARTS
-    quick = "--quick" in sys.argv
-    rows: list[Row] = []
-    for part in chosen:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.benchmarks", description="Parts: " + " ".join(PARTS)
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="all of them, if none is named")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--write", action="store_true", help="put the figures into the page, and draw it")
+    parser.add_argument("--draw", action="store_true", help="measure nothing: draw what stands on the page")
+    parser.add_argument("--page", type=Path, help="another page than that of the docs")
+    given = parser.parse_args()
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no such part: {' '.join(sorted(unknown))}; there are {' '.join(PARTS)}")
+    if given.quick and given.write and not given.page:
+        parser.error("a quick look is written only into a page that is named by --page")
+    where = given.page or page.PAGE
+    if given.draw:
+        page.draw(where)
+        return
+    measured = list(measure(given.parts or PARTS, quick=given.quick))
+    if given.write:
+        page.write(where, measured)
+
+
+def measure(parts: Sequence[str], *, quick: bool) -> Iterator[Row | Times]:
+    """Measure part by part, and print each row as it comes."""
+    for part in parts:
+        begun = time.monotonic()
         for row in import_module(f"tools.benchmarks.{part}").rows(quick=quick):
             print(line(row, judged=not quick), flush=True)
-            rows.append(row)
-    if "--write" in sys.argv and not quick:
-        write(rows)
+            yield row
+        print(f"{part} took {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
-def line(row: Row, *, judged: bool) -> str:
+def line(row: Row | Times, *, judged: bool) -> str:
     """Return a row for people."""
+    if isinstance(row, Times):
+        times = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in row.seconds.items())
+        return f"{row.work}: {times}"
     if not judged:
         return f"{row.measured:8.2f}  (at a small size)     {row.name}"
     if row.goal == COMPARED:
         return f"{row.measured:8.2f}  (compared)            {row.name}"
     verdict = "ok" if row.measured <= row.goal else "OVER"
     return f"{row.measured:8.2f}  (at most {row.goal:4g})  {verdict:4}  {row.name}"
-
-
-def write(rows: list[Row]) -> None:
-    """Put the table between its marks in the page, and the chart beside it."""
-    table = ["| what | measured | at most |", "|---|---|---|"]
-    for row in rows:
-        goal = "" if row.goal == COMPARED else f"{row.goal:g}"
-        table.append(f"| {row.name.replace('|', chr(92) + '|')} | {row.measured:.2f} | {goal} |")
-    page = DOCS / "benchmarks.md"
-    before, rest = page.read_text(encoding="utf-8").split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    middle = "\n".join(["", *table, ""])
-    page.write_text(f"{before}{MARKS[0]}{middle}{MARKS[1]}{after}", encoding="utf-8")
-    (DOCS / "benchmarks.svg").write_text(chart(rows), encoding="utf-8")
-
-
-def chart(rows: list[Row]) -> str:
-    """Draw each figure as a bar, as a share of what it may be."""
-    bars = [row for row in rows if row.goal != COMPARED]
-    height = 22 * len(bars) + 40
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="980" height="{height}" font-family="sans-serif"',
-        ' font-size="12"><rect width="100%" height="100%" fill="white"/>',
-        f'<line x1="860" y1="10" x2="860" y2="{height - 25}" stroke="#888" stroke-dasharray="4"/>',
-        f'<text x="860" y="{height - 10}" text-anchor="middle">the most it may be</text>',
-    ]
-    for number, row in enumerate(bars):
-        top, share = 14 + 22 * number, min(row.measured / row.goal, 1.25)
-        colour = "#4c9f70" if row.measured <= row.goal else "#c8553d"
-        escaped = row.name.replace("&", "&amp;").replace("<", "&lt;")
-        parts += [
-            f'<text x="550" y="{top + 12}" text-anchor="end">{escaped}</text>',
-            f'<rect x="560" y="{top}" width="{300 * share:.0f}" height="16" fill="{colour}"/>',
-            f'<text x="{565 + 300 * share:.0f}" y="{top + 12}">{row.measured:.2f}</text>',
-        ]
-    return "".join([*parts, "</svg>\n"])
 
 
 if __name__ == "__main__":

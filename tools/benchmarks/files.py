@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from tools.benchmarks import many_edits
 from tools.benchmarks.editing import execute, search
 from tools.benchmarks.measuring import Row, ratio
 from tools.benchmarks.start import installed, start
@@ -34,7 +33,6 @@ def rows(*, quick: bool) -> list[Row]:
     return [
         Row("3,000 files edited once / a loop of read, count, replace, write, rename", _files(part), 1.4),
         Row("3,000 files edited with --atomic / the same without", _atomic(part), 1.3),
-        *many_edits.rows(part),
         Row("library call, one small edit, 10,000 in a row / the straight loop", _calls(part), 3.0),
         Row("100,000 operations, end to end / 10,000", _growth(part), 11.0),
     ]

@@ -25,7 +25,7 @@ DOCUMENT = '<---WRITE file="{path}"--->\nrun {number}\n<---END--->\n'
 
 def rows(*, quick: bool) -> list[Row]:
     """Return what was measured."""
-    rounds, part = (1, 10) if quick else (15, 1)
+    rounds, part = (1, 20) if quick else (15, 1)
     folder = Path(tempfile.mkdtemp(prefix="clada-bench-"))
     try:
         small = _repository(folder / "small", 5_000 // part)
@@ -41,7 +41,7 @@ def rows(*, quick: bool) -> list[Row]:
     finally:
         shutil.rmtree(folder)
     return [
-        Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.6),
+        Row("one write with both commits, 5,000 files / bare python and the four git commands", wrapped, 1.3),
         Row("one write with both commits, git confined / not confined", confined, 1.15),
         Row("one write with snapshots, 5,000 files / without any record", written, 1.6),
         Row("3,000 edited files with snapshots / without any record", edited, 1.8),

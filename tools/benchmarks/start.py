@@ -10,26 +10,45 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from tools.benchmarks.editing import search
 from tools.benchmarks.measuring import Row, least
 
 ROOT = Path(__file__).parent.parent.parent
-DOCUMENT = 'Sure:\n<---WRITE file="src/app-{}.js"--->\nconsole.log("hello");\n<---END--->\n'
+WRITE = 'Sure:\n<---WRITE file="src/app-{}.js"--->\nconsole.log("hello");\n<---END--->\n'
+LS = b"Let me look:\n<---RUN--->\nls\n<---END--->\n"
 
 
 def rows(*, quick: bool) -> list[Row]:
     """Return what was measured."""
     python, clada = installed(quick=quick)
-    documents = (DOCUMENT.format(number).encode() for number in itertools.count())  # each makes a file
+    writes = (WRITE.format(number).encode() for number in itertools.count())  # each makes a file
+    edits = (
+        search("app.js", f"{number}", f"{number + 1}").encode() for number in itertools.count(10**6)
+    )  # each of what the one before it left
     with tempfile.TemporaryDirectory() as folder:
-        bare, version, write = least(
+        Path(folder, "app.js").write_text(f"console.log(\n  {10**6}\n);\n")
+
+        def bare() -> None:
+            start([python, "-c", "pass"], folder, LS)
+
+        def bare_and_ls() -> None:
+            bare()
+            start(["ls"], folder)
+
+        python_time, ls_time, version, write, edit, ls = least(
             2 if quick else 40,
-            lambda: start([python, "-c", "pass"], folder, next(documents)),
-            lambda: start([clada, "--version"], folder, next(documents)),
-            lambda: start([clada, "--no-git"], folder, next(documents)),
+            bare,
+            bare_and_ls,
+            lambda: start([clada, "--version"], folder, LS),
+            lambda: start([clada, "--no-git"], folder, next(writes)),
+            lambda: start([clada, "--no-git"], folder, next(edits)),
+            lambda: start([clada, "--no-git"], folder, LS),
         )
     return [
-        Row("clada --version / bare python", version / bare, 1.8),
-        Row("one write, no git / bare python", write / bare, 2.5),
+        Row("clada --version / bare python", version / python_time, 1.06),
+        Row("one write, no git / bare python", write / python_time, 2.5),
+        Row("one edit, no git / bare python", edit / python_time, 2.0),
+        Row("one `ls`, no git / bare python and ls", ls / ls_time, 2.2),
     ]
 
 
@@ -54,9 +73,18 @@ def _pip(python: Path, *arguments: str) -> None:
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
 
-def start(command: list[str], folder: str | Path, document: bytes = b"") -> None:
-    """Run a command on a document, as from a shell that keeps Python from nothing that makes it fast."""
+def start(command: list[str], folder: str | Path, document: bytes = b"", program: str | None = None) -> None:
+    """Run a command on a document, as from a shell that keeps Python from nothing that makes it fast.
+
+    A program that goes by the name it is called by is given beside it.
+    """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     subprocess.run(
-        command, cwd=folder, env=environment, input=document, stdout=subprocess.DEVNULL, check=True
+        command,
+        executable=program,
+        cwd=folder,
+        env=environment,
+        input=document,
+        stdout=subprocess.DEVNULL,
+        check=True,
     )
