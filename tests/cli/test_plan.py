@@ -156,3 +156,12 @@ def test_a_path_that_is_in_both_places_gets_none(repository: Shell) -> None:
     repository.write("src/src/x.py", "old\n")
     done = repository("plan", "--workspace=src", document='<---WRITE file="src/x.py"--->\n<---END--->\n')
     assert done.stderr == ""
+
+
+def test_a_page_is_not_written_over_another_file(shell: Shell) -> None:
+    """Over the answer itself, say, whose name was taken for that of the page."""
+    shell.write("answer.md", WRITE)
+    done = shell("plan", "--no-git", "--html", "answer.md")
+    assert done.returncode == 2
+    assert "--html: answer.md is there, and is no page; name another file" in done.stderr
+    assert (shell.workspace / "answer.md").read_text() == WRITE

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clada.batch.jobs import Job, Line
     from clada.batch.local import Finished
 
-    class Engine(Protocol):
+    class JobEngine(Protocol):
         """What carries out jobs."""
 
         @property
@@ -111,7 +111,7 @@ class Batch:
             raise UsageError(f"{self._jobs} is no plain file: jobs are read twice, first to check them")
         self.total = count(self._jobs) if isinstance(self._jobs, str) else None  # jobs
         self.skipped = 0  # that have a result already
-        self.engine: Engine | None = None  # while it is at work
+        self.engine: JobEngine | None = None  # while it is at work
         self._stopped = False
 
     def stop(self) -> None:
@@ -165,7 +165,7 @@ class Batch:
             finally:
                 self.engine = None
 
-    def _make_engine(self, config: Config, handle: int) -> Engine:
+    def _make_engine(self, config: Config, handle: int) -> JobEngine:
         if self._engine == RAY:
             from clada.batch.ray_engine import RayEngine
 
@@ -203,7 +203,7 @@ class Batch:
                 workspaces.forget(place)
 
 
-def _place(number: int, job: Job, config: Config) -> workspaces.Place:
+def _place(number: int, job: Job, config: Config) -> workspaces.JobPlace:
     return workspaces.place_of(number, job, config.work, config.base)
 
 

@@ -25,6 +25,7 @@ import time
 from clada.batch.limits import excess, limit_memory, usage
 from clada.batch.perform import CRASHED, TIMEOUT, Config
 from clada.batch.worker import BOARD, NOW, Worker, die_with_parent, prctl
+from clada.notations.registry import NOTATIONS
 from clada.world.processes.process_tree import descendants, end_children, end_tree, send_signal
 
 TYPE_CHECKING = False
@@ -36,18 +37,18 @@ GRACE = 2.0  # seconds over its time, in which a job may end in order
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What is loaded before the first worker is forked.
-_WARM = """
-    clada.notations.csl clada.notations.cml clada.notations.json clada.notations.toml clada.notations.dialects
-    clada.operations.edit clada.operations.write clada.operations.run clada.report.json
-    clada.text.diff difflib
-"""
+_WARM = (
+    *(row.module for row in NOTATIONS.values()),
+    *("clada.notations.dialects", "clada.operations.edit", "clada.operations.write", "clada.operations.run"),
+    *("clada.report.json", "clada.text.diff", "difflib"),
+)
 
 
 def main(control: int, board: int, lock: int) -> NoReturn:
     """Be a keeper: its configuration comes first on the control socket, in one line."""
     del lock  # it is held as long as this process lives
     _become_subreaper()
-    for name in _WARM.split():
+    for name in _WARM:
         __import__(name)
     gc.freeze()
     gc.set_threshold(20_000)  # jobs leave hardly any cycles

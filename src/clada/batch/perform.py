@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.batch.jobs import Job
-    from clada.batch.workspaces import Place
+    from clada.batch.workspaces import JobPlace
     from clada.model import Plan, Task
     from clada.report import Report
 
@@ -49,7 +49,7 @@ class Prepared(Value):
     """A job that is about to run: its document is read, and it is known what it may do."""
 
     job: Job
-    place: Place
+    place: JobPlace
     settings: Settings
     plan: Plan
     files: list[str] | None  # all that it can change, if it starts no process; None: it may do anything

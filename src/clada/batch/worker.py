@@ -191,7 +191,7 @@ def encoded(result: dict[str, Any]) -> bytes:
     return _encode(result).encode() + b"\n"
 
 
-def _clean(job: Job, place: workspaces.Place) -> None:
+def _clean(job: Job, place: workspaces.JobPlace) -> None:
     """See to it that nothing is left of an attempt that was cut short."""
     if not job.in_place:
         workspaces.forget(place)

@@ -31,7 +31,7 @@ DIGITS = 9
 PIECE = 1 << 23
 
 
-class Place(Value):
+class JobPlace(Value):
     """Where one job is at work, and where the batch keeps what it needs to put back."""
 
     workspace: str
@@ -64,15 +64,15 @@ def remove_directories(work: str) -> None:
                 return  # a batch that was stopped goes on by it
 
 
-def place_of(number: int, job: Job, work: str, base: str) -> Place:
+def place_of(number: int, job: Job, work: str, base: str) -> JobPlace:
     """Return where a job is at work."""
     begun = f"{work}/{BEGUN}/{number:0{DIGITS}}-{key_of(job.id)}"
     if job.in_place:
-        return Place(resolved(base, job.path or ""), begun)
-    return Place(f"{work}/{TREES}/{name_of(job.id)}", begun)
+        return JobPlace(resolved(base, job.path or ""), begun)
+    return JobPlace(f"{work}/{TREES}/{name_of(job.id)}", begun)
 
 
-def make(job: Job, place: Place, base: str) -> None:
+def make(job: Job, place: JobPlace, base: str) -> None:
     """Make the workspace of a job, unless it is changed in place."""
     source = place.workspace if job.in_place else resolved(base, job.path or "")
     if job.path and place.begun.startswith(f"{source}/"):
@@ -101,7 +101,7 @@ def _mirrors() -> str:
 # Putting back.
 
 
-def keep_copy(place: Place) -> None:
+def keep_copy(place: JobPlace) -> None:
     """Keep a copy of a workspace that is about to be changed in place by anything."""
     unfinished = place.begun + UNFINISHED
     remove_tree(unfinished)
@@ -109,7 +109,7 @@ def keep_copy(place: Place) -> None:
     os.rename(unfinished, place.copy)  # from now on it is whole
 
 
-def restore(place: Place) -> None:
+def restore(place: JobPlace) -> None:
     """Put a workspace back as it was before the job began, if it did; to do it again changes nothing."""
     if os.path.isdir(place.copy):
         copy_over(place.copy, place.workspace)
@@ -120,7 +120,7 @@ def restore(place: Place) -> None:
     remove_tree(place.begun + UNFINISHED)
 
 
-def forget(place: Place) -> None:
+def forget(place: JobPlace) -> None:
     """Drop what was kept to put a workspace back: the job has its result."""
     try:
         os.unlink(place.files)

@@ -6,6 +6,8 @@ from clada.cli import document
 from clada.errors import UsageError, system_words
 from clada.run import plan_for
 
+PAGE = b"<!doctype html>"  # how one begins
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,17 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     return write(options, arguments, console)
 
 
+def _refuse_other_file(path: str) -> None:
+    """Refuse to write the page over a file that is none: it may be the answer itself."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(PAGE))
+    except OSError:
+        return  # it is told when the page is written
+    if start and start.lower() != PAGE:
+        raise UsageError(f"--html: {path} is there, and is no page; name another file")
+
+
 def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     text = document.read(arguments, console)
     if text is None:
@@ -30,6 +43,7 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
     from clada.selection import preview
 
     file = options["html"]
+    _refuse_other_file(file)
     plan = plan_for(text, document.settings_of(options))
     report, previews = preview(plan, document.settings_of(options))
     page = exported(Shown(plan, report, previews), start_delimiter=options["start_delimiter"])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli import Console
-    from clada.world.trust import Found
+    from clada.world.trust import CladaFile
 
 QUESTION = "[y] yes, as it is now   [n] no, and do not ask until it changes: "
 ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
@@ -65,7 +65,7 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
     return False
 
 
-def _ask_or_raise(workspace: str, new: Sequence[Found]) -> None:
+def _ask_or_raise(workspace: str, new: Sequence[CladaFile]) -> None:
     answer = _ask(workspace, new)
     if answer is None:
         raise Trouble("io_error", "there is no terminal to ask on", "clada trust --yes does not ask")
@@ -73,7 +73,7 @@ def _ask_or_raise(workspace: str, new: Sequence[Found]) -> None:
         raise Trouble("command_not_allowed", "not trusted, so it does not count")
 
 
-def _ask(workspace: str, new: Sequence[Found], console: Console | None = None) -> str | None:
+def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:
     """Ask on the terminal, and remember the answer; None where there is none to ask on."""
     from clada.cli.questions import answer, open_terminal, write
 
@@ -101,12 +101,12 @@ def _ask(workspace: str, new: Sequence[Found], console: Console | None = None) -
     return said or "no"
 
 
-def _remember(workspace: str, files: Sequence[Found]) -> None:
+def _remember(workspace: str, files: Sequence[CladaFile]) -> None:
     for file in files:
         remember(workspace, file.name, file.data)
 
 
-def _decline(workspace: str, files: Sequence[Found]) -> None:
+def _decline(workspace: str, files: Sequence[CladaFile]) -> None:
     try:
         for file in files:
             decline(workspace, file.name, file.data)
@@ -114,14 +114,14 @@ def _decline(workspace: str, files: Sequence[Found]) -> None:
         return  # it cannot be remembered: then it is asked again
 
 
-def _names(files: Sequence[Found]) -> str:
+def _names(files: Sequence[CladaFile]) -> str:
     return " and ".join(file.path for file in files)
 
 
 # What a person sees. Nothing in it reaches the terminal as anything but text.
 
 
-def _shown(files: Sequence[Found]) -> list[str]:
+def _shown(files: Sequence[CladaFile]) -> list[str]:
     """Return the lines of all files, each behind a bar, and what the approvals among them would allow."""
     lines: list[str] = []
     for file in files:

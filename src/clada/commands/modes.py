@@ -12,7 +12,7 @@ _ANY_EXECUTE = 0o111
 _OCTAL_DIGITS = frozenset("01234567")
 
 
-class Step(Value):
+class ModeStep(Value):
     """One change of a symbolic mode, such as `go-w`."""
 
     who: str  # of u, g, o and a; empty for all that the umask leaves
@@ -41,7 +41,7 @@ class Mode(Value):
     """A parsed mode: a number, or steps from an old mode to the new one."""
 
     number: int | None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ModeStep, ...] = ()
 
     @property
     def special(self) -> bool:
@@ -64,7 +64,7 @@ def read_mode(text: str) -> Mode | None:
     if text and _OCTAL_DIGITS.issuperset(text):
         number = int(text, 8)
         return Mode(number) if number <= _ALL | _SPECIAL else None
-    steps: list[Step] = []
+    steps: list[ModeStep] = []
     for clause in text.split(","):
         found = _steps(clause)
         if not found:
@@ -81,11 +81,11 @@ def judged_mode(text: str) -> Mode:
     return mode
 
 
-def _steps(clause: str) -> list[Step]:
+def _steps(clause: str) -> list[ModeStep]:
     """Return the steps of one clause (`u+r-w` has two); none if it is not one."""
     rest = clause.lstrip("ugoa")
     who = clause[: len(clause) - len(rest)]
-    steps: list[Step] = []
+    steps: list[ModeStep] = []
     while rest:
         sign, rest = rest[0], rest[1:]
         after = rest.lstrip("rwxXstugo")
@@ -93,6 +93,6 @@ def _steps(clause: str) -> list[Step]:
         mixed = what not in _SHIFTS and set(what) & set(_SHIFTS)  # bits, and a class whose bits are copied
         if sign not in "+-=" or mixed:
             return []
-        steps.append(Step(who, sign, what))
+        steps.append(ModeStep(who, sign, what))
         rest = after
     return steps

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 import clada
 
 if TYPE_CHECKING:
-    from clada.mcp.run import Workspace
+    from clada.mcp.run import SharedWorkspace
 
 DOCS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "docs")
 PAGE, REPORT = "clada://docs/", "clada://report"
@@ -51,7 +51,7 @@ def templates() -> list[types.ResourceTemplate]:
     ]  # fmt: skip
 
 
-def read(uri: str, workspace: Workspace) -> types.ReadResourceResult:
+def read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
     """Return a resource; an address that is none of ours is an error that says which there are."""
     try:
         return _read(uri, workspace)
@@ -59,7 +59,7 @@ def read(uri: str, workspace: Workspace) -> types.ReadResourceResult:
         raise not_found(uri, trouble.error.sentence) from None
 
 
-def _read(uri: str, workspace: Workspace) -> types.ReadResourceResult:
+def _read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
     path = _pages().get(uri)
     if path:
         with open(path, encoding="utf-8") as file:
@@ -81,7 +81,7 @@ def _title(path: str) -> str:
         return file.readline().lstrip("# ").strip()
 
 
-def _last_report(workspace: Workspace) -> str:
+def _last_report(workspace: SharedWorkspace) -> str:
     if workspace.last:
         return workspace.last.text()
     runs = [run.number for run in clada.history(workspace.settings.workspace) if not run.undoes]
@@ -90,7 +90,7 @@ def _last_report(workspace: Workspace) -> str:
     return _report(runs[0], workspace)
 
 
-def _report(number: int, workspace: Workspace) -> str:
+def _report(number: int, workspace: SharedWorkspace) -> str:
     return clada.run_details(number, workspace.settings.workspace).report
 
 
@@ -110,7 +110,7 @@ def prompts() -> list[types.Prompt]:
     ]  # fmt: skip
 
 
-def prompt(name: str, workspace: Workspace) -> types.GetPromptResult:
+def prompt(name: str, workspace: SharedWorkspace) -> types.GetPromptResult:
     """Return the instructions for a notation, as the first message of a conversation."""
     if name not in clada.PROMPTS:
         raise not_found(f"prompt {name}", f"there are {', '.join(clada.PROMPTS)}")

@@ -30,7 +30,7 @@ MOST_WAITING = 1 << 20  # characters that wait for the client to read them
 LEVELS = "debug info notice warning error critical alert emergency".split()
 
 
-class Workspace:
+class SharedWorkspace:
     """What all calls of a server share: the settings, the turn of whoever runs, the last report."""
 
     def __init__(self, settings: clada.Settings) -> None:
@@ -40,10 +40,10 @@ class Workspace:
         self.level = "info"  # of the messages that a client of the older protocol wants
 
 
-class Call:
+class ToolCall:
     """One call of a client: what it is told meanwhile, and what it is asked."""
 
-    def __init__(self, workspace: Workspace, context: ServerRequestContext[Any, Any]) -> None:
+    def __init__(self, workspace: SharedWorkspace, context: ServerRequestContext[Any, Any]) -> None:
         self.workspace, self.context = workspace, context
         self.questions = Questions(context)
         self.total = 0  # operations

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 import clada
 from clada.mcp import pages
-from clada.mcp.run import Call, Workspace
+from clada.mcp.run import SharedWorkspace, ToolCall
 from clada.mcp.tools import TOOLS, call_tool
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def make_server(settings: clada.Settings) -> Server[Any]:
     """Return a server of this workspace; what the settings say stands for all its clients."""
     # Log messages are how clients of today see the output of commands; the next protocol has another way.
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
-    workspace = Workspace(settings.replace(workspace=os.path.realpath(settings.workspace)))
+    workspace = SharedWorkspace(settings.replace(workspace=os.path.realpath(settings.workspace)))
 
     async def list_tools(_context: Context, _params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[row.listed(name) for name, row in TOOLS.items()])
@@ -42,7 +42,7 @@ def make_server(settings: clada.Settings) -> Server[Any]:
     ) -> types.CallToolResult | types.InputRequiredResult:
         if params.name not in TOOLS:
             raise pages.not_found(f"tool {params.name}", f"there are {', '.join(TOOLS)}")
-        call = Call(workspace, context)
+        call = ToolCall(workspace, context)
         return await call_tool(call, params.name, params.arguments or {}, params.input_responses)
 
     async def list_resources(_context: Context, _params: object) -> types.ListResourcesResult:

@@ -14,11 +14,11 @@ import clada
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from clada.mcp.run import Call
+    from clada.mcp.run import ToolCall
 
     Answer = types.CallToolResult | types.InputRequiredResult
     Responses = Mapping[str, object] | None
-    Handler = Callable[[Call, dict[str, Any], Responses], Awaitable[Answer]]
+    Handler = Callable[[ToolCall, dict[str, Any], Responses], Awaitable[Answer]]
 
 DOCUMENT = {
     "type": "string",
@@ -101,7 +101,7 @@ class Row:
         return None
 
 
-async def call_tool(call: Call, name: str, given: dict[str, Any], responses: Responses) -> Answer:
+async def call_tool(call: ToolCall, name: str, given: dict[str, Any], responses: Responses) -> Answer:
     """Carry out a call of a tool; what goes wrong is told as its result, for a model to read."""
     row = TOOLS[name]
     mistake = row.mistake(given)
@@ -136,7 +136,7 @@ def _text(text: str) -> types.TextContent:
 # Runs.
 
 
-async def _apply(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
+async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
     settings = call.workspace.settings
     settings = settings.replace(
         dry_run=given.get("dry_run", False) or settings.dry_run,
@@ -159,11 +159,11 @@ async def _apply(call: Call, given: dict[str, Any], responses: Responses) -> Ans
     return await _carry_out(call, settings, execute, has_commands, responses)
 
 
-async def _plan(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
+async def _plan(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
     return await _apply(call, {**given, "dry_run": True}, responses)
 
 
-async def _resume(call: Call, given: dict[str, Any], responses: Responses) -> Answer:
+async def _resume(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
     settings = call.workspace.settings
     asked = {name: given[name] for name in ("atomic",) if name in given}
 
@@ -174,7 +174,7 @@ async def _resume(call: Call, given: dict[str, Any], responses: Responses) -> An
 
 
 async def _carry_out(
-    call: Call,
+    call: ToolCall,
     settings: clada.Settings,
     execute: Callable[..., clada.Report],
     has_commands: Callable[[], bool],
@@ -230,7 +230,7 @@ def told(report: clada.Report) -> str:
 # The record.
 
 
-async def _undo(call: Call, given: dict[str, Any], _responses: Responses) -> Answer:
+async def _undo(call: ToolCall, given: dict[str, Any], _responses: Responses) -> Answer:
     settings = call.workspace.settings
     dry_run = given.get("dry_run", False)
 
@@ -254,7 +254,7 @@ async def _undo(call: Call, given: dict[str, Any], _responses: Responses) -> Ans
     return await call.run(_guarded(work))
 
 
-async def _history(call: Call, given: dict[str, Any], _responses: Responses) -> Answer:
+async def _history(call: ToolCall, given: dict[str, Any], _responses: Responses) -> Answer:
     def work(_stop: clada.Stop) -> Answer:
         runs = [
             {
@@ -274,7 +274,7 @@ async def _history(call: Call, given: dict[str, Any], _responses: Responses) -> 
     return await call.look(_guarded(work))
 
 
-async def _instructions(call: Call, given: dict[str, Any], _responses: Responses) -> Answer:
+async def _instructions(call: ToolCall, given: dict[str, Any], _responses: Responses) -> Answer:
     settings = call.workspace.settings
     delimiters = settings.start_delimiter, settings.end_delimiter
 

@@ -27,7 +27,7 @@ FIELDS = {
 }
 
 
-class Refused(Exception):  # noqa: N818 (it carries a message up to where the operation is made)
+class RefusedCall(Exception):  # noqa: N818 (it carries a message up to where the operation is made)
     """Ends the reading of a call that cannot be carried out."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
@@ -49,7 +49,7 @@ class Arguments:
         """Return a text."""
         value = self.value(field, default)
         if not isinstance(value, str):
-            raise Refused(f"Invalid value for '{self.name(field)}': must be a string", self.name(field))
+            raise RefusedCall(f"Invalid value for '{self.name(field)}': must be a string", self.name(field))
         return value if value.isascii() else self._encodable(field, value)
 
     def flag(self, field: str) -> bool:
@@ -68,7 +68,7 @@ class Arguments:
         ):
             value = int(value)
         if type(value) is not int or not 0 <= value < 10**MOST_DIGITS:
-            raise Refused(f"Invalid value for '{self.name(field)}': must be a number", self.name(field))
+            raise RefusedCall(f"Invalid value for '{self.name(field)}': must be a number", self.name(field))
         return value
 
     def objects(self, field: str) -> list[Arguments]:
@@ -77,7 +77,7 @@ class Arguments:
         if isinstance(value, str):
             value = decoded(value, self.name(field) or field)
         if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-            raise Refused(
+            raise RefusedCall(
                 f"Invalid value for '{self.name(field)}': must be a list of objects", self.name(field)
             )
         return [Arguments(each) for each in value]
@@ -96,7 +96,7 @@ class Arguments:
             return self.values[name]
         if default is None:
             first = FIELDS.get(field, (field,))[0]
-            raise Refused(f"Missing required field '{first}'", first)
+            raise RefusedCall(f"Missing required field '{first}'", first)
         return default
 
     def name(self, field: str) -> str | None:
@@ -111,7 +111,7 @@ class Arguments:
             text.encode()
         except UnicodeEncodeError:
             name = self.name(field)
-            raise Refused(f"Lone surrogate in '{name}'", name) from None
+            raise RefusedCall(f"Lone surrogate in '{name}'", name) from None
         return text
 
 
@@ -122,4 +122,4 @@ def decoded(text: str, name: str) -> Any:
     try:
         return strict_value(text)
     except ValueError as error:
-        raise Refused(f"'{name}' is not JSON: {error}", name) from None
+        raise RefusedCall(f"'{name}' is not JSON: {error}", name) from None

@@ -20,7 +20,7 @@ import re
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import Refused
+from clada.notations.arguments import RefusedCall
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
@@ -203,7 +203,7 @@ class _Element:
         try:
             given = [self._attribute(field) for field in fields]
             made: Items = getattr(self, f"_{way}")(inside, *given)
-        except Refused as refused:
+        except RefusedCall as refused:
             operation = OPERATIONS.get(way, self._operation_of_action() if way == ACTION else "edit")
             path = self.attributes.get("filePath" if way == ACTION else fields[0] if fields else "")
             shown = {"path": path} if path and operation in ("write", "edit", "remove") else {}
@@ -222,7 +222,7 @@ class _Element:
     def _attribute(self, name: str) -> str:
         value = self.attributes.get(name, "").strip()
         if not value:
-            raise Refused(f"Missing required attribute '{name}'", name)
+            raise RefusedCall(f"Missing required attribute '{name}'", name)
         return value
 
     def _make(self, operation: str, **fields: object) -> Items:
@@ -238,7 +238,7 @@ class _Element:
             text = text.strip()
         complaint = tag_text.complaint(text, path)
         if complaint:
-            raise Refused(complaint)
+            raise RefusedCall(complaint)
         partial = self.name in ("PlandexBlock", "CodeProject") and not self.reading.chosen
         how = {"if_exists": "guard"} if partial else {}
         placeholder = is_placeholder(path)
@@ -249,13 +249,13 @@ class _Element:
             return self._write(inside, self._attribute("filePath"))
         command = tag_text.trimmed(self.data, inside)
         if kind == "start":
-            raise Refused(f"unsupported background: {shortened(command)}")
+            raise RefusedCall(f"unsupported background: {shortened(command)}")
         if kind != "shell":
-            raise Refused(f"Unknown type: {shortened(kind)}", "type")
+            raise RefusedCall(f"Unknown type: {shortened(kind)}", "type")
         if not command:
-            raise Refused("Empty command not allowed", "command")
+            raise RefusedCall("Empty command not allowed", "command")
         if tag_text.is_escaped(command):
-            raise Refused(tag_text.ESCAPED, "command")
+            raise RefusedCall(tag_text.ESCAPED, "command")
         return self._make("run", command=command)
 
     def _rename(self, _inside: Span, source: str, destination: str) -> Items:
@@ -278,7 +278,7 @@ class _Element:
         old, new = (self._lines_in(inside, name) for name in ("search", "replace"))
         complaint = tag_text.complaint(new, path, old)
         if complaint or not old:
-            raise Refused(complaint or "Empty search text not allowed", "search")
+            raise RefusedCall(complaint or "Empty search text not allowed", "search")
         near = tag_text.number(self.attributes.get("first_replaced_line", "")) or None
         hunks = (Hunk(old, new, near=near),)
         placeholder = is_placeholder(path)
@@ -290,7 +290,7 @@ class _Element:
         start, end = inside
         opened = self.data.find(f"<{name}>".encode(), start, end)
         if opened < 0:
-            raise Refused(f"Missing required field '{name}'", name)
+            raise RefusedCall(f"Missing required field '{name}'", name)
         first = opened + len(name) + 2
         closed = (self.data.rfind if name == "replace" else self.data.find)(f"</{name}>".encode(), first, end)
         if closed < 0:
@@ -299,7 +299,7 @@ class _Element:
 
     def _dependency(self, inside: Span) -> Items:
         names = self.attributes.get("packages") or tag_text.trimmed(self.data, inside)
-        raise Refused(f"a dependency is added by a command: npm install {shortened(names)}")
+        raise RefusedCall(f"a dependency is added by a command: npm install {shortened(names)}")
 
     def _lazy(self, _inside: Span, _path: str) -> Items:
-        raise Refused(f"{self.name} leaves the edit to another model")
+        raise RefusedCall(f"{self.name} leaves the edit to another model")

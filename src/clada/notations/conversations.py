@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from clada.notations.arguments import ARGUMENTS, Refused, decoded
+from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
 from clada.notations.json_records import Placed
 from clada.notations.path_text import relative
 from clada.notations.tools import EDITOR_COMMANDS, KNOWN, Call, Ignored, Tools, plain_name
@@ -301,7 +301,7 @@ def _exit_code(value: Mapping[str, Any]) -> int:
     try:
         output = decoded(value["output"], "output")
         code = output["metadata"]["exit_code"]
-    except (Refused, KeyError, TypeError):
+    except (RefusedCall, KeyError, TypeError):
         return 0
     return code if isinstance(code, int) else 0
 
@@ -329,5 +329,5 @@ def _decoded(name: str, text: str) -> tuple[Any, str]:
         return {"input": text}, ""
     try:
         return decoded(text, "arguments"), ""
-    except Refused as refused:
+    except RefusedCall as refused:
         return {}, refused.message

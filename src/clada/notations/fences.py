@@ -44,7 +44,7 @@ class LineStart(Value):
             start = data.find(b"\n", at, end) + 1 or end
 
 
-class Fence(Value):
+class TaggedFence(Value):
     """A fenced block."""
 
     start: int  # where its content starts
@@ -53,7 +53,7 @@ class Fence(Value):
     indent: bytes  # what each of its lines starts with
 
 
-def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
+def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[TaggedFence]:
     """Yield the fenced blocks with this tag, one after the other."""
     pattern = re.compile(_OPENING % tag.encode())
     openings = (LineStart(mark, pattern, _BLANKS_OR_ITEM).lines(data, start, end) for mark in MARKS)
@@ -68,7 +68,7 @@ def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
         close = next((at for at, _ in closing(mark).lines(data, match.end(), end)), None)
         before = data[line : match.start()]
         indent = b" " * len(before) if before.strip() else before  # the text of a list item is indented
-        yield Fence(match.end(), close, mark, indent)
+        yield TaggedFence(match.end(), close, mark, indent)
         if close is None:
             return
         start = close + 1

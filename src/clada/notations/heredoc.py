@@ -203,14 +203,14 @@ class _Commands:
 
     def _patched(self, form: Match[str]) -> list[Operation | Invalid]:
         """Return what a patch in a here-document asks for."""
-        from clada.notations.arguments import Refused
+        from clada.notations.arguments import RefusedCall
         from clada.notations.tools import Call, Tools
 
         text = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
         try:
             return Tools(self.reading).patched(Call("apply_patch", {}, span[0], span), text, self.folder)
-        except Refused as refused:
+        except RefusedCall as refused:
             return [self.reading.refused("edit", span[0], span, refused.message)]
 
 

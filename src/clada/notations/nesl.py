@@ -15,7 +15,7 @@ import re
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import Refused, decoded
+from clada.notations.arguments import RefusedCall, decoded
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
@@ -170,7 +170,7 @@ class _Block:
         try:
             value = decoded(text, "value")
             value.encode()
-        except (Refused, AttributeError, UnicodeEncodeError):
+        except (RefusedCall, AttributeError, UnicodeEncodeError):
             self._complain(at, f"not a JSON string: {shortened(text)}")
             return ""
         return str(value)
@@ -191,22 +191,22 @@ class _Block:
         try:
             self._check(way, keys)
             made: Operation | Invalid = getattr(self, f"_{way}")()
-        except Refused as refused:
+        except RefusedCall as refused:
             return self._refused(way, refused)
         return made
 
     def _check(self, way: str, keys: str) -> None:
         if self._wrong:
-            raise Refused(self._wrong[1])
+            raise RefusedCall(self._wrong[1])
         if not self.action:
-            raise Refused("Missing required field 'action'", "action")
+            raise RefusedCall("Missing required field 'action'", "action")
         if not way:
-            raise Refused(f"Unknown action: {shortened(self.action)}", "action")
+            raise RefusedCall(f"Unknown action: {shortened(self.action)}", "action")
         for key in keys.split():
             if key not in self.members or (key.endswith("path") and not self._text(key)):
-                raise Refused(f"Missing required field '{key}'", key)
+                raise RefusedCall(f"Missing required field '{key}'", key)
 
-    def _refused(self, way: str, refused: Refused) -> Invalid:
+    def _refused(self, way: str, refused: RefusedCall) -> Invalid:
         name = OPERATIONS.get(way, "edit")
         key = "command" if name == "run" else "path"
         text = self._text("code" if name == "run" else "path")
@@ -223,7 +223,7 @@ class _Block:
         text = self._text(key)
         complaint = tag_text.elision(text, known)
         if complaint:
-            raise Refused(complaint)
+            raise RefusedCall(complaint)
         return text
 
     def _write(self, **how: object) -> Operation | Invalid:
@@ -240,7 +240,7 @@ class _Block:
     def _searched(self, key: str) -> str:
         text = self._text(key)
         if not text:
-            raise Refused("Empty search text not allowed", key)
+            raise RefusedCall("Empty search text not allowed", key)
         return text
 
     def _replace(self, count: int | str = 1) -> Operation | Invalid:
@@ -253,7 +253,7 @@ class _Block:
             return self._replace("all")
         number = tag_text.number(count)
         if not number:
-            raise Refused("Invalid value for 'count': must be a positive number", "count")
+            raise RefusedCall("Invalid value for 'count': must be a positive number", "count")
         return self._replace(number)
 
     def _range(self) -> Operation | Invalid:
@@ -263,11 +263,11 @@ class _Block:
     def _lines(self) -> Operation | Invalid:
         """Replace lines by their numbers: nothing shows that they are the ones that were meant."""
         if not self.reading.chosen:
-            raise Refused(BY_NUMBERS)
+            raise RefusedCall(BY_NUMBERS)
         numbers = _LINES.fullmatch(self._text("lines").strip())
         first, last = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (1, 0)
         if last < first:
-            raise Refused("Invalid value for 'lines': must be a number, or two like 23-43", "lines")
+            raise RefusedCall("Invalid value for 'lines': must be a number, or two like 23-43", "lines")
         return self._edit(Hunk("", self._checked("new_content"), after_line=first - 1, through_line=last))
 
     def _move(self) -> Operation | Invalid:
@@ -287,7 +287,7 @@ class _Block:
     def _run(self) -> Operation | Invalid:
         lang, code = self._text("lang").strip().lower(), self._text("code")
         if lang not in ("bash", "sh", "shell"):
-            raise Refused(f"only bash is run, not {shortened(lang)}", "lang")
+            raise RefusedCall(f"only bash is run, not {shortened(lang)}", "lang")
         if not code.strip():
-            raise Refused("Empty command not allowed", "code")
+            raise RefusedCall("Empty command not allowed", "code")
         return self._make("run", command=code, dir=self.reading.directory(self._text("cwd")))

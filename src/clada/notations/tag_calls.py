@@ -9,7 +9,7 @@ import re
 
 from clada.model import Invalid
 from clada.notations import tag_text
-from clada.notations.arguments import ARGUMENTS, Refused, decoded
+from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
 from clada.notations.json import ValueReader
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
@@ -171,7 +171,7 @@ class CallsInTags:
             if not closing:
                 raise Unreadable(trouble.offset, trouble.message, cut=trouble.why == CUT) from None
             return {}, self._find(opened, start, closing), trouble.message
-        except Refused as refused:
+        except RefusedCall as refused:
             return {}, reader.ended, refused.message
 
     def _gptme(self, call: Call) -> Items:
@@ -236,7 +236,7 @@ def _named(value: Any, wrong: str) -> tuple[str, Any, str]:
     if isinstance(arguments, str):
         try:
             arguments = decoded(arguments, "arguments")
-        except Refused as refused:
+        except RefusedCall as refused:
             wrong = wrong or refused.message
     if not isinstance(name, str) or not name:
         return "edit", arguments, wrong or "Missing required field 'name'"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import Arguments, Refused, decoded
+from clada.notations.arguments import Arguments, RefusedCall, decoded
 from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
@@ -117,11 +117,11 @@ class _Tool:
         """Return what it asks for; one invalid operation where something is wrong."""
         try:
             made: Items = getattr(self, f"_{self.name}")()
-        except Refused as refused:
+        except RefusedCall as refused:
             return [self._refused(refused)]
         return made
 
-    def _refused(self, refused: Refused) -> Invalid:
+    def _refused(self, refused: RefusedCall) -> Invalid:
         operation, at = TOOLS[self.name], self.whole[0]
         key = "command" if operation == "run" else "path"
         text = tag_text.trimmed(self.data, self._span(key) or (0, 0))
@@ -157,19 +157,19 @@ class _Tool:
     def _value(self, name: str, default: str | None = None) -> str:
         span = self._span(name)
         if span is None and default is None:
-            raise Refused(f"Missing required field '{name}'", name)
+            raise RefusedCall(f"Missing required field '{name}'", name)
         return (default or "") if span is None else tag_text.trimmed(self.data, span)
 
     def _path(self) -> str:
         path = self._value("path")
         if not path:
-            raise Refused("Missing required field 'path'", "path")
+            raise RefusedCall("Missing required field 'path'", "path")
         return path
 
     def _long(self, name: str) -> Span:
         span = self._span(name)
         if span is None:
-            raise Refused(f"Missing required field '{name}'", name)
+            raise RefusedCall(f"Missing required field '{name}'", name)
         return span
 
     def _content(self, path: str) -> str:
@@ -177,7 +177,7 @@ class _Tool:
         text = self.data[slice(*tag_text.content(self.data, self._long("content"), path))].decode()
         complaint = tag_text.complaint(text, path)
         if complaint:
-            raise Refused(complaint)
+            raise RefusedCall(complaint)
         return tag_text.ended(text)
 
     def _write_to_file(self) -> Items:
@@ -197,7 +197,7 @@ class _Tool:
         old, new = edit.text("old"), edit.text("new")
         complaint = tag_text.complaint(new, path, old)
         if complaint or not old:
-            raise Refused(complaint or "Empty search text not allowed", "diff")
+            raise RefusedCall(complaint or "Empty search text not allowed", "diff")
         hunks = (Hunk(old, new),)
         return self._make("edit", path=path, hunks=hunks, match=BLANKS, placeholder=is_placeholder(path))
 
@@ -211,13 +211,13 @@ class _Tool:
             span = self._span("path", file)
             path = tag_text.trimmed(self.data, span) if span else ""
             if not path:
-                raise Refused("Missing required field 'path'", "path")
+                raise RefusedCall("Missing required field 'path'", "path")
             for diff in self._each("diff", file):
                 content, line = self._span("content", diff), self._between("start_line", diff)
                 near = tag_text.number(tag_text.trimmed(self.data, line[0])) if line else None
                 made += self._blocks(path, content or diff, ROO.replace(near=near or None))
         if not made:
-            raise Refused("Missing required field 'path'", "path")
+            raise RefusedCall("Missing required field 'path'", "path")
         return made
 
     def _between(self, name: str, within: Span) -> list[Span]:
@@ -245,7 +245,7 @@ class _Tool:
     def _insert_content(self) -> Items:
         path, number = self._path(), tag_text.number(self._value("line"))
         if number is None:
-            raise Refused("Invalid value for 'line': must be a number", "line")
+            raise RefusedCall("Invalid value for 'line': must be a number", "line")
         text = self._content(path)
         hunk = Hunk("", text, after_line=number - 1) if number else Hunk("", text, at_end=True)
         return self._make("edit", path=path, hunks=(hunk,), placeholder=is_placeholder(path))
@@ -254,13 +254,13 @@ class _Tool:
         path, old, new = self._path(), self._value("search"), self._value("replace", "")
         for name in ("use_regex", "ignore_case"):
             if self._value(name, "false").lower() == "true":
-                raise Refused(f"unsupported regex: {name} {shortened(old)}")
+                raise RefusedCall(f"unsupported regex: {name} {shortened(old)}")
         for name in ("start_line", "end_line"):
             if self._value(name, ""):
-                raise Refused(f"'{name}' is not supported: use <apply_diff> with its lines", name)
+                raise RefusedCall(f"'{name}' is not supported: use <apply_diff> with its lines", name)
         complaint = tag_text.complaint(new, path, old)
         if complaint or not old:
-            raise Refused(complaint or "Empty search text not allowed", "search")
+            raise RefusedCall(complaint or "Empty search text not allowed", "search")
         hunks = (Hunk(old, new),)
         placeholder = is_placeholder(path)
         return self._make("edit", path=path, hunks=hunks, count="all", match=BLANKS, placeholder=placeholder)
@@ -268,13 +268,13 @@ class _Tool:
     def _execute_command(self) -> Items:
         command, directory = self._value("command"), self._value("cwd", "")
         if not command:
-            raise Refused("Empty command not allowed", "command")
+            raise RefusedCall("Empty command not allowed", "command")
         if tag_text.is_escaped(command):
-            raise Refused(tag_text.ESCAPED, "command")
+            raise RefusedCall(tag_text.ESCAPED, "command")
         return self._make("run", command=command, dir=self.reading.directory(directory))
 
 
 def _object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise Refused("Invalid value for 'diff': must be an object", "diff")
+        raise RefusedCall("Invalid value for 'diff': must be an object", "diff")
     return value

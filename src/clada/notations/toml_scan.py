@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from re import Pattern
     from typing import Any
 
-    from clada.notations.fences import Fence
+    from clada.notations.fences import TaggedFence
 
     Path = tuple[str, ...]
     Step = Callable[[], "Step"]
@@ -111,7 +111,7 @@ class Scope:
 class Scan:
     """One pass over the tokens of a TOML text: where it ends, and its places."""
 
-    def __init__(self, data: bytes, start: int, fence: Fence | None) -> None:
+    def __init__(self, data: bytes, start: int, fence: TaggedFence | None) -> None:
         self._data, self._start, self.at = data, start, start
         self._fence = fence
         self._begun = False

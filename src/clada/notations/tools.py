@@ -12,7 +12,7 @@ import re
 from clada.errors import shortened
 from clada.model import Invalid, Operation
 from clada.notations import v4a
-from clada.notations.arguments import FIELDS, Arguments, Refused
+from clada.notations.arguments import FIELDS, Arguments, RefusedCall
 from clada.notations.path_text import is_placeholder, relative
 from clada.notations.reading import Reading, Unreadable
 from clada.operations.edit import TYPOGRAPHIC, Hunk
@@ -135,14 +135,14 @@ class Tools:
             return None
         try:
             return self._made(call, way)
-        except Refused as refused:
+        except RefusedCall as refused:
             return [self._refused(call, way, refused)]
 
     def _made(self, call: Call, way: str) -> Items:
         if call.wrong:
-            raise Refused(call.wrong)
+            raise RefusedCall(call.wrong)
         if not isinstance(call.arguments, dict):
-            raise Refused("Invalid value for 'arguments': must be an object", "arguments")
+            raise RefusedCall("Invalid value for 'arguments': must be an object", "arguments")
         made: Items = getattr(self, f"_{way}")(call, Arguments(call.arguments))
         return made
 
@@ -164,14 +164,14 @@ class Tools:
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         return self.way(plain_name(call.name), arguments) == "edits"
 
-    def _refused(self, call: Call, way: str, refused: Refused) -> Invalid:
+    def _refused(self, call: Call, way: str, refused: RefusedCall) -> Invalid:
         name = way if way in ("write", "move", "remove", "run") else "edit"
         fields: dict[str, str] = {}
         for field in ("path", "command"):
             arguments = Arguments(call.arguments if isinstance(call.arguments, dict) else {})
             try:
                 fields[field] = arguments.text(field)
-            except Refused:
+            except RefusedCall:
                 continue
         kept = {"command"} if name == "run" else {"path"}
         shown = {field: value for field, value in fields.items() if field in kept}
@@ -197,7 +197,7 @@ class Tools:
     def _path_of(self, call: Call, arguments: Arguments, field: str = "path") -> str:
         path = self._path(call, arguments.text(field))
         if not path:
-            raise Refused(f"Missing required field '{arguments.name(field)}'", field)
+            raise RefusedCall(f"Missing required field '{arguments.name(field)}'", field)
         return path
 
     def _write(self, call: Call, arguments: Arguments, field: str = "content", **how: Any) -> Items:
@@ -221,10 +221,10 @@ class Tools:
             return self._file(call, path, new, if_exists="refuse")
         elided = find_elision(new, old)
         if elided:
-            raise Refused(elided_content(elided[1]))
+            raise RefusedCall(elided_content(elided[1]))
         count: int | str = "all" if arguments.flag("all") else arguments.number("expected_replacements", 1)
         if not count:
-            raise Refused(
+            raise RefusedCall(
                 "Invalid value for 'expected_replacements': must be positive", "expected_replacements"
             )
         return self._make(
@@ -256,8 +256,8 @@ class Tools:
             hunks = (Hunk("", text, after_line=line),)
             return [self._make("edit", call, path=path, hunks=hunks, placeholder=is_placeholder(path))]
         if command == "undo_edit":
-            raise Refused("undo_edit is not carried out: write the edit that brings back what was there")
-        raise Refused(f"Unknown command: {shortened(command)}", "command")
+            raise RefusedCall("undo_edit is not carried out: write the edit that brings back what was there")
+        raise RefusedCall(f"Unknown command: {shortened(command)}", "command")
 
     def _patch(self, call: Call, arguments: Arguments) -> Items:
         return self.patched(call, arguments.text("patch"), "")
@@ -270,7 +270,7 @@ class Tools:
         return [self._make("remove", call, path=self._path_of(call, arguments), file_only=True)]
 
     def _lazy(self, call: Call, _arguments: Arguments) -> Items:
-        raise Refused(f"{shortened(call.name)} leaves the edit to another model")
+        raise RefusedCall(f"{shortened(call.name)} leaves the edit to another model")
 
     def _run(self, call: Call, arguments: Arguments) -> Items:
         words = arguments.words("command")
@@ -279,9 +279,9 @@ class Tools:
             return self.patched(call, words[1], directory)
         command = words if isinstance(words, str) else _command(words)
         if arguments.flag("background"):
-            raise Refused(f"unsupported background: {shortened(command)}")
+            raise RefusedCall(f"unsupported background: {shortened(command)}")
         if not command.strip():
-            raise Refused("Empty command not allowed", "command")
+            raise RefusedCall("Empty command not allowed", "command")
         if "*** Begin Patch" in command and _HEREDOC.fullmatch(command):
             return self.patched(call, command, directory)
         entered = _ENTERED.fullmatch(command)  # an absolute path, which the workspace has by another name
@@ -313,10 +313,10 @@ class Tools:
             while (place := blocks.next(at)) is not None:
                 at = blocks.read(place, at)
         except Unreadable as trouble:
-            raise Refused(trouble.message) from None
+            raise RefusedCall(trouble.message) from None
         items = [item for block in inner.blocks for item in block.operations]
         if not items:
-            raise Refused("this is no patch: it has no *** Begin Patch")
+            raise RefusedCall("this is no patch: it has no *** Begin Patch")
         there = call.replace(base=directory) if directory else call
         return [self._moved(there, item) for item in items]
 
@@ -324,12 +324,12 @@ class Tools:
         """Return what an apply_patch_call does to a file: its diff is a patch without markers."""
         kind, path = arguments.text("type"), arguments.text("path")
         if kind not in DESCRIBED:
-            raise Refused(f"Unknown type: {shortened(kind)}", "type")
+            raise RefusedCall(f"Unknown type: {shortened(kind)}", "type")
         diff = "" if kind == "delete_file" else arguments.text("diff").removesuffix("\n")
         if "\n" in path or "\r" in path:
-            raise Refused("Invalid value for 'path': must not contain a line break", "path")
+            raise RefusedCall("Invalid value for 'path': must not contain a line break", "path")
         if _PATCH_MARKER.search(diff):
-            raise Refused("Invalid value for 'diff': must not contain lines that start with ***", "diff")
+            raise RefusedCall("Invalid value for 'diff': must not contain lines that start with ***", "diff")
         head = f"*** Begin Patch\n*** {DESCRIBED[kind]} File: {path}\n"
         return self.patched(call, f"{head}{diff}\n*** End Patch\n", "")
 
@@ -353,10 +353,10 @@ class Tools:
 def _check_content(content: str) -> None:
     """Refuse a text that cannot be what a file is to have."""
     if "\n" not in content and "\\n" in content:
-        raise Refused("the text has \\n in place of line breaks: it was escaped twice")
+        raise RefusedCall("the text has \\n in place of line breaks: it was escaped twice")
     elided = find_elision(content)
     if elided:
-        raise Refused(elided_content(elided[1]))
+        raise RefusedCall(elided_content(elided[1]))
 
 
 def _command(words: Sequence[str]) -> str:

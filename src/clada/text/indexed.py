@@ -229,7 +229,7 @@ def _candidates(last: int) -> Sequence[int]:
     return (*range(0, last, max(last // CANDIDATES, 1)), last) if last > 0 else (0,)
 
 
-class _Patch:
+class _Stretch:
     """A stretch of the base, what stands there now, and what is found around it."""
 
     def __init__(self, start: int, end: int, new: bytes) -> None:
@@ -248,7 +248,7 @@ class _Patched:
             each for each, places in self._occurrences.items() if places is None
         )
         self._starts: list[int] = []
-        self._patches: list[_Patch] = []
+        self._patches: list[_Stretch] = []
         self._more_breaks: list[int] = []  # that each has than the base there
         self._near: dict[bytes, set[int]] = {}  # by search text, the starts of patches around which it is
         self._looked_at = 0  # bytes, since there is this base
@@ -388,7 +388,7 @@ class _Patched:
             new = self._patches[lo].new[: start[1]] + new
         if end[1]:
             new, last = new + self._patches[hi - 1].new[end[1] :], self._patches[hi - 1].end
-        self._put(lo, hi, _Patch(first, last, new))
+        self._put(lo, hi, _Stretch(first, last, new))
         return first
 
     def _joined_to_neighbours(self, start: int) -> int:
@@ -402,10 +402,10 @@ class _Patched:
         if hi - lo > 1:
             first, last = self._patches[lo], self._patches[hi - 1]
             new = self.part((first.start, 0), (last.start, len(last.new)))
-            self._put(lo, hi, _Patch(first.start, last.end, new))
+            self._put(lo, hi, _Stretch(first.start, last.end, new))
         return self._starts[lo]
 
-    def _put(self, lo: int, hi: int, patch: _Patch) -> None:
+    def _put(self, lo: int, hi: int, patch: _Stretch) -> None:
         """Put a patch in place of some."""
         if self._known[0] > lo:
             self._more_breaks_before(lo)
@@ -435,7 +435,7 @@ class _Patched:
                 patch.found[search] = spans
                 self._near.setdefault(search, set()).add(patch.start)
 
-    def _place(self, patch: _Patch, offset: int) -> Place:
+    def _place(self, patch: _Stretch, offset: int) -> Place:
         """Return the place that is so many bytes after, or before, the start of a patch."""
         if 0 <= offset < len(patch.new):
             return patch.start, offset

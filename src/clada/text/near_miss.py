@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from clada.text.alignment import WantedLines
     from clada.text.match import Matches, Text
-    from clada.text.similarity import Place
+    from clada.text.similarity import NearPlace
 
 MAX_WHOLE_FILE = 1_000  # bytes of a file that is listed in full where nothing in it is similar
 MIN_MEANINGFUL = 4  # characters of a text that is hardly there by chance
@@ -273,7 +273,7 @@ def _explain_similar(text: Text, search: bytes) -> Explanation | None:
     return closest.explained(_closest_clause(closest, others), others[: MAX_PLACES - 1])
 
 
-def _region(place: Place, wanted: WantedLines, line: int) -> Region:
+def _region(place: NearPlace, wanted: WantedLines, line: int) -> Region:
     """Return the lines of a place, whose anchor is in this line, and how they differ."""
     top = line - place.anchor  # the line number of place.found[0]
     paired = [f for w, f in place.pairs if w is not None and f is not None]
@@ -286,7 +286,7 @@ def _region(place: Place, wanted: WantedLines, line: int) -> Region:
     return Region(top + first, found[first : last + 1], gaps, found[:first], found[last + 1 :])
 
 
-def _gaps(place: Place, wanted: WantedLines, top: int) -> Iterator[Gap]:
+def _gaps(place: NearPlace, wanted: WantedLines, top: int) -> Iterator[Gap]:
     """Yield the pairs of a place that differ."""
     line = top + min(f for _, f in place.pairs if f is not None)
     for w, f in place.pairs:

@@ -64,7 +64,7 @@ def wanted_lines(search: bytes) -> WantedLines:
     return WantedLines(lines[starts_line : len(lines) - ends_line], starts_line, ends_line)
 
 
-class Place(Value):
+class NearPlace(Value):
     """A place in a file, compared with a search text."""
 
     hit: Hit
@@ -76,7 +76,7 @@ class Place(Value):
     offset: int  # the byte at which that line starts
 
 
-def most_similar(data: bytes, wanted: WantedLines) -> list[Place]:
+def most_similar(data: bytes, wanted: WantedLines) -> list[NearPlace]:
     """Return the places that are worth naming and as similar as the best, each perhaps several times."""
     pieces = list(_pieces(wanted))
     if not pieces:
@@ -92,14 +92,14 @@ def most_similar(data: bytes, wanted: WantedLines) -> list[Place]:
     return [place for place in named if place.similarity >= named[0].similarity - AS_GOOD]
 
 
-def compared_in_full(data: bytes, wanted: WantedLines, place: Place) -> Place:
+def compared_in_full(data: bytes, wanted: WantedLines, place: NearPlace) -> NearPlace:
     """Return the place with all lines of the search text compared, not only those around its hit."""
     if len(wanted.lines) <= COMPARED_LINES:
         return place
     return _compare(data, wanted, place.hit, reach=len(wanted.lines))
 
 
-def _compared(data: bytes, wanted: WantedLines, groups: Iterable[Iterable[Hit]]) -> Iterator[Place]:
+def _compared(data: bytes, wanted: WantedLines, groups: Iterable[Iterable[Hit]]) -> Iterator[NearPlace]:
     """Yield the places around the hits, up to a group of hits with one that needs no competitor."""
     for hits in groups:
         places = [_compare(data, wanted, hit, COMPARED_LINES) for hit in hits]
@@ -190,7 +190,7 @@ def _longest(pieces: list[Piece], number: int, shortest: int) -> list[Piece]:
     return [(first[piece], piece) for piece in longest]
 
 
-def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> Place:
+def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> NearPlace:
     """Compare the lines around a hit with those around its wanted line, `reach` lines up and down."""
     w, offset = hit
     first, last = max(w - reach, 0), min(w + reach + 1, len(wanted.lines))
@@ -200,7 +200,7 @@ def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> Place:
     aligned = Alignment(wanted, found, range(first, last), (w, len(above)))
     similarity = aligned.similarity
     worth_naming = similarity >= MIN_SIMILARITY or (similarity >= MIN_SIMILARITY_OF_RUN and aligned.has_a_run)
-    return Place(hit, similarity, worth_naming, aligned.pairs, found, len(above), start)
+    return NearPlace(hit, similarity, worth_naming, aligned.pairs, found, len(above), start)
 
 
 def _line_around(data: bytes, hit: int, reach: int) -> tuple[int, int]:

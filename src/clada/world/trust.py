@@ -73,7 +73,7 @@ def keep_own(workspace: str, data: bytes) -> None:
     _keep(workspace, OWN, data)
 
 
-class Found(Value):
+class CladaFile(Value):
     """A file in a workspace's `.clada`, as it was read once; `problem`: why nobody can look at it."""
 
     name: str
@@ -88,7 +88,7 @@ class Found(Value):
         return f"{FOLDER}/{self.name}"
 
 
-def look(workspace: str) -> Sequence[Found]:
+def look(workspace: str) -> Sequence[CladaFile]:
     """Return the files in `.clada` that could count, none where there are none. Nothing is waited for."""
     directory = os.path.join(workspace, FOLDER)
     try:
@@ -99,7 +99,7 @@ def look(workspace: str) -> Sequence[Found]:
         if not os.path.lexists(directory):
             return ()
         problem = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
-        return (Found("", problem=problem),)
+        return (CladaFile("", problem=problem),)
     try:
         files = [_look_at(workspace, name, folder) for name in (CONFIGURATION, APPROVALS)]
     finally:
@@ -107,27 +107,27 @@ def look(workspace: str) -> Sequence[Found]:
     return [file for file in files if file]
 
 
-def _look_at(workspace: str, name: str, folder: int) -> Found | None:
+def _look_at(workspace: str, name: str, folder: int) -> CladaFile | None:
     try:
         handle = open_file(name, folder)
     except FileNotFoundError:
         return None
     except OSError as error:
         link = is_link(name, folder)
-        return Found(name, problem="is a symbolic link" if link else f"cannot be read: {reason(error)}")
+        return CladaFile(name, problem="is a symbolic link" if link else f"cannot be read: {reason(error)}")
     try:
         if not is_regular(handle):
-            return Found(name, problem="is not a regular file")
+            return CladaFile(name, problem="is not a regular file")
         data = read_at_most(handle, LARGEST + 1)
     except OSError as error:
-        return Found(name, problem=f"cannot be read: {reason(error)}")
+        return CladaFile(name, problem=f"cannot be read: {reason(error)}")
     finally:
         os.close(handle)
     if is_trusted(workspace, name, data):  # of any size: the user's own approvals may have made it large
-        return Found(name, data, trusted=True)
+        return CladaFile(name, data, trusted=True)
     if len(data) > MAX_SHOWN:
-        return Found(name, problem=f"is larger than {MAX_SHOWN >> 10} KB, which is too much to look at")
-    return Found(name, data, declined=is_declined(workspace, name, data))
+        return CladaFile(name, problem=f"is larger than {MAX_SHOWN >> 10} KB, which is too much to look at")
+    return CladaFile(name, data, declined=is_declined(workspace, name, data))
 
 
 # The user's own state.

@@ -6,7 +6,7 @@ Each is a function in a module of its own name, or with similar ones; MODULES ha
 from __future__ import annotations
 
 from clada.errors import Trouble
-from clada.operations.builtins.job import CommandError, Job
+from clada.operations.builtins.job import BuiltInJob, CommandError
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ class BuiltInResult(Value):
 
 def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> BuiltInResult:
     """Carry out a command in a directory; each line that it prints goes to `emit`."""
-    job = Job(command, files, here, emit)
+    job = BuiltInJob(command, files, here, emit)
     refused = None
     try:
         module = __import__(f"{__name__}.{MODULES[command.name]}", fromlist=("run",))

@@ -11,13 +11,13 @@ from clada.operations.builtins.umask import umask
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.commands.modes import Mode
-    from clada.operations.builtins.job import Job, Operand
+    from clada.operations.builtins.job import BuiltInJob, Operand
     from clada.world.files.entries import Entry
 
 SPECIAL, SET_ID = 0o7000, 0o6000
 
 
-def chmod(job: Job) -> None:
+def chmod(job: BuiltInJob) -> None:
     """Set the mode of each file."""
     if len(job.operands) < 2:  # noqa: PLR2004 (a mode and a file)
         raise CommandError("missing operand" + "".join(f" after {quoted(mode)}" for mode in job.operands))
@@ -41,7 +41,7 @@ def chmod(job: Job) -> None:
     job.each(job.located(paths), lambda operand: _check(job, operand), act)
 
 
-def _check(job: Job, operand: Operand) -> Entry:
+def _check(job: BuiltInJob, operand: Operand) -> Entry:
     entry = job.existing(operand, f"cannot access {operand}")
     refuse_special(operand, entry)
     job.refuse_shared(operand, entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, Job, Operand, refuse_special
+from clada.operations.builtins.job import NOT_A_DIRECTORY, BuiltInJob, CommandError, Operand, refuse_special
 from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
 from clada.operations.builtins.umask import ALL, umask
 from clada.values import Value
@@ -30,7 +30,7 @@ class CopyOptions(Value):
     umask: int
 
 
-def cp(job: Job) -> None:
+def cp(job: BuiltInJob) -> None:
     """Copy each source."""
     kept = (job.value("preserve") or "").split(",")
     everything = job.has("p", "a") or "all" in kept or job.options.get("preserve") is True
@@ -47,7 +47,7 @@ def cp(job: Job) -> None:
 class Copier:
     """Carries out one cp."""
 
-    def __init__(self, job: Job, options: CopyOptions) -> None:
+    def __init__(self, job: BuiltInJob, options: CopyOptions) -> None:
         self.job, self.options = job, options
         self._copied: set[Parts] = set()  # sources
         self._made: set[Parts] = set()  # targets

@@ -101,7 +101,7 @@ def refuse_special(operand: Operand, entry: Entry | None) -> None:
         raise with_operand(Trouble("permission_denied", "is not a regular file"), operand.text)
 
 
-class Job:
+class BuiltInJob:
     """Runs one built-in command.
 
     Breaking a rule of clada raises Trouble, which ends the command at once. Anything else that goes wrong

@@ -16,11 +16,11 @@ from clada.operations.builtins.umask import ALL, umask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job
+    from clada.operations.builtins.job import BuiltInJob
     from clada.world.files.entries import Entry
 
 
-def mkdir(job: Job) -> None:
+def mkdir(job: BuiltInJob) -> None:
     """Make each directory."""
     if not job.operands:
         raise CommandError("missing operand")
@@ -30,20 +30,20 @@ def mkdir(job: Job) -> None:
     job.each(job.located(), lambda operand: _check(job, operand), lambda operand, _: make(job, operand, mode))
 
 
-def _check(job: Job, operand: Operand) -> None:
+def _check(job: BuiltInJob, operand: Operand) -> None:
     """Refuse a link."""
     for step in _steps(job, operand):
         refuse_link(step, _entry(job, step))
 
 
-def _steps(job: Job, operand: Operand) -> list[Operand]:
+def _steps(job: BuiltInJob, operand: Operand) -> list[Operand]:
     """Return the directories to create: the operand and, with -p, each one that it leaves again by `..`."""
     names = operand.text.replace("\\", "/").split("/")
     ends = [at for at in range(1, len(names)) if names[at] == ".." != names[at - 1]] if job.has("p") else []
     return [*(job.locate("/".join(names[:end]) or "/") for end in ends), operand]
 
 
-def _make_one(job: Job, operand: Operand, mode: int | None) -> None:
+def _make_one(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
     what = _what(operand)
     if _entry(job, operand):
         raise CommandError(f"{what}: File exists")
@@ -52,7 +52,7 @@ def _make_one(job: Job, operand: Operand, mode: int | None) -> None:
     _finish(job, operand, mode)
 
 
-def _make_with_parents(job: Job, operand: Operand, mode: int | None) -> None:
+def _make_with_parents(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
     for step in _steps(job, operand):
         try:
             made = job.files.make_all(step.parts) if step.text else []
@@ -68,7 +68,7 @@ def _make_with_parents(job: Job, operand: Operand, mode: int | None) -> None:
         raise CommandError(f"{_what(operand)}: {NO_SUCH}")
 
 
-def _finish(job: Job, operand: Operand, mode: int | None) -> None:
+def _finish(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
     job.changed(operand, "created")
     if mode is not None:  # whatever the umask
         job.attempt(f"cannot set permissions of {operand}", operand, job.files.set_mode, operand.parts, mode)
@@ -87,7 +87,7 @@ def _path_down(operand: Operand) -> list[Operand]:
     return [*parents, operand]
 
 
-def _explained(job: Job, operand: Operand, trouble: Trouble) -> Exception:
+def _explained(job: BuiltInJob, operand: Operand, trouble: Trouble) -> Exception:
     """Return why a directory cannot be created, naming the parent that is to blame."""
     if trouble.system is None:
         return with_operand(trouble, operand.text)
@@ -100,7 +100,7 @@ def _explained(job: Job, operand: Operand, trouble: Trouble) -> Exception:
     return CommandError(f"{_what(operand)}: {trouble.system}")
 
 
-def _entry(job: Job, operand: Operand) -> Entry | None:
+def _entry(job: BuiltInJob, operand: Operand) -> Entry | None:
     return job.entry(operand, _what(operand))
 
 

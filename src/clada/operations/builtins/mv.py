@@ -8,13 +8,13 @@ from clada.world.files.tree import rename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job
+    from clada.operations.builtins.job import BuiltInJob
     from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
 
-def mv(job: Job) -> None:
+def mv(job: BuiltInJob) -> None:
     """Move each source."""
     arrived: set[Parts] = set()
     job.each(
@@ -22,7 +22,7 @@ def mv(job: Job) -> None:
     )
 
 
-def _check(job: Job, pair: Pair) -> Entry:
+def _check(job: BuiltInJob, pair: Pair) -> Entry:
     """Return what is at the source, if it may be moved to its target."""
     source, target = pair
     entry = job.existing(source, f"cannot stat {source}")
@@ -33,7 +33,7 @@ def _check(job: Job, pair: Pair) -> Entry:
     return entry
 
 
-def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
+def _move(job: BuiltInJob, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
     source, target = pair
     there = target_entry(job, target)
     relation = job.relation(source, entry, target, there)
@@ -57,7 +57,7 @@ def _move(job: Job, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
         job.say(f"renamed {source} -> {target}")
 
 
-def _refuse_move(job: Job, pair: Pair, entry: Entry, there: Entry | None) -> None:
+def _refuse_move(job: BuiltInJob, pair: Pair, entry: Entry, there: Entry | None) -> None:
     source, target = pair
     what = f"cannot move {source} to {target}"
     if source.name in (".", ".."):

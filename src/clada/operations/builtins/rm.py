@@ -7,7 +7,7 @@ from clada.world.files.tree import note_removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Operand
+    from clada.operations.builtins.job import BuiltInJob, Operand
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Items = list[tuple[Parts, Entry]]
 
 
-def rm(job: Job) -> None:
+def rm(job: BuiltInJob) -> None:
     """Remove each operand."""
     if not job.operands and not job.has("f"):
         raise CommandError("missing operand")
@@ -26,7 +26,7 @@ def rm(job: Job) -> None:
     )
 
 
-def _check(job: Job, operand: Operand) -> Items:
+def _check(job: BuiltInJob, operand: Operand) -> Items:
     """Return what is to be removed, if it may be."""
     what = f"cannot remove {operand}"
     try:
@@ -49,7 +49,7 @@ def _check(job: Job, operand: Operand) -> Items:
     return [((), entry)]
 
 
-def _remove(job: Job, operand: Operand, items: Items) -> None:
+def _remove(job: BuiltInJob, operand: Operand, items: Items) -> None:
     """Remove all items; a directory with something left in it stays too, without a message of its own."""
     kept: set[Parts] = set()  # directories in which something is left
     removed: list[Parts] = []
@@ -70,7 +70,7 @@ def _remove(job: Job, operand: Operand, items: Items) -> None:
             job.changed(operand.below(*rest), "removed")
 
 
-def _remove_one(job: Job, operand: Operand, entry: Entry) -> None:
+def _remove_one(job: BuiltInJob, operand: Operand, entry: Entry) -> None:
     is_directory = entry.kind == "directory"
     action = job.files.remove_directory if is_directory else job.files.unlink
     job.attempt(f"cannot remove {operand}", operand, action, operand.parts)

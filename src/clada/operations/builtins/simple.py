@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, Job, Operand, refuse_link
+from clada.operations.builtins.job import NOT_A_DIRECTORY, BuiltInJob, CommandError, Operand, refuse_link
 from clada.world.files.paths import OUTSIDE, display_path
 
 
-def cd(job: Job) -> None:
+def cd(job: BuiltInJob) -> None:
     """Change the directory for the rest of the run."""
     (text,) = job.operands
     parts = job.attempt(text, Operand(text, ()), job.files.locate_directory, text, job.here)
@@ -18,7 +18,7 @@ def cd(job: Job) -> None:
     job.here = parts
 
 
-def pwd(job: Job) -> None:
+def pwd(job: BuiltInJob) -> None:
     """Print the directory's whole path."""
     if job.operands:
         job.say("pwd: ignoring non-option arguments")
@@ -26,7 +26,7 @@ def pwd(job: Job) -> None:
     job.say("/".join((job.files.root.rstrip("/"), *job.here)) if inside else display_path(job.here))
 
 
-def echo(job: Job) -> None:
+def echo(job: BuiltInJob) -> None:
     """Print the words, each line of them by itself."""
     lines = " ".join(job.operands).split("\n")
     if job.has("n") and not lines[-1]:
@@ -35,10 +35,10 @@ def echo(job: Job) -> None:
         job.say(line)
 
 
-def true(_job: Job) -> None:
+def true(_job: BuiltInJob) -> None:
     """Succeed."""
 
 
-def false(job: Job) -> None:
+def false(job: BuiltInJob) -> None:
     """Fail."""
     job.exit_code = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clada.operations.builtins.job import (
     NOT_A_DIRECTORY,
+    BuiltInJob,
     CommandError,
-    Job,
     Operand,
     refuse_link,
     refuse_special,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Pair = tuple[Operand, Operand]
 
 
-def read_pairs(job: Job) -> list[Pair]:
+def read_pairs(job: BuiltInJob) -> list[Pair]:
     """Return each source with its target: the last operand, or in it if it is a directory."""
     operands = job.located()
     if not operands:
@@ -40,7 +40,7 @@ def read_pairs(job: Job) -> list[Pair]:
     return [(sources[0], target)]
 
 
-def _is_respelled(job: Job, sources: list[Operand], target: Operand, there: Entry) -> bool:
+def _is_respelled(job: BuiltInJob, sources: list[Operand], target: Operand, there: Entry) -> bool:
     """Whether a directory gets its own name in other letters, on a file system that ignores their case."""
     if len(sources) > 1 or target.slash or job.name != "mv":
         return False
@@ -55,7 +55,7 @@ def _into(directory: Operand, source: Operand) -> Operand:
     return directory.below(source.name)
 
 
-def target_entry(job: Job, target: Operand) -> Entry | None:
+def target_entry(job: BuiltInJob, target: Operand) -> Entry | None:
     """Return what exists at a target, or None; fail if it may not be replaced."""
     what = f"cannot stat {target}"
     entry = job.entry(target, what)
@@ -68,7 +68,7 @@ def target_entry(job: Job, target: Operand) -> Entry | None:
     return entry
 
 
-def is_kept(job: Job, entry: Entry, there: Entry) -> bool:
+def is_kept(job: BuiltInJob, entry: Entry, there: Entry) -> bool:
     """Whether the existing target stays as it is: by -n, or by -u if it is not older."""
     is_directory = entry.kind == "directory"
     if job.has("u") and not is_directory and there.modified >= entry.modified:

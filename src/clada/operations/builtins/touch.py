@@ -6,11 +6,11 @@ from clada.operations.builtins.job import NO_SUCH, CommandError, MissingError, r
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.job import Job, Operand
+    from clada.operations.builtins.job import BuiltInJob, Operand
     from clada.world.files.entries import Entry
 
 
-def touch(job: Job) -> None:
+def touch(job: BuiltInJob) -> None:
     """Touch each file."""
     when = _when(job)
     if not job.operands:
@@ -22,7 +22,7 @@ def touch(job: Job) -> None:
     )
 
 
-def _when(job: Job) -> int | None:
+def _when(job: BuiltInJob) -> int | None:
     """Return the time to set, in nanoseconds; None for now."""
     from clada.operations.builtins.dates import read_date, read_stamp
 
@@ -37,7 +37,7 @@ def _when(job: Job) -> int | None:
     return when
 
 
-def _check(job: Job, operand: Operand) -> Entry | None:
+def _check(job: BuiltInJob, operand: Operand) -> Entry | None:
     # Where touch would not create a file, all that it does is setting times.
     only_times = operand.slash or job.has("c")
     try:
@@ -51,7 +51,7 @@ def _check(job: Job, operand: Operand) -> Entry | None:
     return entry
 
 
-def _touch(job: Job, operand: Operand, entry: Entry | None, when: int | None) -> None:
+def _touch(job: BuiltInJob, operand: Operand, entry: Entry | None, when: int | None) -> None:
     if entry is None:
         if not job.has("c"):
             _create(job, operand, when)
@@ -63,7 +63,7 @@ def _touch(job: Job, operand: Operand, entry: Entry | None, when: int | None) ->
     job.attempt(f"setting times of {operand}", operand, job.files.set_times, operand.parts, now, modified)
 
 
-def _create(job: Job, operand: Operand, when: int | None) -> None:
+def _create(job: BuiltInJob, operand: Operand, when: int | None) -> None:
     what = f"cannot touch {operand}"
     job.make_sure_of_parent(operand, what)
     job.attempt(what, operand, job.files.store, operand.parts, b"")

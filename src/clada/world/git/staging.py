@@ -29,7 +29,7 @@ RAW = ("--raw", "-z", "--no-renames", "--no-abbrev")
 IN_THE_WAY = b"appears as both a file and as a directory"
 
 
-class Entry(Value):
+class IndexEntry(Value):
     """A mode and an object, as a commit or an index has them for a path."""
 
     mode: str
@@ -44,8 +44,8 @@ class Entry(Value):
 class Staged(Value):
     """A path whose entry in the index is not that of the last commit."""
 
-    committed: Entry
-    indexed: Entry
+    committed: IndexEntry
+    indexed: IndexEntry
     announced: bool = False  # by git add -N: nothing of it is staged
 
     @property
@@ -77,25 +77,25 @@ def staged(git: Git, commit: str) -> dict[str, Staged]:
     return found
 
 
-def _differences(raw: bytes) -> Iterator[tuple[str, str, Entry, Entry]]:
+def _differences(raw: bytes) -> Iterator[tuple[str, str, IndexEntry, IndexEntry]]:
     """Yield each path that differs, in which way, and the entries before and after."""
     parts = os.fsdecode(raw).split("\0")[:-1]
     for line, path in zip(parts[0::2], parts[1::2], strict=True):
         old_mode, mode, old, name, kind = line[1:].split(" ")
-        yield path, kind, Entry(old_mode, old), Entry(mode, name)
+        yield path, kind, IndexEntry(old_mode, old), IndexEntry(mode, name)
 
 
 class Reversal(Value):
     """What takes commits back: the entries, what HEAD has in another way, and the commits that are gone."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, IndexEntry]
     changed: list[str]
     gone: list[str]
 
 
 def reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
     """Return what takes these commits back, the newest first."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, IndexEntry] = {}
     changed, gone = list[str](), list[str]()
     for commit in made:
         call = ("diff-tree", "-r", *RAW, "--end-of-options", commit)
@@ -216,7 +216,7 @@ def outside_submodules(git: Git, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if submodules.isdisjoint(with_parents(path))]
 
 
-def put(git: Git, entries: Mapping[str, Entry]) -> None:
+def put(git: Git, entries: Mapping[str, IndexEntry]) -> None:
     """Give these paths these entries, or none."""
     gone_first = sorted(entries.items(), key=lambda item: item[1].is_there)
     put_lines(git, (f"{entry.mode} {entry.name}\t{path}" for path, entry in gone_first))

@@ -11,13 +11,14 @@ ends the journal: what it was to tell of has not been done.
 
 from __future__ import annotations
 
-import fcntl
 import os
+from errno import EAGAIN
 from zlib import crc32
 
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.handles import NO_FOLLOW
+from clada.world.locks import try_flock
 from clada.world.record.states import KINDS, State
 from clada.world.record.store import sync_directory
 
@@ -42,7 +43,8 @@ class Journal:
         self._end = _whole_size(path) if again else 0
         flags = os.O_RDWR | NO_FOLLOW | (os.O_APPEND if again else os.O_CREAT | os.O_EXCL)
         self._handle = os.open(path, flags, 0o600)
-        fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not try_flock(self._handle):
+            raise BlockingIOError(EAGAIN, "another run writes it", path)
         self._last: tuple[bytes, int] = (b"", 0)  # the content that was written last, and where
         self._synced, self._named = True, again
         if again:

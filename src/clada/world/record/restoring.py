@@ -22,7 +22,7 @@ OPEN = 0o700  # what its owner may do to a directory
 OTHER_BELONGINGS = "has another owner, or other attributes, than it had"
 
 
-class Step(Value):
+class RestoreStep(Value):
     """A place that has to be put back: what is there, and what was."""
 
     place: ChangedPlace
@@ -81,7 +81,7 @@ class OpenedUp:
                 self._workspace.set_mode(parts, mode)
 
 
-def put_back(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
+def put_back(workspace: Workspace, steps: Sequence[RestoreStep]) -> list[str]:
     """Put everything back; what is in the way goes first, and directories get their modes last."""
     deepest = sorted(steps, key=lambda step: len(step.parts), reverse=True)
     _open_up(workspace, deepest)
@@ -100,7 +100,7 @@ def put_back(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
     return notes
 
 
-def _put(workspace: Workspace, step: Step) -> list[str]:
+def _put(workspace: Workspace, step: RestoreStep) -> list[str]:
     """Put back what was at one place; return what to say of it."""
     match step.before.kind:
         case "directory":
@@ -118,7 +118,7 @@ def _put(workspace: Workspace, step: Step) -> list[str]:
     return []
 
 
-def _open_up(workspace: Workspace, deepest: Sequence[Step]) -> None:
+def _open_up(workspace: Workspace, deepest: Sequence[RestoreStep]) -> None:
     """Give ourselves the right to reach what is in directories that the run has closed."""
     for step in reversed(deepest):
         mode = step.now.mode or 0
@@ -126,7 +126,7 @@ def _open_up(workspace: Workspace, deepest: Sequence[Step]) -> None:
             workspace.set_mode(step.parts, mode | OPEN)
 
 
-def _finish_directory(workspace: Workspace, step: Step) -> list[str]:
+def _finish_directory(workspace: Workspace, step: RestoreStep) -> list[str]:
     """Give a directory its mode again, now that all is in it; one that was gone, its owner and attributes."""
     notes = []
     if step.now.kind != "directory":
@@ -144,7 +144,7 @@ def _finish_directory(workspace: Workspace, step: Step) -> list[str]:
     return notes
 
 
-def _clear_away(workspace: Workspace, deepest: Sequence[Step]) -> None:
+def _clear_away(workspace: Workspace, deepest: Sequence[RestoreStep]) -> None:
     """Remove what the run put where there was nothing, or something else."""
     going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
     for step in going:
@@ -155,7 +155,7 @@ def _clear_away(workspace: Workspace, deepest: Sequence[Step]) -> None:
             _remove_if_empty(workspace, step)
 
 
-def _remove_if_empty(workspace: Workspace, step: Step) -> None:
+def _remove_if_empty(workspace: Workspace, step: RestoreStep) -> None:
     """Remove a directory that the run made; where somebody has put something into it, it stays."""
     try:
         if not workspace.names(step.parts):
@@ -169,7 +169,7 @@ def _remove_if_empty(workspace: Workspace, step: Step) -> None:
         raise Trouble("permission_denied", f"there is something in {path} by now", "move it elsewhere")
 
 
-def _put_file(workspace: Workspace, step: Step) -> list[str]:
+def _put_file(workspace: Workspace, step: RestoreStep) -> list[str]:
     """Put a file back. One that is still there keeps its mode and the rest, unless the run changed them."""
     before = step.before
     same = step.left.mode == before.mode and step.now.is_same_beside(before)

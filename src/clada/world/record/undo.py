@@ -17,7 +17,7 @@ from clada.world.record import history
 from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
 from clada.world.record.looks import recover, was_looking
 from clada.world.record.recording import Recording, RunToRecord
-from clada.world.record.restoring import OpenedUp, Step, put_back, state_now
+from clada.world.record.restoring import OpenedUp, RestoreStep, put_back, state_now
 from clada.world.record.states import State
 from clada.world.record.store import Store, around, find_store
 
@@ -111,7 +111,9 @@ def _mark_again(store: Store, changes: Changes) -> list[str]:
     return []
 
 
-def _recorded(recording: Recording, workspace: Workspace, steps: Sequence[Step], undone: Undone) -> Undone:
+def _recorded(
+    recording: Recording, workspace: Workspace, steps: Sequence[RestoreStep], undone: Undone
+) -> Undone:
     """Put everything back, as a run of its own."""
     try:
         with recording:
@@ -242,7 +244,7 @@ def _clear_up(workspace: Workspace, changes: Changes) -> None:
 
 def _steps(
     run: RecordedRun, changes: Changes, begun: Changes, workspace: Workspace, modes: Mapping[Parts, int]
-) -> tuple[list[Step], list[str]]:
+) -> tuple[list[RestoreStep], list[str]]:
     """Return what is to be put back; raise, naming the files, if that would lose what was done since.
 
     `begun` is what an earlier undo has done of it, before it was stopped. Files that git ignores, and that
@@ -301,12 +303,12 @@ def _compared(
     modes: Mapping[Parts, int],
     *,
     killed: bool,
-) -> tuple[list[Step], list[str]]:
+) -> tuple[list[RestoreStep], list[str]]:
     """Return what has to be put back, and what somebody has changed since.
 
     `modes` are those of directories that have others for the moment.
     """
-    steps: list[Step] = []
+    steps: list[RestoreStep] = []
     since: list[str] = []
     ours = {place.path: place for place in begun.places}
     for place in changes.places:
@@ -322,7 +324,7 @@ def _compared(
         elif left and before.kind == now.kind == "directory" and left.mode is None:
             continue
         if left:
-            steps.append(Step(place, now, before, left))
+            steps.append(RestoreStep(place, now, before, left))
         elif not now.replace(mode=None).is_like(before):  # whoever has changed only its mode, meant that
             since.append(place.path)
     since += (*_blocked(workspace, steps), *_in_the_way(workspace, steps))
@@ -350,7 +352,7 @@ def _begins_with(now: State, before: State) -> bool:
     return before.kind == "file" and not now.digest and now.content.startswith(before.content)
 
 
-def _blocked(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
+def _blocked(workspace: Workspace, steps: Sequence[RestoreStep]) -> list[str]:
     """Return what cannot be put back, because somebody has put something else where its directory was."""
     clearing = {step.parts for step in steps if step.now.kind != "directory" == step.before.kind}
     free: set[Parts] = {()}  # where nothing is in the way
@@ -370,7 +372,7 @@ def _blocked(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
     return found
 
 
-def _in_the_way(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
+def _in_the_way(workspace: Workspace, steps: Sequence[RestoreStep]) -> list[str]:
     """Return what somebody has put into directories that have to go, because something else was there."""
     folders = [step for step in steps if step.now.kind == "directory"]
     replaced = {step.parts for step in folders if step.before.kind not in {"directory", "absent"}}
@@ -386,7 +388,7 @@ def _in_the_way(workspace: Workspace, steps: Sequence[Step]) -> list[str]:
 # What is said about it.
 
 
-def _described(run: RecordedRun, steps: Sequence[Step]) -> Undone:
+def _described(run: RecordedRun, steps: Sequence[RestoreStep]) -> Undone:
     contents, modes = diff_of((step.place.path, step.now, step.before) for step in steps)
     restored = [_named(step, step.before) for step in steps if step.before.kind not in {"absent", "other"}]
     removed = [_named(step, step.now) for step in steps if step.before.kind == "absent"]
@@ -395,7 +397,7 @@ def _described(run: RecordedRun, steps: Sequence[Step]) -> Undone:
     )
 
 
-def _named(step: Step, state: State) -> str:
+def _named(step: RestoreStep, state: State) -> str:
     return step.place.path + ("/" if state.kind == "directory" else "")
 
 
