@@ -264,7 +264,7 @@ import sys
 from clada.cli import document
 from clada.cli import dispatch
 def bug(*_, **__): raise ZeroDivisionError("oh dear")
-document.parse = bug
+document.plan_for = bug
 sys.exit(dispatch(sys.argv[1:]))
 """
 
@@ -295,7 +295,7 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert (done.stderr == line) is not traced
 
 
-UNDO_BUG = BUG.replace("import document", "import undo").replace("document.parse", "undo.run")
+UNDO_BUG = BUG.replace("import document", "import undo").replace("document.plan_for", "undo.run")
 
 
 def test_a_bug_in_a_command_without_the_flag_does_not_name_it(shell: Shell) -> None:
