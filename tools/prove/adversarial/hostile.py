@@ -164,6 +164,21 @@ def list_home() -> None:
         raise OSError("empty")
 
 
+def read_settings_beside_programs() -> None:
+    """Read a token that lies beside a folder of PATH, among settings."""
+    _has_secret(f"{HOME}/.config/tool/token")
+
+
+def read_a_cache_beside_programs() -> None:
+    """Read a token that lies beside a folder of PATH, in a cache."""
+    _has_secret(f"{HOME}/.cache/tool/token")
+
+
+def read_a_project_beside_programs() -> None:
+    """Read the secrets of a project that has a folder of PATH."""
+    _has_secret(f"{HOME}/work/production.env")
+
+
 def read_other_homes() -> None:
     """List the homes of this machine."""
     names = [name for top in ("/home", "/root", "/Users") if os.path.isdir(top) for name in os.listdir(top)]

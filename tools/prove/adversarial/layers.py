@@ -27,6 +27,8 @@ UNCONFINED = "none"
 ESCAPES = ROOT / "tests" / "world" / "sandbox_escapes.py"
 CALLS = ROOT / "tests" / "world" / "sandbox_calls.py"
 HOSTILE = ROOT / "tools" / "prove" / "adversarial" / "hostile.py"
+# What lies beside folders of PATH.
+BESIDE_PROGRAMS = (".config/tool/token", ".cache/tool/token", "work/production.env")
 STOPPED = "stopped, nothing changed outside"
 # Judged by what is different outside, for the program itself cannot tell, or it has one of its own.
 BY_EFFECT = """
@@ -233,7 +235,9 @@ def attempted(user: User, layer: str, source: Path, names: Sequence[str]) -> dic
         with outside(place) as there:
             before = _guarded(place)
             commands = [f"{_program(user)} {source.name} {name}" for name in names]
-            done = _approved(place, layer, commands, there.variables)
+            folders = [f"{place.home}/{os.path.dirname(name)}/bin" for name in BESIDE_PROGRAMS]
+            path = ":".join([*folders, place.environment()["PATH"]])
+            done = _approved(place, layer, commands, {**there.variables, "PATH": path})
             if "outlive_the_supervisor" in names:
                 time.sleep(1.5)  # until the survivor would be at work
             effect = _effect(place, before, there)
@@ -244,8 +248,10 @@ def attempted(user: User, layer: str, source: Path, names: Sequence[str]) -> dic
 
 def _prepare(place: Place, source: Path) -> None:
     shutil.copy(source, place.inside)
-    for name in ("kept", ".bashrc", ".ssh/id_rsa"):
+    for name in ("kept", ".bashrc", ".ssh/id_rsa", *BESIDE_PROGRAMS):
         place.put(f"../home/{name}", "secret\n")
+    for name in BESIDE_PROGRAMS:
+        place.put(f"../home/{os.path.dirname(name)}/bin/tool", "", 0o755)
     place.put("../outside/file", "original\n")
     place.repository()
     place.put(".clada/allowed-commands.json", "{}")
