@@ -227,6 +227,7 @@ HUGE = {
     "100,000 shell fences": b"```bash\nls\n```\n" * 100_000,
     "100,000 here-documents": b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * 100_000 + b"```\n",
     "30,000 fences of here-documents": b"```bash\ncat > a <<'E'\nx\nE\n```\n" * 30_000,
+    "10,000 fences, each of a here-document without an end": b"```bash\ncat > a <<'E'\nx\n```\n" * 10_000,
     "100,000 marks without an end": b"```bash\n" + b"cat > a <<'E%d'\n" * 100_000 + b"```\n",
     "a line of 40 MB before a mark": b"```bash\n" + b"x && " * 200_000 + b"cat > a <<'E'\nE\n```\n",
     "300,000 fences": b"```\n" * 300_000 + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",

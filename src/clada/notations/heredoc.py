@@ -63,6 +63,7 @@ _FORMS, _EXPANDING = (  # those whose path a shell would take as it is, and thos
     )
     for word in (_WORD, _ANY_WORD)
 )
+_EXPANDED_SIGNS = frozenset("$`~*?[{\\")
 _PATCH = re.compile(rf"[ \t]*(?:apply_patch|applypatch)[ \t]*{_MARK}[ \t]*")
 _ANY_MARK = re.compile(rf"(?<!<){_MARK}")
 _HINT = re.compile(rb"^[^\n]*<<[^\n]*", re.MULTILINE)
@@ -220,40 +221,29 @@ def shell_fence(data: bytes, start: int, limit: int) -> Fence | None:
     What these write may have fences of its own. In a list, or with tabs before their end, it may not.
     """
     fence = fence_at(data, start, limit)
-    if not fence or not fence.closed or fence.language not in SHELLS or fence.indent:
-        return fence
-    at = fence.inside if _writes(data[fence.inside : fence.inside_end]) else fence.inside_end
-    while line := _HINT.search(data, at, fence.inside_end):
-        at = line.end()
-        form = _ANY_MARK.search(line.group().decode())
-        if not form:
-            continue
-        end = -1 if form["dash"] else data.find(f"\n{form['mark']}\n".encode(), at, limit)
-        if end > fence.inside_end:
-            fence = _longer(data, fence, (at, end + len(form["mark"]) + 1), limit)
-        if end < 0 or end > fence.inside_end:
-            return fence  # which has no end, for the reading to refuse
-        at = end + 1
+    while fence and fence.closed and fence.language in SHELLS and not fence.indent:
+        last = data.rfind(b"<<", fence.inside, fence.inside_end)
+        at = line_end(data, last, limit) if last >= 0 else fence.inside
+        form = _form(data[data.rfind(b"\n", 0, at) + 1 : at].decode()) if last >= 0 else None
+        if not form or form["dash"]:
+            break
+        other = data.find(b"<<", at, limit)  # which may belong to one whose own end was forgotten
+        end = data.find(f"\n{form['mark']}\n".encode(), at, limit if other < 0 else other)
+        longer = _longer(data, fence, (at, end + 1), limit) if end > fence.inside_end else None
+        if not longer:
+            break
+        fence = longer
     return fence
 
 
-def _longer(data: bytes, fence: Fence, body: Span, limit: int) -> Fence:
-    """Return a fence with its end behind a here-document, if it is sure that its own fences are in that.
-
-    They go in pairs, and no other here-document begins there.
-    """
+def _longer(data: bytes, fence: Fence, body: Span, limit: int) -> Fence | None:
+    """Return a fence with its end behind a here-document, if the fences in that go in pairs; else None."""
     text, signs = data[slice(*body)], data[fence.start : fence.inside].rstrip(b"\n")
     mark = signs[: len(signs) - len(signs.lstrip(signs[:1]))]
     lines = re.compile(rb"\n[ \t]*+(%b{3,}+)([^\n]*+)" % re.escape(mark[:1]))
     close = lines.search(data, body[1], limit)
-    if (
-        b"<<" in text
-        or len(lines.findall(text)) % 2
-        or not close
-        or close[2].strip()
-        or len(close[1]) < len(mark)
-    ):
-        return fence
+    if len(lines.findall(text)) % 2 or not close or close[2].strip() or len(close[1]) < len(mark):
+        return None
     return fence.replace(inside_end=close.start() + 1, end=close.end(), unclear=False)
 
 
@@ -262,7 +252,8 @@ def _form(line: str) -> Match[str] | None:
     if "<<" not in line:
         return None
     last = line.rsplit("&&", 1)[-1]
-    return next((found for form in (*_FORMS, *_EXPANDING, _PATCH) if (found := form.fullmatch(last))), None)
+    forms = (*_FORMS, _PATCH, *_EXPANDING) if not _EXPANDED_SIGNS.isdisjoint(last) else (*_FORMS, _PATCH)
+    return next((found for form in forms if (found := form.fullmatch(last))), None)
 
 
 def _runnable_form(line: str) -> Match[str] | None:
