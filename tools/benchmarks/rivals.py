@@ -65,7 +65,7 @@ def rows(*, quick: bool) -> Iterator[Row | Times]:
     part = 100 if quick else 1
     works = (
         (_small_files("one file edited", 1), 9),
-        (_small_files("1,000 files edited", 1_000 // part), 9),
+        (_small_files("1,000 files edited", 1_000 // part), 5),
         (_large_file("1,000 edits of one 11 MB file", 230_000 // part, 1_000 // part), 3),
     )
     for work, rounds in works:
