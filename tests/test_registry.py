@@ -120,6 +120,8 @@ def test_a_notation_is_run_with_every_summary(shout: Extended) -> None:
     assert (shout.workspace / "a.txt").read_text(encoding="utf-8") == "hello"
     xml = shout("--no-git", "--summary=xml", "--output-mode=silent", document=ANSWER, code=1)
     assert ET.fromstring(xml).get("tasks") == "2"
+    told = shout("--no-git", "--summary=llm", "--output-mode=silent", document=ANSWER, code=1)
+    assert told.startswith("Of 2 operations: ")
 
 
 def test_a_notation_has_its_prompt_and_is_completed(shout: Extended) -> None:
@@ -162,15 +164,15 @@ def test_an_operation_is_run_with_every_summary(double: Extended) -> None:
     double.conforms(1, text)
     xml = double("--no-git", "--summary=xml", "--output-mode=silent", document=TASKS, code=1)
     assert ET.fromstring(xml).get("failed") == "1"
+    told = double("--no-git", "--summary=llm", "--output-mode=silent", document=TASKS, code=1)
+    assert "[task-1.2] ERROR: DOUBLE - gone: file_not_found" in told
 
 
 def test_an_operation_is_in_the_prompts(double: Extended) -> None:
     assert "- `double`: path; optional times" in double("prompt", "json")
 
 
-@pytest.mark.parametrize(
-    "name", ["csl", "cml", "json", "toml", "sr", "v4a", "udiff", "calls", "tags", "artifact", "nesl"]
-)
+@pytest.mark.parametrize("name", "csl cml json toml sr v4a udiff calls tags artifact nesl heredoc".split())
 def test_no_module_names_a_notation_but_the_registry_and_its_own(name: str) -> None:
     source = ROOT / "src" / "clada"
     naming = {
