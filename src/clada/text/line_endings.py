@@ -21,8 +21,8 @@ def single_ending(data: bytes) -> bytes | None:
         return LF
     if LF not in data:
         return CR
-    breaks = data.translate(None, _OTHERS)  # four times as fast as to count each
-    return CRLF if breaks == CRLF * (len(breaks) // 2) else None
+    pairs = data.count(CRLF)
+    return CRLF if data.translate(None, _OTHERS) == CRLF * pairs else None  # faster than to count each
 
 
 def count_breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:

@@ -63,8 +63,8 @@ def unfit_files(
 
 
 def filtered_files(git: Git) -> list[str]:
-    """Return the tracked files to which a filter applies."""
-    listed = git.check_output("ls-files", "-z", "--", FILTERED, GIT_LITERAL_PATHSPECS="0")
+    """Return the tracked files to which a filter applies; none where git cannot list files."""
+    listed = git.call("ls-files", "-z", "--", FILTERED, GIT_LITERAL_PATHSPECS="0").output
     return os.fsdecode(listed).split("\0")[:-1]
 
 
