@@ -47,11 +47,11 @@ REQUIRED = "every file old or new, git sound, no litter, nothing lost"
 def rows(*, quick: bool) -> list[Row]:
     """Return what faults showed."""
     found = [
-        _signalled(number, 8 if quick else 50) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+        _signalled(number, 4 if quick else 50) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
     ]
     found.append(_few_descriptors(quick=quick))
-    found.append(_full_disk(step=8 if quick else 1))
-    found.extend(_failing_calls(25 if quick else None))
+    found.append(_full_disk(step=16 if quick else 1))
+    found.extend(_failing_calls(12 if quick else None))
     return found
 
 

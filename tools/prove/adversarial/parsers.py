@@ -29,7 +29,7 @@ _, status, usage = os.wait4(os.posix_spawn(argv[0], argv, os.environ), 0)
 figures = [os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]
 os.write(int(report), json.dumps(figures).encode())
 """
-QUICK_PART = 20  # how much smaller the large ones are in a quick look
+QUICK_PART = 60  # how much smaller the large ones are in a quick look
 SLOWEST = 60.0  # seconds, on any machine; they take a few at most
 START = 100.0  # MB of memory that a run may take whatever its input
 
