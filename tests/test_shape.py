@@ -8,13 +8,18 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/clada").rglob("*.py"))}
-TREES = {path: ast.parse(text) for path, text in SOURCE.items()}
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 LONG = 500  # lines of a file
+
+
+@cache
+def _trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(text) for path, text in SOURCE.items()}
 
 
 def test_a_write_visits_at_most_100_functions_in_18_modules() -> None:
@@ -28,7 +33,7 @@ def test_a_write_visits_at_most_100_functions_in_18_modules() -> None:
 
 def test_one_class_name_is_one_thing() -> None:
     names = Counter(
-        node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        node.name for tree in _trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
     )
     del names["Blocks"]  # what each dialect calls its reader: dialects.py asks for it by this name
     assert [name for name, count in names.items() if count > 1] == []
@@ -41,7 +46,7 @@ def test_at_most_two_files_are_long() -> None:
 
 def test_at_most_three_in_ten_functions_are_helpers_of_one_place() -> None:
     functions = once = 0
-    for path, tree in TREES.items():
+    for path, tree in _trees().items():
         used = Counter(re.findall(r"\w+", SOURCE[path]))
         for node in ast.walk(tree):
             if isinstance(node, FUNCTION):
