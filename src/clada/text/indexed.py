@@ -21,7 +21,7 @@ from clada.text.match import Matches, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from typing import Any
 
     # An offset in the base, and 0; or the start of a patch, and an offset in its new text. In order, they
@@ -118,20 +118,14 @@ class IndexedText:
 
     def lines(self, starts: Sequence[Place]) -> list[int]:
         """Return the line of each place, counted from 1."""
-        return [self._patched.line(place) for place in starts]
+        return self._patched.lines(starts)
 
     def replaced(self, found: Matches, replacement: bytes) -> Text | IndexedText:
         """Return the text with each match replaced; this very text, if that changes nothing."""
         patched = self._patched
-        new = _form(replacement, patched.ending)
-        spans = [
-            (start, end)
-            for start, end in zip(found.starts, found.ends, strict=True)
-            if patched.part(start, end) != new
-        ]
-        if not spans:
+        spans = list(zip(found.starts, found.ends, strict=True))
+        if not patched.replace(spans, _form(replacement, patched.ending)):
             return self
-        patched.replace(spans, new)
         if not patched.breaks and patched.ending != LF:
             return self.plain()  # its only line break is gone
         return IndexedText(patched.again() if patched.is_worn() else patched)
@@ -194,8 +188,10 @@ class Finder:
 
     def find(self, data: bytes) -> dict[bytes, list[int] | None]:
         """Return where each text is, in order, if it is somewhere; None where it may be too often."""
+        small = len(data) <= CHUNK
+        hits = self._matches(data, overlapping=True) if small else self._hits_by_chunk(memoryview(data))
         places: dict[int, list[int]] = {}
-        for number, start, _end in self._hits(data):
+        for number, start, _end in hits:
             places.setdefault(number, []).append(start)
         found: dict[bytes, list[int] | None] = {}
         for number, starts in places.items():
@@ -211,13 +207,8 @@ class Finder:
                     ]
         return found
 
-    def _hits(self, data: bytes) -> Iterable[tuple[int, int, int]]:
-        """Return the number, the start and the end of each piece in the data."""
-        if len(data) <= CHUNK:
-            return self._matches(data, overlapping=True)
-        return self._hits_by_chunk(memoryview(data))
-
     def _hits_by_chunk(self, data: memoryview) -> Iterator[tuple[int, int, int]]:
+        """Yield the number, the start and the end of each piece in the data."""
         for begin in range(0, len(data), CHUNK):
             chunk = data[begin : begin + CHUNK + PIECE - 1]
             for number, start, end in self._matches(chunk, overlapping=True):
@@ -319,6 +310,7 @@ class _Patched:
         between = map(self.base.count, repeat(self._sign), self._marks, [*self._marks[1:], len(self.base)])
         self._breaks_before = list(accumulate(between, initial=0))  # each mark
         self.breaks = self._breaks_before[-1]
+        self._uneven = False  # whether any patch has more line breaks than the base there, or fewer
         self._known = (0, 0)  # a number of patches, and how many line breaks they have more than the base
 
     def is_worn(self) -> bool:
@@ -408,15 +400,20 @@ class _Patched:
         """Whether its last line has a line break."""
         return self.begins_a_line((len(self.base), 0))
 
-    def line(self, place: Place) -> int:
-        """Return the line of a place, counted from 1."""
-        offset, inside = place
-        number = bisect_left(self._starts, offset)
-        mark = bisect_right(self._marks, offset) - 1
-        line = 1 + self._breaks_before[mark] + self._more_breaks_before(number)
-        if self._marks[mark] < offset:
-            line += self.base.count(self._sign, self._marks[mark], offset)
-        return line + self._patches[number].new.count(self._sign, 0, inside) if inside else line
+    def lines(self, places: Sequence[Place]) -> list[int]:
+        """Return the line of each place, counted from 1."""
+        lines = []
+        for offset, inside in places:
+            mark = bisect_right(self._marks, offset) - 1
+            line = 1 + self._breaks_before[mark]
+            if self._marks[mark] < offset:
+                line += self.base.count(self._sign, self._marks[mark], offset)
+            if inside or self._uneven:
+                number = bisect_left(self._starts, offset)
+                line += self._more_breaks_before(number)
+                line += self._patches[number].new.count(self._sign, 0, inside) if inside else 0
+            lines.append(line)
+        return lines
 
     def _more_breaks_before(self, number: int) -> int:
         """Return how many line breaks so many patches have more than the base: edits are mostly in order."""
@@ -430,15 +427,20 @@ class _Patched:
 
     # Changing.
 
-    def replace(self, spans: Sequence[tuple[Place, Place]], new: bytes) -> None:
-        """Put a text in place of each span; these are in order, and do not overlap."""
-        self._data = None
-        starts = [self._splice(start, end, new) for start, end in reversed(spans)]  # what is left of it stays
-        for start in starts:
-            self._look_around(self._joined_to_neighbours(start))
+    def replace(self, spans: Sequence[tuple[Place, Place]], new: bytes) -> bool:
+        """Put a text in place of each span; return whether that changes anything.
 
-    def _splice(self, start: Place, end: Place, new: bytes) -> int:
-        """Make one patch of all from one place to another; return its start."""
+        The spans are in order, and do not overlap.
+        """
+        changed = [span for span in spans if self.part(*span) != new]
+        for start, end in reversed(changed):  # what is left of a splice stays
+            self._splice(start, end, new)
+        for start, _end in changed:
+            self._look_around(start[0])
+        return bool(changed)
+
+    def _splice(self, start: Place, end: Place, new: bytes) -> None:
+        """Make one patch of all from one place to another."""
         lo = bisect_left(self._starts, start[0])
         hi = bisect_right(self._starts, end[0]) if end[1] else bisect_left(self._starts, end[0])
         first, last = start[0], end[0]
@@ -447,51 +449,56 @@ class _Patched:
         if end[1]:
             new, last = new + self._patches[hi - 1].new[end[1] :], self._patches[hi - 1].end
         self._put(lo, hi, _Stretch(first, last, new))
-        return first
-
-    def _joined_to_neighbours(self, start: int) -> int:
-        """Join the patch with those that a search text may reach from it; return the start of the whole."""
-        at = bisect_right(self._starts, start) - 1
-        lo, hi = at, at + 1
-        while lo and self._starts[lo] - self._patches[lo - 1].end < self._finder.reach:
-            lo -= 1
-        while hi < len(self._starts) and self._starts[hi] - self._patches[hi - 1].end < self._finder.reach:
-            hi += 1
-        if hi - lo > 1:
-            first, last = self._patches[lo], self._patches[hi - 1]
-            new = self.part((first.start, 0), (last.start, len(last.new)))
-            self._put(lo, hi, _Stretch(first.start, last.end, new))
-        return self._starts[lo]
 
     def _put(self, lo: int, hi: int, patch: _Stretch) -> None:
         """Put a patch in place of some."""
-        if self._known[0] > lo:
-            self._more_breaks_before(lo)
-        for old in self._patches[lo:hi]:
-            for search in old.found:
-                self._near[search].discard(old.start)
         more = patch.new.count(self._sign) - self.base.count(self._sign, patch.start, patch.end)
-        self.breaks += more - sum(self._more_breaks[lo:hi])
+        self.breaks += more
+        if more and not self._uneven:
+            self._uneven, self._known = True, (0, 0)
+        elif self._known[0] > lo:
+            self._more_breaks_before(lo)
+        if lo < hi:
+            self.breaks -= sum(self._more_breaks[lo:hi])
+            for old in self._patches[lo:hi]:
+                for search in old.found:
+                    self._near[search].discard(old.start)
         self._starts[lo:hi], self._patches[lo:hi], self._more_breaks[lo:hi] = [patch.start], [patch], [more]
+        self._data = None
 
     def _look_around(self, start: int) -> None:
-        """Find what has come to be in a patch, or reaches into it."""
-        patch, reach = self._patches[bisect_left(self._starts, start)], self._finder.reach
+        """Find what has come to be in the patch that is there, or reaches into it."""
+        reach = self._finder.reach
+        patch = self._joined_to_neighbours(bisect_right(self._starts, start) - 1, reach)
         lead = self.base[max(patch.start - reach, 0) : patch.start]
-        around = lead + patch.new + self.base[patch.end : patch.end + reach]
+        around = b"".join((lead, patch.new, self.base[patch.end : patch.end + reach]))
         self._looked_at += len(around)
+        before, after = len(lead), len(lead) + len(patch.new)
         for search, offsets in self._finder.find(around).items():
             if offsets is None:
                 self._unknown.add(search)
                 continue
             spans = [
-                (self._place(patch, offset - len(lead)), self._place(patch, offset - len(lead) + len(search)))
+                (self._place(patch, offset - before), self._place(patch, offset - before + len(search)))
                 for offset in offsets
-                if offset < len(lead) + len(patch.new) and offset + len(search) > len(lead)
+                if offset < after and offset + len(search) > before
             ]
             if spans:
                 patch.found[search] = spans
                 self._near.setdefault(search, set()).add(patch.start)
+
+    def _joined_to_neighbours(self, at: int, reach: int) -> _Stretch:
+        """Join a patch with those that a search text may reach from it; return the whole."""
+        starts, patches, lo, hi = self._starts, self._patches, at, at + 1
+        while lo and starts[lo] - patches[lo - 1].end < reach:
+            lo -= 1
+        while hi < len(starts) and starts[hi] - patches[hi - 1].end < reach:
+            hi += 1
+        if hi - lo > 1:
+            first, last = patches[lo], patches[hi - 1]
+            new = self.part((first.start, 0), (last.start, len(last.new)))
+            self._put(lo, hi, _Stretch(first.start, last.end, new))
+        return patches[lo]
 
     def _place(self, patch: _Stretch, offset: int) -> Place:
         """Return the place that is so many bytes after, or before, the start of a patch."""
