@@ -35,9 +35,13 @@ BOMB = """
 """
 EXPONENTIAL = """
     import os, time
+    left, given = os.pipe()  # ten times what is allowed: if nobody ends it, the machine is to survive it
+    os.write(given, b"x" * 400)
+    os.set_blocking(left, False)
     end = time.time() + 600
     while time.time() < end:
         try:
+            os.read(left, 1)
             os.fork()
         except OSError:
             pass
