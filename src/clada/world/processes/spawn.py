@@ -6,7 +6,6 @@ Python's own os.posix_spawn cannot change the directory, and a fork is not safe 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import struct
 import sys
@@ -157,6 +156,8 @@ class PreparedSpawn:
 
 
 def _copied_high(handle: int) -> int:
+    import fcntl
+
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
