@@ -32,16 +32,6 @@ _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
 """.split()
 _OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
-# Kernel settings that root could write even without capabilities.
-_KERNEL = (
-    "/proc/sys",
-    "/proc/sysrq-trigger",
-    "/proc/irq",
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/acpi",
-    "/proc/scsi",
-)
 _PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
@@ -187,7 +177,8 @@ def _system() -> list[str]:
     if os.geteuid():
         return options
     closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))
-    return [*options, *closed, *_bound("--ro-bind-try", _KERNEL)]
+    # There are settings of the kernel that root could write even without capabilities.
+    return [*options, *closed, "--remount-ro", "/proc"]
 
 
 def _hidden(paths: Iterable[str]) -> list[str]:

@@ -294,14 +294,14 @@ class _NamespaceLauncher(_GuardedLauncher):
         super().__init__(confinement, environment, Guard(confinement.workspace, names))
 
     def start(self, spec: SpawnSpec) -> Child:
-        """Start the command in the namespaces, and under a supervisor."""
+        """Start the command in the namespaces."""
         from clada.world.sandbox.bubblewrap import mounts
-        from clada.world.sandbox.namespace import NamespaceRules
+        from clada.world.sandbox.namespace import NamespaceRules, start
 
         seen = mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
         namespaces = NamespaceRules(tuple(seen), self._confinement.network)
         namespaces.filter_program()
-        return super().start(spec.replace(namespaces=namespaces))
+        return start(spec.replace(namespaces=namespaces), super().start)
 
 
 _LAUNCHERS = {
