@@ -28,8 +28,19 @@ if TYPE_CHECKING:
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
 
+        def opened(self) -> OpenedRules:
+            """Return them with all files looked up, or raise Trouble."""
+
+    class OpenedRules(Protocol):
+        """Such restrictions, made ready."""
+
+        handle: int  # that they need
+
         def apply(self) -> None:
             """Restrict this thread for good, or raise Trouble."""
+
+        def close(self) -> None:
+            """Close the handle."""
 
     class Namespaces(Protocol):
         """Namespaces that a process enters for good; a value, too."""
@@ -90,6 +101,7 @@ class PreparedSpawn:
 
     def __init__(self, spec: SpawnSpec) -> None:
         self._spec = spec
+        self._rules = _opened(spec.rules) if spec.rules else None
         self._program = os.fsencode(spec.program)
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
@@ -111,7 +123,7 @@ class PreparedSpawn:
         """Start it, under its rules if it has any, and return its process id."""
         if self._spec.namespaces:
             return self._start_apart(self._spec.namespaces)
-        pid = in_thread(self._start) if self._spec.rules else self._start()
+        pid = in_thread(self._start) if self._rules else self._start()
         if self._spec.cpu_seconds is not None and hasattr(
             LIBC, "prlimit"
         ):  # not in the thread: rules forbid it
@@ -146,20 +158,35 @@ class PreparedSpawn:
             raise OSError(int(rest), os.strerror(int(rest)))
         raise _no_sandbox(rest or "it ended at once")
 
+    @property
+    def handles(self) -> set[int]:
+        """The handles that it needs."""
+        return {self._spec.directory, self._spec.output, *([self._rules.handle] if self._rules else [])}
+
     def close(self) -> None:
         """Free what was allocated, and close the copied handles."""
         LIBC.posix_spawn_file_actions_destroy(self._actions)
         LIBC.posix_spawnattr_destroy(self._attributes)
         for handle in self._copies:
             os.close(handle)
+        if self._rules:
+            self._rules.close()
 
     def _start(self) -> int:
-        if self._spec.rules:
-            self._spec.rules.apply()
+        if self._rules:
+            self._rules.apply()
         pid = ctypes.c_int()
         given = (self._actions, self._attributes, self._argv, self._variables)
         _check(_posix_spawn(ctypes.byref(pid), self._program, *given))
         return pid.value
+
+
+def _opened(rules: ThreadRules) -> OpenedRules:
+    try:
+        return rules.opened()
+    except Trouble as trouble:
+        error = trouble.error
+        raise NotStarted(error.type, error.message, error.hint) from None
 
 
 def _copied_high(handle: int) -> int:

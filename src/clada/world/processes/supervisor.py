@@ -79,7 +79,7 @@ def _fork_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
         if pid < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         if not pid:
-            supervise(spec, prepared.start, control, status)
+            supervise(spec, prepared.start, control, status, prepared.handles)
         return pid
     finally:
         prepared.close()
@@ -129,16 +129,21 @@ def main() -> NoReturn:
         module, name, fields = request[key]
         request[key] = getattr(__import__(module, fromlist=[name]), name)(**fields)
     spec = SpawnSpec(**request)
-    supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS)
+    supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS, {_DIRECTORY, _OUTPUT})
 
 
-def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> NoReturn:
-    """Be the supervisor of the command that `start` starts until nothing of it is left, then exit."""
+def supervise(
+    spec: SpawnSpec, start: Callable[[], int], control: int, status: int, needed: set[int]
+) -> NoReturn:
+    """Be the supervisor of the command that `start` starts until nothing of it is left, then exit.
+
+    `needed` are the handles that it takes to start the command.
+    """
     code = 1
     try:
         host = os.getppid()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        leave_host(keep={spec.directory, spec.output, control, status})
+        leave_host(keep={control, status, *needed})
         _run_command(spec, start, control, status)
         if spec.temporary and os.getppid() != host:  # else clada removes it
             from clada.world.handles import remove_tree
