@@ -101,7 +101,7 @@ class PreparedSpawn:
 
     def __init__(self, spec: SpawnSpec) -> None:
         self._spec = spec
-        self._rules = _opened(spec.rules) if spec.rules else None
+        self._rules: OpenedRules | None = None
         self._program = os.fsencode(spec.program)
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
@@ -118,6 +118,13 @@ class PreparedSpawn:
         _check(LIBC.posix_spawnattr_init(self._attributes))
         _add_actions(self._actions, spec.replace(handles=self._handles))
         _set_attributes(self._attributes)
+        if spec.rules:
+            try:
+                self._rules = spec.rules.opened()
+            except Trouble as trouble:
+                self.close()
+                error = trouble.error
+                raise NotStarted(error.type, error.message, error.hint) from None
 
     def start(self) -> int:
         """Start it, under its rules if it has any, and return its process id."""
@@ -179,14 +186,6 @@ class PreparedSpawn:
         given = (self._actions, self._attributes, self._argv, self._variables)
         _check(_posix_spawn(ctypes.byref(pid), self._program, *given))
         return pid.value
-
-
-def _opened(rules: ThreadRules) -> OpenedRules:
-    try:
-        return rules.opened()
-    except Trouble as trouble:
-        error = trouble.error
-        raise NotStarted(error.type, error.message, error.hint) from None
 
 
 def _copied_high(handle: int) -> int:
