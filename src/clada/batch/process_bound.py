@@ -23,7 +23,11 @@ _ROOM = 64  # for our own, and for what has just ended
 def bound_processes(keeper: int, processes: int) -> None:
     """Keep this process and all that it starts from growing far beyond so many, where the system can."""
     most = processes * _THREADS + _ROOM
-    if not any(_join(folder, keeper, most) for folder in _folders()) and os.getuid():
+    if (
+        not any(_join(folder, keeper, most) for folder in _folders())
+        and os.getuid()
+        and os.path.isdir("/proc")
+    ):
         _limit_user(most)
 
 
@@ -54,16 +58,7 @@ def _folders() -> Iterator[str]:
             yield point + place.removeprefix(root.rstrip("/")).rstrip("/")
         elif kind == "cgroup2":
             place = point + ours.get("", "/").removeprefix(root.rstrip("/")).rstrip("/")
-            yield from filter(_counts, (place, os.path.dirname(place)))
-
-
-def _counts(folder: str) -> bool:
-    """Return whether groups below this one count processes."""
-    try:
-        with open(f"{folder}/cgroup.subtree_control") as file:
-            return "pids" in file.read().split()
-    except OSError:
-        return False
+            yield from (place, os.path.dirname(place)) if place != point else (place,)
 
 
 def _join(folder: str, keeper: int, most: int) -> bool:
@@ -74,24 +69,19 @@ def _join(folder: str, keeper: int, most: int) -> bool:
         for name, value in (("pids.max", most), ("cgroup.procs", 0)):  # 0: this process
             with open(f"{group}/{name}", "w") as file:
                 file.write(f"{value}")
-    except OSError:
+    except OSError:  # it is not ours to make, or has no count of processes
+        with suppress(OSError):
+            os.rmdir(group)
         return False
     return True
 
 
 def _limit_user(most: int) -> None:
     """Take a limit that counts all processes of the user: so many more than there are now."""
-    most += _threads_of(os.getuid())
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended
+            if os.stat(f"/proc/{name}").st_uid == os.getuid():
+                most += len(os.listdir(f"/proc/{name}/task"))
     limits = [limit for limit in resource.getrlimit(resource.RLIMIT_NPROC) if limit != resource.RLIM_INFINITY]
     if most < min(limits, default=most + 1):
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-
-
-def _threads_of(user: int) -> int:
-    count = 0
-    with suppress(OSError):
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with suppress(OSError):  # it has ended
-                if os.stat(f"/proc/{name}").st_uid == user:
-                    count += len(os.listdir(f"/proc/{name}/task"))
-    return count
