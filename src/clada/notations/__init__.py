@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.notations.registry import LONG, NOTATIONS, UNKNOWN, holds_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,12 +250,17 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
         note = note_on_fences(plan)
         plan = plan.replace(notes=(*plan.notes, note)) if note else plan
     prose, gaps = beside_it or beside(plan)
-    if not gaps:
+    if not gaps or (len(prose) <= LONG and not _has_signs(prose)):  # a few plain words, as most are
         return plan
     from clada.notations.lookalikes import overlooked
 
     note = overlooked(plan, prose, gaps, delimiters)
     return plan.replace(notes=(note, *plan.notes)) if note else plan
+
+
+def _has_signs(prose: bytes) -> bool:
+    """Whether a text has anything without which nothing in it looks like an operation."""
+    return any(holds_any(prose, (*row.lookalike_signs, *row.hints)) for row in NOTATIONS.values())
 
 
 def _shown(plan: Plan) -> list[str]:

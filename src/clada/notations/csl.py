@@ -19,7 +19,6 @@ from clada.errors import Problem, cut_off, shortened
 from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, SHORT, take_fields
 from clada.model import Block, Invalid, Plan
 from clada.operations import find
-from clada.operations.write import Write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from clada.grammar import Complaints
     from clada.model import Operation
     from clada.notations.registry import Delimiters
+    from clada.operations.write import Write
 
 NAME = "csl"
 BLANKS = " \t"
@@ -222,8 +222,13 @@ class Parser:
         would read the same, one step after the other, in twice the time.
         """
         data, head, stop, sign = self._data, self._plain_start, self._plain_stop, self._mark[:1]
+        if not data.startswith(head, at):
+            return 0
+        from clada.operations.write import Write
+
         last_line, find, startswith = self._plain_lines["END"], data.find, data.startswith
-        line, counted, finish, writes = self._line, self._line_at, 0, list[Write]()
+        line, counted, finish = self._line, self._line_at, 0
+        writes: list[Write] = []
         while startswith(head, at):
             first = at + len(head)
             last = find(b'"', first, first + SHORT)
