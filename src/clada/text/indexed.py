@@ -21,7 +21,7 @@ from clada.text.match import Matches, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     # An offset in the base, and 0; or the start of a patch, and an offset in its new text. In order, they
@@ -86,9 +86,9 @@ class IndexedText:
         spans = self._patched.spans(search)
         if spans is None or (limit is not None and len(spans) > limit):
             return self._patched.places(self.plain().locate(search, limit))
-        taken: list[tuple[Place, Place]] = []
-        for start, end in spans:
-            if not taken or start >= taken[-1][1]:  # they do not overlap, from left to right
+        taken = spans[:1]
+        for start, end in spans[1:]:
+            if start >= taken[-1][1]:  # they do not overlap, from left to right
                 taken.append((start, end))
         return _matches(taken)
 
@@ -123,8 +123,7 @@ class IndexedText:
     def replaced(self, found: Matches, replacement: bytes) -> Text | IndexedText:
         """Return the text with each match replaced; this very text, if that changes nothing."""
         patched = self._patched
-        spans = list(zip(found.starts, found.ends, strict=True))
-        if not patched.replace(spans, _form(replacement, patched.ending)):
+        if not patched.replace(found, _form(replacement, patched.ending)):
             return self
         if not patched.breaks and patched.ending != LF:
             return self.plain()  # its only line break is gone
@@ -175,7 +174,7 @@ class Finder:
 
         The pieces that tell most in this text are those that are looked for from now on.
         """
-        found = self.find(data)
+        found = dict(self.find(data))
         for _ in range(ROUNDS - 1):
             others = [search for search, places in found.items() if places is None]
             if others:
@@ -186,10 +185,24 @@ class Finder:
             self._choose_pieces(self._found)
         return found
 
-    def find(self, data: bytes) -> dict[bytes, list[int] | None]:
+    def find(self, data: bytes) -> Mapping[bytes, list[int] | None]:
         """Return where each text is, in order, if it is somewhere; None where it may be too often."""
-        small = len(data) <= CHUNK
-        hits = self._matches(data, overlapping=True) if small else self._hits_by_chunk(memoryview(data))
+        if len(data) > CHUNK:
+            return self._find_by_piece(data, self._hits_by_chunk(memoryview(data)))
+        hits = self._matches(data, overlapping=True)
+        if len(hits) > FREQUENT:
+            return self._find_by_piece(data, hits)
+        found: dict[bytes, list[int]] = {}
+        for number, start, _end in hits:
+            for at, search in self._by_piece[self._pieces[number]]:
+                if self.left[search] and start >= at and data.startswith(search, start - at):
+                    found.setdefault(search, []).append(start - at)
+        return found
+
+    def _find_by_piece(
+        self, data: bytes, hits: Iterable[tuple[int, int, int]]
+    ) -> dict[bytes, list[int] | None]:
+        """Do the same where a piece may be frequent."""
         places: dict[int, list[int]] = {}
         for number, start, _end in hits:
             places.setdefault(number, []).append(start)
@@ -427,12 +440,10 @@ class _Patched:
 
     # Changing.
 
-    def replace(self, spans: Sequence[tuple[Place, Place]], new: bytes) -> bool:
-        """Put a text in place of each span; return whether that changes anything.
-
-        The spans are in order, and do not overlap.
-        """
-        changed = [span for span in spans if self.part(*span) != new]
+    def replace(self, found: Matches, new: bytes) -> bool:
+        """Put a text in place of each match; return whether that changes anything."""
+        spans: Iterable[tuple[Place, Place]] = zip(found.starts, found.ends, strict=True)
+        changed = [(start, end) for start, end in spans if self.part(start, end) != new]
         for start, end in reversed(changed):  # what is left of a splice stays
             self._splice(start, end, new)
         for start, _end in changed:

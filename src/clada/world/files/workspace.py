@@ -530,10 +530,15 @@ def _reaches_handles() -> bool:
     return os.path.exists(HANDLES) and os.access(HANDLES, os.X_OK, effective_ids=True)
 
 
+_room = [0]  # bytes that the allocator was told of
+
+
 def _make_room(size: int) -> None:
     """Let the allocator know that blocks of this size, and more, will come and go.
 
     It hands back to the system what is larger than the largest block that was freed so far, and a text that
     grows by each edit always is: to be given fresh pages each time takes longer than to copy the text.
     """
-    bytes(2 * size)  # made and freed, and never touched
+    if size > _room[-1]:
+        _room[:] = [size]
+        bytes(2 * size)  # made and freed, and never touched
