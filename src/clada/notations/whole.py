@@ -20,7 +20,7 @@ import re
 
 from clada.errors import Problem, shortened
 from clada.grammar import SHORT
-from clada.model import Block, Invalid
+from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.markdown import (
     LONGEST_LINE,
     MARKDOWN,
@@ -33,7 +33,7 @@ from clada.notations.markdown import (
     lines_above,
 )
 from clada.notations.path_text import EXTENSIONS, is_path, is_placeholder, path_in
-from clada.notations.reading import NO_ATTRIBUTES, Unreadable
+from clada.notations.reading import Unreadable
 from clada.notations.registry import NOTATIONS
 from clada.notations.whole_names import (
     OUTPUTS,
