@@ -203,7 +203,7 @@ class Scan:
         return self._scan_header(breaks) if first == BRACKET else self._scan_pair(breaks)
 
     def _plain_lines(self) -> None:
-        """Step over headers of tasks, and keys with values of the plainest kinds: most are, and this is quicker."""
+        """Step over headers of tasks, and keys with values of the plainest kinds: this is quicker."""
         data = self._data
         while len(self._header) < MAX_DEPTH and (line := _PLAIN_LINE.match(data, self.at)):
             header, key, lines = line.groups()
