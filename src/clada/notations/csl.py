@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, SHORT, take_fields
-from clada.model import Block, Invalid, Plan
+from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -52,7 +52,6 @@ EMPTY = {
     "SEARCH": ("search", "Empty search pattern not allowed"),
     "TO": ("to", "Empty TO pattern not allowed"),
 }
-NO_ATTRIBUTES: dict[str, str] = {}  # one for all operations that have none left
 LONGEST_TAG = len("</lov-thinking>")  # of reasoning blocks
 MALFORMED = "Malformed marker"
 CONTENT_AFTER = "Content not allowed on marker line"
