@@ -104,3 +104,19 @@ def test_importing_the_library_loads_next_to_nothing() -> None:
     program = "import sys; before = set(sys.modules); import clada; print(sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert json.loads(done.stdout.replace("'", '"')) == ["__future__", "clada", "clada.version"]
+
+
+@pytest.mark.parametrize("waiting", ["pass", "atexit.register(print, 'end')", "import threading"])
+def test_the_end_is_quick_and_loses_nothing(waiting: str) -> None:
+    """What was printed before is written, what is registered for the end is called, the exit code stays."""
+    program = f"""if True:
+        import atexit, sys
+        print("begin")  # into a buffer, for it goes to a pipe
+        {waiting}
+        sys.argv[1:] = ["--no-such-flag"]
+        from clada.cli import start
+        start()"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    assert done.stdout.split() == (["begin", "end"] if "end" in waiting else ["begin"])
+    assert done.stderr.startswith("clada: ")

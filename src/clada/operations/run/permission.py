@@ -14,12 +14,10 @@ from clada.commands.judgements import (
     Refused,
     needs_approval,
 )
-from clada.commands.remedy import remedy
 from clada.commands.transcript import plain
 from clada.errors import Trouble
 from clada.model import Skipped
 from clada.operations.run.operands import check_texts
-from clada.text.blanks import odd_blank
 from clada.values import Value
 from clada.world.approvals import BLANKS, PATH, UNTRUSTED, Approvals
 
@@ -136,6 +134,9 @@ class _Review:
     def _take(self, answer: str | None, reason: str) -> bool:
         """Store what was answered, if that is asked for; return whether the network was granted."""
         if answer is None:
+            from clada.commands.remedy import remedy
+            from clada.text.blanks import odd_blank
+
             odd = odd_blank(self.asked)
             hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
             hints += ["then clada resume goes on from here"] if self.world.recording else []

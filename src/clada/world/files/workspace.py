@@ -98,6 +98,7 @@ class Workspace:
         self.identity: Identity = status.st_dev, status.st_ino
         self._directories = Directories(self._root, self.identity, self.touched, self.limits)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
+        self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text | IndexedText, Version | None] | None = (
             None  # new content; or else a file that grows
@@ -148,10 +149,14 @@ class Workspace:
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
+        if path == self._located[0] and not base:
+            return self._located[1]
         parts = locate(path, self.root, base, allow_escape=self.allow_escape)
         if len(parts) > 1 and parts[0] == OUTSIDE:
             parts = self._by_other_names(parts)
             protect(parts)
+        elif not base:
+            self._located = path, parts
         return parts
 
     def _by_other_names(self, parts: Parts) -> Parts:

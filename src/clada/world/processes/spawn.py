@@ -6,7 +6,6 @@ Python's own os.posix_spawn cannot change the directory, and a fork is not safe 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import struct
 import sys
@@ -14,6 +13,8 @@ import sys
 from clada.errors import Trouble, system_words
 from clada.values import Value
 from clada.world.libc import LIBC
+from clada.world.processes.children import NotStarted
+from clada.world.processes.process_tree import SIGKILL
 from clada.world.processes.threads import in_thread
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
 
-        def enter(self, start: Callable[[], int], directory: int, answer: int, told: int) -> int:
+        def enter(self, start: Callable[[], int], spec: SpawnSpec, told: int) -> int:
             """Start the command in them; return the process that ends with it, and with its exit code."""
 
 
@@ -125,14 +126,19 @@ class PreparedSpawn:
         """
         answer, told = os.pipe()
         try:
-            pid = namespaces.enter(self._start, self._spec.directory, answer, told)
+            pid = namespaces.enter(self._start, self._spec, told)
         except OSError as error:
             os.close(answer)
             raise _no_sandbox(system_words(error)) from error
         finally:
             os.close(told)
-        with open(answer, encoding="utf-8", errors="replace") as file:
-            word, _, rest = file.read().partition(" ")
+        try:
+            with open(answer, encoding="utf-8", errors="replace") as file:
+                word, _, rest = file.read().partition(" ")
+        except BaseException:  # an interrupt
+            os.kill(pid, SIGKILL)
+            os.waitpid(pid, 0)
+            raise
         if word == "started":
             return pid
         os.waitpid(pid, 0)
@@ -157,11 +163,13 @@ class PreparedSpawn:
 
 
 def _copied_high(handle: int) -> int:
+    import fcntl
+
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
 def _no_sandbox(reason: str) -> Trouble:
-    return Trouble("command_not_allowed", f"the sandbox could not be set up: {reason}")
+    return NotStarted("command_not_allowed", f"the sandbox could not be set up: {reason}")
 
 
 def _c_structure() -> ctypes.Array[ctypes.c_uint64]:
