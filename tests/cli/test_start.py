@@ -55,6 +55,14 @@ def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...
     assert {name.partition(".")[0] for name in found} & HEAVY <= allowed
 
 
+@pytest.mark.parametrize("record", ["commits", "snapshots"])
+def test_a_recorded_run_loads_neither_openssl_nor_looks(shell: Shell, record: str) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
+    found = loaded(shell, f"--record={record}")
+    assert "clada.world.record.recording" in found
+    assert not found & {"hashlib", "_hashlib", "clada.world.record.looks"}
+
+
 def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not_need(shell: Shell) -> None:
     found = loaded(shell, "--no-git")
     unneeded = [

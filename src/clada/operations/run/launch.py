@@ -133,7 +133,10 @@ def look_before(world: World) -> None:
     if world.recording:
         world.files.flush()
         world.recording.commands = True
-        world.recording.looks.before()
+        looks = world.recording.looks
+        looks.before()
+        if looks.warning:
+            _note_once(world, looks.warning)
 
 
 def look_after(world: World, *, stash: bool = False) -> None:
