@@ -157,13 +157,13 @@ def _drain(handle: int, found: dict[int, bytes]) -> None:
 
 
 @cache
-def _own(_user: int) -> Warm:
-    """Return the one of this process, and of who it is for a while."""
-    return Warm(sys.executable, os.environ)
+def _own(_user: int, read: frozenset[tuple[str, str]]) -> Warm:
+    """Return the one for who this process is now, whose Python has read these variables."""
+    return Warm(sys.executable, {**dict(os.environ.items() - _READ), **dict(read)})
 
 
-def _read_by_python(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(READ_BY_PYTHON)}
+def _read_by_python(environment: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    return frozenset(item for item in environment.items() if item[0].startswith(READ_BY_PYTHON))
 
 
 _READ = _read_by_python(os.environ)
@@ -177,8 +177,8 @@ def clada(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command line without a terminal: by a real start if Python itself is to read other things."""
     given = {**(os.environ if environment is None else environment)}
-    if _read_by_python(given) == _READ:
-        return _own(os.geteuid()).run(arguments, document, str(directory), given)
+    if (read := _read_by_python(given)) <= _READ:
+        return _own(os.geteuid(), read).run(arguments, document, str(directory), given)
     command = [sys.executable, "-m", "clada", *arguments]
     return subprocess.run(
         command, input=document, cwd=directory, env=given, capture_output=True, check=False,

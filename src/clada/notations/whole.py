@@ -32,7 +32,7 @@ from clada.notations.markdown import (
     line_end,
     lines_above,
 )
-from clada.notations.path_text import EXTENSIONS, is_path, is_placeholder, path_in
+from clada.notations.path_text import EXTENSIONS, PATH_SIGN, is_path, is_placeholder, path_in
 from clada.notations.reading import Unreadable
 from clada.notations.registry import NOTATIONS
 from clada.notations.whole_names import (
@@ -274,11 +274,19 @@ class Blocks:
         return any(name.encode() in line for line in first for name in names)
 
     def _hidden(self, fence: Fence) -> _Found | None:
-        """Return the first named block that would be content of a fence without a name: one line too many."""
-        at = fence.inside
-        while (start := _START.start(self.data, at, fence.inside_end)) is not None:
-            at = line_end(self.data, start, fence.inside_end)
-            line = fence_line(self.data[start:at])
+        """Return the first named block that would be content of a fence without a name: one line too many.
+
+        Its own line or one of the two above has what every path has: all others are passed over at once.
+        """
+        data, floor, end = self.data, fence.inside, fence.inside_end
+        at = above = floor
+        while sign := PATH_SIGN.search(data, above, end):
+            start = _START.start(data, max(at, data.rfind(b"\n", floor, sign.start()) + 1), end)
+            if start is None:
+                return None
+            at = line_end(data, start, end)
+            above = max(data.rfind(b"\n", floor, max(data.rfind(b"\n", floor, at), floor)), floor)
+            line = fence_line(data[start:at])
             called = from_outside(line.info, self._above(start, fence.inside)) if line and line.info else None
             if called and called.names:
                 return _Found(fence.replace(start=start, unclear=True), called, start, fence.end)

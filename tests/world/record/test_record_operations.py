@@ -224,11 +224,11 @@ def test_a_run_that_changed_nothing_is_passed_over(place: Recorded) -> None:
 
 def test_a_large_file_is_refused_before_it_is_touched(place: Recorded) -> None:
     """The message names the file, its size and the remedy; with the remedy, it is kept and comes back."""
-    large = place.write("large.bin", b"x" * (2 << 20))
+    large = place.write("large.bin", (b"x" * 1023 + b"\n") * (2 << 10))
     before = place.tree()
     tasks: list[dict[str, Any]] = [
         write("large.bin", "small\n"),
-        {"action": "edit", "path": "large.bin", "find": "x", "replace": "y", "count": "all"},
+        {"action": "edit", "path": "large.bin", "find": "x" * 1023, "replace": "y", "count": "all"},
         {**write("large.bin", "more\n"), "append": True},
         {**MOVE, "from": "large.bin", "to": "moved.bin"},
         {**MOVE, "from": "a.txt", "to": "large.bin"},
