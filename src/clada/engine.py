@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from clada.notations.registry import Notation
     from clada.world.world import World
 
+    # How a task went: how long it took, whether it is invalid, its confinement and output, and whether that
+    # was cut off.
+    Course = tuple[float, bool, str | None, tuple[str | None, ...], bool]
+
+NOT_TRIED: Course = (0.0, False, None, (), False)
+INVALID_ITEM: Course = (0.0, True, None, (), False)
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
@@ -66,8 +72,8 @@ class Engine:
         index = 0
         self.world.items = [item for block in self.plan.blocks for item in block.operations]
         mark: Any = self._begin_atomic() if self._atomic else None
-        for number, block in enumerate(self.plan.blocks):
-            valid = block.valid
+        are_valid = [block.valid for block in self.plan.blocks]
+        for number, (block, valid) in enumerate(zip(self.plan.blocks, are_valid, strict=True)):
             if block.atomic and not self._atomic:
                 mark = self._begin_atomic()
             if not valid and not block.implicit:
@@ -77,19 +83,29 @@ class Engine:
                 own = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
                 label = str(index + 1) if self.notation.numbers_through else own
                 outcome: Outcome
-                details: dict[str, Any] = {}
+                course = NOT_TRIED
                 self.world.position = index
                 try:
                     if index in self.left_out:
                         outcome = self.left_out[index]
                     else:
-                        outcome, details = self._outcome(number, block, item, label, valid=valid)
+                        outcome, course = self._outcome(number, block, item, label, valid=valid)
                 except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
                     outcome = Failed(unforeseen(bug))
                 path: str | None = getattr(item, "path", None)
-                details["dialect"] = getattr(item, "dialect", "")
-                details["is_part"] = index in self._not_chosen or getattr(item, "is_part", False)
-                task = Task(label, index, item.name, item.line, item.target, path, outcome, **details)
+                is_part = index in self._not_chosen or getattr(item, "is_part", False)
+                task = Task(
+                    label,
+                    index,
+                    item.name,
+                    item.line,
+                    item.target,
+                    path,
+                    outcome,
+                    *course,
+                    getattr(item, "dialect", ""),
+                    is_part,
+                )
                 if isinstance(outcome, Done) and outcome.held:  # its file is not written yet
                     self._waiting.append((number, task))
                 else:
@@ -101,28 +117,30 @@ class Engine:
         if self._atomic:
             self._end_atomic(mark)
         return tuple(
-            BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks))
-            for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
+            BlockReport(number, str(number + 1), block.implicit, valid, tuple(tasks))
+            for number, (block, valid, tasks) in enumerate(
+                zip(self.plan.blocks, are_valid, self._ended, strict=True)
+            )
         )
 
     def _outcome(
         self, number: int, block: Block, item: Operation | Invalid, label: str, *, valid: bool
-    ) -> tuple[Outcome, dict[str, Any]]:
+    ) -> tuple[Outcome, Course]:
         """Carry out an operation, unless something speaks against it; return what came of it, and how."""
         if isinstance(item, Invalid):
-            return Failed(_error_of(item, with_lines=self.notation.problems_name_lines)), {"invalid": True}
+            return Failed(_error_of(item, with_lines=self.notation.problems_name_lines)), INVALID_ITEM
         if not valid:
-            return Skipped(SIBLING), {}
+            return Skipped(SIBLING), NOT_TRIED
         if self._waiting:
             last = self._waiting[-1][1]
             if (last.operation, last.target) != (item.name, item.holds):
                 self._settle()
         if self._refused:
-            return Skipped(INVALID), {}
+            return Skipped(INVALID), NOT_TRIED
         failed = number in self._failed or (self._atomic and self._failed)
         reason = EARLIER if failed else self.world.halted()
         if reason:
-            return Skipped(reason), {}
+            return Skipped(reason), NOT_TRIED
         self.emit(TaskStarted(label, item.name, item.target))
         world = self.world
         world.begin(label)
@@ -135,12 +153,8 @@ class Engine:
             outcome = Failed(unforeseen(bug))
         if block.version in self.notation.search_not_found_versions:
             outcome = _by_older_name(outcome, item)
-        return outcome, {
-            "duration": time.perf_counter() - start,
-            "confinement": world.confinement,
-            "output": tuple(world.output),
-            "truncated": world.truncated,
-        }
+        duration = time.perf_counter() - start
+        return outcome, (duration, False, world.confinement, tuple(world.output), world.truncated)
 
     def _settle(self, *ended: tuple[int, Task]) -> None:
         """Write what is held, if anything is, and end the tasks that wait for that; then end these.

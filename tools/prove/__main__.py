@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
+import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -75,6 +76,9 @@ def _all(names: Sequence[str], *, quick: bool) -> Iterator[Part]:
 
 
 def _run(name: str, *, quick: bool) -> Part:
+    # Who is started in the background is deaf to SIGINT, and so is all that it starts: no signal would come.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     start = time.perf_counter()
     try:
         rows = PARTS[name](quick)

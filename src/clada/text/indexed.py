@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, repeat
 
-from clada.text.line_endings import LF, to_lf
+from clada.text.line_endings import CR, LF, to_lf
 from clada.text.match import Matches, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     # An offset in the base, and 0; or the start of a patch, and an offset in its new text. In order, they
@@ -29,15 +29,17 @@ if TYPE_CHECKING:
     Place = tuple[int, int]
 
 WORTH_IT = 1 << 26  # bytes that edits would look through one by one, from which on there is an index
-PIECE = 16  # bytes of a search text that are looked for, before the rest is compared
+PIECE = 12  # bytes of a search text that are looked for, before the rest is compared
+LEAD, REST = 2, 4  # bytes of it, at least, before and after its search text begins to differ from others
 CANDIDATES = 16  # pieces of a search text of which one is chosen
+SAMPLE = 16  # search texts by which it is judged what byte is rare
 SHORT = 4  # bytes of a search text below which it is looked for by itself, when its turn comes
 LONG = 1 << 12  # bytes of a search text above which the same is done, if there are only a few of these
 FEW = 8
 FREQUENT = 1000  # places of a piece above which another one is chosen
 ROUNDS = 3  # of choosing pieces; what is frequent then is looked for by itself, too
 CHUNK = 1 << 18  # bytes that are searched at a time: where a piece is everywhere, the list would be long
-PAGE = 1 << 12  # bytes between two places of the base whose line number is known
+PAGE = 1 << 13  # bytes, at most, between two places of the base whose line number is known
 
 
 def indexed(text: Text, searches: Sequence[str]) -> Text | IndexedText:
@@ -50,7 +52,8 @@ def indexed(text: Text, searches: Sequence[str]) -> Text | IndexedText:
 
 def _form(search: bytes, ending: bytes) -> bytes:
     """Return a search text with the line endings of the file."""
-    search = to_lf(search)
+    if CR in search:
+        search = to_lf(search)
     return search if ending == LF else search.replace(LF, ending)
 
 
@@ -83,9 +86,9 @@ class IndexedText:
         spans = self._patched.spans(search)
         if spans is None or (limit is not None and len(spans) > limit):
             return self._patched.places(self.plain().locate(search, limit))
-        taken: list[tuple[Place, Place]] = []
-        for start, end in spans:
-            if not taken or start >= taken[-1][1]:  # they do not overlap, from left to right
+        taken = spans[:1]
+        for start, end in spans[1:]:
+            if start >= taken[-1][1]:  # they do not overlap, from left to right
                 taken.append((start, end))
         return _matches(taken)
 
@@ -115,22 +118,20 @@ class IndexedText:
 
     def lines(self, starts: Sequence[Place]) -> list[int]:
         """Return the line of each place, counted from 1."""
-        return [self._patched.line(place) for place in starts]
+        return self._patched.lines(starts)
 
     def replaced(self, found: Matches, replacement: bytes) -> Text | IndexedText:
         """Return the text with each match replaced; this very text, if that changes nothing."""
-        new, patched = _form(replacement, self.ending), self._patched
-        spans: list[tuple[Place, Place]] = list(zip(found.starts, found.ends, strict=True))
-        if all(patched.part(start, end) == new for start, end in spans):
+        patched = self._patched
+        if not patched.replace(found, _form(replacement, patched.ending)):
             return self
-        patched.replace(spans, new)
-        if not patched.breaks and self.ending != LF:
+        if not patched.breaks and patched.ending != LF:
             return self.plain()  # its only line break is gone
-        return IndexedText(patched.again() if patched.is_worn else patched)
+        return IndexedText(patched.again() if patched.is_worn() else patched)
 
 
 def _matches(spans: Sequence[tuple[Place, Place]]) -> Matches:
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    starts, ends = zip(*spans, strict=True) if spans else ((), ())
     return Matches(starts, ends, len(spans))
 
 
@@ -164,14 +165,16 @@ class Finder:
         for search, at in _telling_pieces(searches, self._frequent):
             self._by_piece.setdefault(search[at : at + PIECE], []).append((at, search))
         self._pieces = list(self._by_piece)
-        self._automaton = self._automaton_of(self._pieces)
+        self._matches: Callable[..., list[tuple[int, int, int]]] = self._automaton_of(
+            self._pieces
+        ).find_matches_as_indexes
 
     def find_all(self, data: bytes) -> dict[bytes, list[int] | None]:
         """Return where each text is, in order, if it is somewhere; None where it may be too often.
 
         The pieces that tell most in this text are those that are looked for from now on.
         """
-        found = self.find(data)
+        found = dict(self.find(data))
         for _ in range(ROUNDS - 1):
             others = [search for search, places in found.items() if places is None]
             if others:
@@ -182,46 +185,105 @@ class Finder:
             self._choose_pieces(self._found)
         return found
 
-    def find(self, data: bytes) -> dict[bytes, list[int] | None]:
+    def find(self, data: bytes) -> Mapping[bytes, list[int] | None]:
         """Return where each text is, in order, if it is somewhere; None where it may be too often."""
+        if len(data) > CHUNK:
+            return self._find_by_piece(data, self._hits_by_chunk(memoryview(data)))
+        hits = self._matches(data, overlapping=True)
+        if len(hits) > FREQUENT:
+            return self._find_by_piece(data, hits)
+        found: dict[bytes, list[int]] = {}
+        for number, start, _end in hits:
+            for at, search in self._by_piece[self._pieces[number]]:
+                if self.left[search] and start >= at and data.startswith(search, start - at):
+                    found.setdefault(search, []).append(start - at)
+        return found
+
+    def _find_by_piece(
+        self, data: bytes, hits: Iterable[tuple[int, int, int]]
+    ) -> dict[bytes, list[int] | None]:
+        """Do the same where a piece may be frequent."""
         places: dict[int, list[int]] = {}
-        for begin in range(0, len(data), CHUNK):
-            chunk = data[begin : begin + CHUNK + PIECE - 1] if len(data) > CHUNK else data
-            for number, start, _end in self._automaton.find_matches_as_indexes(chunk, overlapping=True):
-                if start < CHUNK:  # else it is one of the next chunk
-                    places.setdefault(number, []).append(begin + start)
+        for number, start, _end in hits:
+            places.setdefault(number, []).append(start)
         found: dict[bytes, list[int] | None] = {}
         for number, starts in places.items():
             piece = self._pieces[number]
             if len(starts) > FREQUENT:
                 self._frequent.add(piece)
+                found.update(dict.fromkeys(search for _at, search in self._by_piece[piece]))
+                continue
             for at, search in self._by_piece[piece]:
-                if len(starts) > FREQUENT:
-                    found[search] = None
-                elif self.left[search]:
+                if self.left[search]:
                     found[search] = [
                         start - at for start in starts if start >= at and data.startswith(search, start - at)
                     ]
         return found
+
+    def _hits_by_chunk(self, data: memoryview) -> Iterator[tuple[int, int, int]]:
+        """Yield the number, the start and the end of each piece in the data."""
+        for begin in range(0, len(data), CHUNK):
+            chunk = data[begin : begin + CHUNK + PIECE - 1]
+            for number, start, end in self._matches(chunk, overlapping=True):
+                if start < CHUNK:  # else it is one of the next chunk
+                    yield number, begin + start, begin + end
 
 
 def _telling_pieces(searches: Sequence[bytes], frequent: set[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield each search text with the place of a piece that few others have, and that is not frequent."""
     # The first one will often do. It does not begin with blanks, where an automaton would stop each time.
     indented = {search: len(search) - len(search.lstrip(b" \t")) for search in searches}
-    firsts = {search: search[at : at + PIECE] for search, at in indented.items()}
-    shared = Counter(firsts.values())
-    others = []
-    for search, piece in firsts.items():
-        if len(piece) == PIECE and shared[piece] == 1 and piece not in frequent:
-            yield search, indented[search]
-        else:
-            others.append(search)
+    others = yield from _telling(indented, frequent)
+    # Else one where it begins to differ from those that are most like it.
+    others = yield from _telling(_differences(others), frequent)
     places = {search: _candidates(len(search) - PIECE) for search in others}
     shared = Counter(search[at : at + PIECE] for search, offsets in places.items() for at in offsets)
     shared.update(dict.fromkeys(frequent, len(searches)))
     for search, offsets in places.items():
         yield search, min(offsets, key=lambda at: shared[search[at : at + PIECE]])
+
+
+def _telling(
+    places: Mapping[bytes, int], frequent: set[bytes]
+) -> Generator[tuple[bytes, int], None, list[bytes]]:
+    """Yield the search texts of whose piece at this place there is no other; return the others."""
+    pieces = {search: search[at : at + PIECE] for search, at in places.items()}
+    shared = Counter(pieces.values())
+    others = []
+    for search, piece in pieces.items():
+        if len(piece) == PIECE and shared[piece] == 1 and piece not in frequent:
+            yield search, places[search]
+        else:
+            others.append(search)
+    return others
+
+
+def _differences(searches: Sequence[bytes]) -> dict[bytes, int]:
+    """Return for each search text where a piece begins in which it differs from those most like it.
+
+    If they can, all begin with the same byte, and a rare one: that is found far faster than one of many.
+    """
+    sample = searches[:SAMPLE]
+    counts, in_all = Counter(b"".join(sample)), set(b"".join(sample)).intersection(*sample)
+    by_rarity = sorted(range(256), key=lambda byte: (byte not in in_all, counts[byte]))
+    rarity = bytes.maketrans(bytes(by_rarity), bytes(range(256)))
+    in_order = sorted(searches)
+    common = [0, *map(_common, in_order, in_order[1:]), 0]
+    places = {}
+    for number, search in enumerate(in_order):
+        differs = max(common[number], common[number + 1])
+        last = max(min(differs - LEAD, len(search) - PIECE), 0)
+        first = min(max(differs - PIECE + REST, 0), last)
+        ranks = search[first : last + 1].translate(rarity)
+        places[search] = first + ranks.index(min(ranks))
+    return places
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return how many bytes two texts have in common at their beginnings."""
+    size = min(len(one), len(other))
+    difference = int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])  # far quicker than byte by byte
+    return size - (difference.bit_length() + 7) // 8
 
 
 def _candidates(last: int) -> Sequence[int]:
@@ -231,6 +293,8 @@ def _candidates(last: int) -> Sequence[int]:
 
 class _Stretch:
     """A stretch of the base, what stands there now, and what is found around it."""
+
+    __slots__ = ("end", "found", "new", "start")
 
     def __init__(self, start: int, end: int, new: bytes) -> None:
         self.start, self.end, self.new = start, end, new
@@ -254,12 +318,14 @@ class _Patched:
         self._looked_at = 0  # bytes, since there is this base
         self._data: bytes | None = self.base
         self._sign = self.ending[-1:]  # counted once for each line break
-        pages = (self.base.count(self._sign, at, at + PAGE) for at in range(0, len(self.base), PAGE))
-        self._breaks_before = list(accumulate(pages, initial=0))  # each page
+        firsts = (places[0] for places in self._occurrences.values() if places)
+        self._marks = sorted({*range(0, len(self.base) + 1, PAGE), *firsts})
+        between = map(self.base.count, repeat(self._sign), self._marks, [*self._marks[1:], len(self.base)])
+        self._breaks_before = list(accumulate(between, initial=0))  # each mark
         self.breaks = self._breaks_before[-1]
+        self._uneven = False  # whether any patch has more line breaks than the base there, or fewer
         self._known = (0, 0)  # a number of patches, and how many line breaks they have more than the base
 
-    @property
     def is_worn(self) -> bool:
         """Whether as much was looked at around patches as there is in all: time for a new base."""
         return self._looked_at > len(self.base) + CHUNK
@@ -287,22 +353,18 @@ class _Patched:
         if search in self._unknown or not left[search]:
             return None
         left[search] -= 1
-        size = len(search)
-        spans = [
-            ((start, 0), (start + size, 0))
-            for start in self._occurrences.get(search) or ()
-            if not self._is_touched(start, start + size)
-        ]
+        size, starts, patches = len(search), self._starts, self._patches
+        spans: list[tuple[Place, Place]] = []
+        for start in self._occurrences.get(search) or ():
+            before = bisect_left(starts, start + size)
+            if not before or patches[before - 1].end <= start:  # no patch touches it
+                spans.append(((start, 0), (start + size, 0)))
         near = self._near.get(search)
         if not near:
             return spans  # which are in order
         for start in near:
-            spans += self._patches[bisect_left(self._starts, start)].found[search]
+            spans += patches[bisect_left(starts, start)].found[search]
         return sorted(spans)
-
-    def _is_touched(self, start: int, end: int) -> bool:
-        number = bisect_left(self._starts, end) - 1
-        return number >= 0 and self._patches[number].end > start
 
     def places(self, found: Matches) -> Matches:
         """Return matches whose offsets are those of the whole text with places instead."""
@@ -351,14 +413,20 @@ class _Patched:
         """Whether its last line has a line break."""
         return self.begins_a_line((len(self.base), 0))
 
-    def line(self, place: Place) -> int:
-        """Return the line of a place, counted from 1."""
-        offset, inside = place
-        number = bisect_left(self._starts, offset)
-        page = offset // PAGE
-        line = 1 + self._breaks_before[page] + self.base.count(self._sign, page * PAGE, offset)
-        line += self._more_breaks_before(number)
-        return line + self._patches[number].new.count(self._sign, 0, inside) if inside else line
+    def lines(self, places: Sequence[Place]) -> list[int]:
+        """Return the line of each place, counted from 1."""
+        lines = []
+        for offset, inside in places:
+            mark = bisect_right(self._marks, offset) - 1
+            line = 1 + self._breaks_before[mark]
+            if self._marks[mark] < offset:
+                line += self.base.count(self._sign, self._marks[mark], offset)
+            if inside or self._uneven:
+                number = bisect_left(self._starts, offset)
+                line += self._more_breaks_before(number)
+                line += self._patches[number].new.count(self._sign, 0, inside) if inside else 0
+            lines.append(line)
+        return lines
 
     def _more_breaks_before(self, number: int) -> int:
         """Return how many line breaks so many patches have more than the base: edits are mostly in order."""
@@ -372,15 +440,18 @@ class _Patched:
 
     # Changing.
 
-    def replace(self, spans: Sequence[tuple[Place, Place]], new: bytes) -> None:
-        """Put a text in place of each span; these are in order, and do not overlap."""
-        self._data = None
-        starts = [self._splice(start, end, new) for start, end in reversed(spans)]  # what is left of it stays
-        for start in starts:
-            self._look_around(self._joined_to_neighbours(start))
+    def replace(self, found: Matches, new: bytes) -> bool:
+        """Put a text in place of each match; return whether that changes anything."""
+        spans: Iterable[tuple[Place, Place]] = zip(found.starts, found.ends, strict=True)
+        changed = [(start, end) for start, end in spans if self.part(start, end) != new]
+        for start, end in reversed(changed):  # what is left of a splice stays
+            self._splice(start, end, new)
+        for start, _end in changed:
+            self._look_around(start[0])
+        return bool(changed)
 
-    def _splice(self, start: Place, end: Place, new: bytes) -> int:
-        """Make one patch of all from one place to another; return its start."""
+    def _splice(self, start: Place, end: Place, new: bytes) -> None:
+        """Make one patch of all from one place to another."""
         lo = bisect_left(self._starts, start[0])
         hi = bisect_right(self._starts, end[0]) if end[1] else bisect_left(self._starts, end[0])
         first, last = start[0], end[0]
@@ -389,51 +460,56 @@ class _Patched:
         if end[1]:
             new, last = new + self._patches[hi - 1].new[end[1] :], self._patches[hi - 1].end
         self._put(lo, hi, _Stretch(first, last, new))
-        return first
-
-    def _joined_to_neighbours(self, start: int) -> int:
-        """Join the patch with those that a search text may reach from it; return the start of the whole."""
-        at = bisect_right(self._starts, start) - 1
-        lo, hi = at, at + 1
-        while lo and self._starts[lo] - self._patches[lo - 1].end < self._finder.reach:
-            lo -= 1
-        while hi < len(self._starts) and self._starts[hi] - self._patches[hi - 1].end < self._finder.reach:
-            hi += 1
-        if hi - lo > 1:
-            first, last = self._patches[lo], self._patches[hi - 1]
-            new = self.part((first.start, 0), (last.start, len(last.new)))
-            self._put(lo, hi, _Stretch(first.start, last.end, new))
-        return self._starts[lo]
 
     def _put(self, lo: int, hi: int, patch: _Stretch) -> None:
         """Put a patch in place of some."""
-        if self._known[0] > lo:
-            self._more_breaks_before(lo)
-        for old in self._patches[lo:hi]:
-            for search in old.found:
-                self._near[search].discard(old.start)
         more = patch.new.count(self._sign) - self.base.count(self._sign, patch.start, patch.end)
-        self.breaks += more - sum(self._more_breaks[lo:hi])
+        self.breaks += more
+        if more and not self._uneven:
+            self._uneven, self._known = True, (0, 0)
+        elif self._known[0] > lo:
+            self._more_breaks_before(lo)
+        if lo < hi:
+            self.breaks -= sum(self._more_breaks[lo:hi])
+            for old in self._patches[lo:hi]:
+                for search in old.found:
+                    self._near[search].discard(old.start)
         self._starts[lo:hi], self._patches[lo:hi], self._more_breaks[lo:hi] = [patch.start], [patch], [more]
+        self._data = None
 
     def _look_around(self, start: int) -> None:
-        """Find what has come to be in a patch, or reaches into it."""
-        patch, reach = self._patches[bisect_left(self._starts, start)], self._finder.reach
+        """Find what has come to be in the patch that is there, or reaches into it."""
+        reach = self._finder.reach
+        patch = self._joined_to_neighbours(bisect_right(self._starts, start) - 1, reach)
         lead = self.base[max(patch.start - reach, 0) : patch.start]
-        around = lead + patch.new + self.base[patch.end : patch.end + reach]
+        around = b"".join((lead, patch.new, self.base[patch.end : patch.end + reach]))
         self._looked_at += len(around)
+        before, after = len(lead), len(lead) + len(patch.new)
         for search, offsets in self._finder.find(around).items():
             if offsets is None:
                 self._unknown.add(search)
                 continue
             spans = [
-                (self._place(patch, offset - len(lead)), self._place(patch, offset - len(lead) + len(search)))
+                (self._place(patch, offset - before), self._place(patch, offset - before + len(search)))
                 for offset in offsets
-                if offset < len(lead) + len(patch.new) and offset + len(search) > len(lead)
+                if offset < after and offset + len(search) > before
             ]
             if spans:
                 patch.found[search] = spans
                 self._near.setdefault(search, set()).add(patch.start)
+
+    def _joined_to_neighbours(self, at: int, reach: int) -> _Stretch:
+        """Join a patch with those that a search text may reach from it; return the whole."""
+        starts, patches, lo, hi = self._starts, self._patches, at, at + 1
+        while lo and starts[lo] - patches[lo - 1].end < reach:
+            lo -= 1
+        while hi < len(starts) and starts[hi] - patches[hi - 1].end < reach:
+            hi += 1
+        if hi - lo > 1:
+            first, last = patches[lo], patches[hi - 1]
+            new = self.part((first.start, 0), (last.start, len(last.new)))
+            self._put(lo, hi, _Stretch(first.start, last.end, new))
+        return patches[lo]
 
     def _place(self, patch: _Stretch, offset: int) -> Place:
         """Return the place that is so many bytes after, or before, the start of a patch."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from io import IncrementalNewlineDecoder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
-_OTHERS = bytes(set(range(256)) - {*CRLF})  # what is no line ending
 
 
 def to_lf(text: bytes) -> bytes:
@@ -21,8 +22,9 @@ def single_ending(data: bytes) -> bytes | None:
         return LF
     if LF not in data:
         return CR
-    pairs = data.count(CRLF)
-    return CRLF if data.translate(None, _OTHERS) == CRLF * pairs else None  # faster than to count each
+    kinds = IncrementalNewlineDecoder(None, translate=False)  # three times as fast as to count each
+    kinds.decode(str(data, "latin-1"), final=True)
+    return CRLF if kinds.newlines == "\r\n" else None
 
 
 def count_breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:

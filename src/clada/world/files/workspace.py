@@ -14,9 +14,6 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.text.match import Text
-from clada.world.files.appending import Addition, extend
-from clada.world.files.atomic import Belongings, clear, fill, find_target
 from clada.world.files.directories import HANDLES, Directories, open_workspace
 from clada.world.files.entries import (
     Entry,
@@ -49,6 +46,9 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from clada.text.indexed import IndexedText
+    from clada.text.match import Text
+    from clada.world.files.appending import Addition
+    from clada.world.files.atomic import Belongings
     from clada.world.record.snapshot import Snapshot
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
@@ -98,6 +98,7 @@ class Workspace:
         self.identity: Identity = status.st_dev, status.st_ino
         self._directories = Directories(self._root, self.identity, self.touched, self.limits)
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
+        self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text | IndexedText, Version | None] | None = (
             None  # new content; or else a file that grows
@@ -148,10 +149,14 @@ class Workspace:
 
     def locate(self, path: str, base: Parts = ()) -> Parts:
         """Return the parts of a path as a document writes it."""
+        if path == self._located[0] and not base:
+            return self._located[1]
         parts = locate(path, self.root, base, allow_escape=self.allow_escape)
         if len(parts) > 1 and parts[0] == OUTSIDE:
             parts = self._by_other_names(parts)
             protect(parts)
+        elif not base:
+            self._located = path, parts
         return parts
 
     def _by_other_names(self, parts: Parts) -> Parts:
@@ -232,6 +237,8 @@ class Workspace:
         data = self.load(parts)
         if len(data) > LARGE:
             _make_room(len(data))
+        from clada.text.match import Text
+
         return Text(checked_utf8(data))
 
     def handle(self, parts: Parts) -> int:
@@ -268,6 +275,8 @@ class Workspace:
         if not self._addition or self._addition.parts != parts:
             if not self.entry(parts):
                 return False
+            from clada.world.files.appending import Addition
+
             self._addition = Addition(parts, self.load(parts), self._version_read(parts))
         self._addition.add(data)
         return True
@@ -283,6 +292,8 @@ class Workspace:
 
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
+        from clada.world.files.appending import extend
+
         parts, above = addition.parts, addition.parts[:-1]
         if loaded_early:
             refuse_early(parts, self.root)
@@ -335,6 +346,8 @@ class Workspace:
             raise _is_root(parts)
         if loaded_early:
             refuse_early(parts, self.root)
+        from clada.world.files.atomic import clear, fill, find_target
+
         above, directories = parts[:-1], self._directories
         try:
             parent = directories.make(above, looking=False)
@@ -415,6 +428,8 @@ class Workspace:
 
     def clear(self, parts: Parts) -> None:
         """Remove what a killed run left in a directory of the files that it was writing."""
+        from clada.world.files.atomic import clear
+
         try:
             clear(self._directories.handle(parts))
         except (OSError, Trouble):
@@ -515,10 +530,15 @@ def _reaches_handles() -> bool:
     return os.path.exists(HANDLES) and os.access(HANDLES, os.X_OK, effective_ids=True)
 
 
+_room = [0]  # bytes that the allocator was told of
+
+
 def _make_room(size: int) -> None:
     """Let the allocator know that blocks of this size, and more, will come and go.
 
     It hands back to the system what is larger than the largest block that was freed so far, and a text that
     grows by each edit always is: to be given fresh pages each time takes longer than to copy the text.
     """
-    bytes(2 * size)  # made and freed, and never touched
+    if size > _room[-1]:
+        _room[:] = [size]
+        bytes(2 * size)  # made and freed, and never touched
