@@ -30,7 +30,11 @@ READ_BY_PYTHON = ("PYTHON", "LANG", "LC_")  # beginnings of variables that count
 FRONT_ENDS = ("clada.mcp", "clada.batch", "clada.review", "clada.cli.choose", "clada.cli.watch")
 # Forks for each request. What comes behind `serve` is done by the fork: it is as __main__.py of clada.
 SERVER = """
-import gc, json, os, pkgutil, socket, sys, threading
+import os
+if os.fork():
+    os._exit(0)  # whoever asks has no child then: tests wait for all of theirs
+
+import gc, json, pkgutil, socket, sys, threading
 import clada.cli
 
 def serve(requests):
@@ -82,7 +86,7 @@ class Warm:
         self._requests, theirs = socket.socketpair()
         self._at_work = Lock()
         with theirs:
-            self._server = subprocess.Popen(
+            subprocess.run(
                 [python, "-P", "-c", SERVER, str(theirs.fileno()), *FRONT_ENDS],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -90,14 +94,16 @@ class Warm:
                 env=environment,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
+                check=True,
                 **identity,
             )
         atexit.register(self.close)
 
     def close(self) -> None:
         """End it."""
+        self._requests.shutdown(socket.SHUT_WR)
+        self._requests.recv(1)  # which comes to nothing when it has ended
         self._requests.close()
-        self._server.wait()
 
     def run(
         self, arguments: Sequence[str], document: bytes, directory: str, environment: Mapping[str, str]
