@@ -101,10 +101,12 @@ class Place:
         )
 
 
-@pytest.fixture(autouse=True)
-def trusted_workspaces(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def trusted_workspaces() -> Iterator[None]:
     """Let what a test puts into `.clada` count; when it does is said in the two test_trust.py."""
-    monkeypatch.setenv("CLADA_TRUST_WORKSPACE", "1")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("CLADA_TRUST_WORKSPACE", "1")
+        yield
 
 
 @pytest.fixture
