@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import clada
-from clada.text import indexed
+from clada.text import finder, indexed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,13 +66,13 @@ def test_an_index_changes_nothing_that_anybody_sees(
 ) -> None:
     """The report, with lines, counts and explanations, and the file."""
     seen, used = [], []
-    original = indexed.Finder.find_all
+    original = finder.Finder.find_all
 
-    def find_all(self: indexed.Finder, data: bytes) -> dict[bytes, list[int] | None]:
+    def find_all(self: finder.Finder, data: bytes) -> dict[bytes, list[int] | None]:
         used.append(data)
         return original(self, data)
 
-    monkeypatch.setattr(indexed.Finder, "find_all", find_all)
+    monkeypatch.setattr(finder.Finder, "find_all", find_all)
     for worth_it in (1 << 40, 0):
         monkeypatch.setattr(indexed, "WORTH_IT", worth_it)
         path = tmp_path / "large.txt"

@@ -240,11 +240,12 @@ def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) 
 
 def _notes_on_paths(plan: Plan, root: str) -> list[str]:
     """Return a note where paths were meant from the root of the repository, and the workspace is below it."""
-    top = root
-    while not os.path.lexists(os.path.join(top, ".git")):
-        if top == os.path.dirname(top):
+    top = root.rstrip("/")
+    while not os.path.lexists(f"{top}/.git"):
+        if not top:
             return []  # there is no repository
-        top = os.path.dirname(top)
+        top = top.rpartition("/")[0]
+    top = top or "/"
     if top == root:
         return []
     from clada.world.files.elsewhere import note_on_paths

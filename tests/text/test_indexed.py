@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clada.text import indexed
+from clada.text import finder, indexed
 from clada.text.indexed import IndexedText
 from clada.text.match import Text
 
@@ -35,17 +35,19 @@ edits = st.lists(
 def _small_texts_too(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all were large: pieces, pages and chunks that a short text has several of."""
     frequent, chunk = request.param
-    small = {
-        "WORTH_IT": 0,
+    of_index = {"WORTH_IT": 0, "CHUNK": chunk, "PAGE": 4}
+    of_finder = {
         "PIECE": 3,
+        "LEAD": 1,
+        "REST": 1,
         "SHORT": 2,
         "FREQUENT": frequent,
         "CHUNK": chunk,
-        "PAGE": 4,
         "LONG": 10,
     }
-    for name, value in small.items():
-        monkeypatch.setattr(indexed, name, value)
+    for module, small in ((indexed, of_index), (finder, of_finder)):
+        for name, value in small.items():
+            monkeypatch.setattr(module, name, value)
 
 
 def _found(text: Text | IndexedText, first: bytes, last: bytes | None) -> Matches:

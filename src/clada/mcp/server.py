@@ -91,7 +91,7 @@ def make_server(settings: clada.Settings) -> Server[Any]:
 
 
 class PlainCalls:
-    """Calls tools without the SDK's models, where nothing needs them: they are a tenth of a small call."""
+    """Calls tools without the SDK's models, where nothing needs them: a small call is quicker so."""
 
     def __init__(self, workspace: SharedWorkspace) -> None:
         self._workspace = workspace

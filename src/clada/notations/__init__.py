@@ -99,7 +99,7 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
         name, sign = native_sign(seen, delimiters)
     before = data if sign is None else data[:sign]
     # Most have it in the head, and of a long document the rest takes a while.
-    if any(hint in text for text in (before[:HEAD], before) for hint in HINTS):
+    if before and any(hint in text for text in (before[:HEAD], before[HEAD:] and before) for hint in HINTS):
         from clada.notations import dialects
 
         plan, prose = dialects.detected(data, len(before), **how) or (None, (b"", []))

@@ -58,7 +58,7 @@ class Text:
 
     def _find(self, find: Callable[..., Matches], limit: int | None, *texts: bytes) -> Matches:
         limit = len(self.data) if limit is None else limit
-        if not any(LF in text for text in texts):
+        if LF not in texts[0] and LF not in texts[-1]:
             return find(self.data, limit, *texts)
         if self.ending is None:
             return _converted_back(self.data, find(to_lf(self.data), limit, *texts))
@@ -86,7 +86,10 @@ class Text:
             position, line = marks[-1]
             after = position + MARK_EVERY
             marks.append((after, line + count_breaks(self.data, position, after, self.ending)))
-        return next(mark for mark in reversed(marks) if mark[0] <= offset)
+        number = len(marks) - 1
+        while marks[number][0] > offset:
+            number -= 1
+        return marks[number]
 
     def plain(self) -> Text:
         """Return it without an index, which it does not have (see indexed.py)."""
@@ -145,6 +148,8 @@ class Text:
 
     def _marks_after(self, found: Matches, data: bytes) -> list[tuple[int, int]]:
         """Return the marks that still hold: those before the matches, and after a single one."""
+        if len(self._marks) == 1:
+            return self._marks[:]  # the start, as in most texts, which are short
         start, end = found.starts[0], found.ends[0]
         before = [mark for mark in self._marks if mark[0] < start] or [(0, 1)]
         if len(found.starts) > 1 or self._marks[-1][0] < end:

@@ -163,7 +163,7 @@ def outside_store(workspace: str) -> Store:
 
 def name_for(path: str) -> str:
     """Return a short name that stands for a path, and for no other."""
-    for module in ("_sha2", "_sha256", "hashlib"):  # the last loads OpenSSL: a twentieth of a recorded run
+    for module in ("_sha2", "_sha256", "hashlib"):  # the last loads OpenSSL, which takes milliseconds
         try:
             digest: str = __import__(module).sha256(os.fsencode(path)).hexdigest()
         except ImportError:
