@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import subprocess
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tools import warm
 
 from clada.errors import Trouble
 from clada.model import Failed, Outcome
@@ -22,6 +21,7 @@ from clada.world.files.workspace import Workspace
 from clada.world.world import World
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -92,20 +92,21 @@ class Place:
         self, document: str | bytes, *arguments: str, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Run the real command line on a document, in the workspace."""
-        return subprocess.run(
-            [sys.executable, "-m", "clada", "--no-git", *arguments],
-            input=document.encode() if isinstance(document, str) else document,
-            cwd=self.inside,
-            capture_output=True,
-            check=False,
-            env={**os.environ, **(env or {})},
+        return warm.clada(
+            "--no-git",
+            *arguments,
+            document=document.encode() if isinstance(document, str) else document,
+            directory=self.inside,
+            environment={**os.environ, **(env or {})},
         )
 
 
-@pytest.fixture(autouse=True)
-def trusted_workspaces(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def trusted_workspaces() -> Iterator[None]:
     """Let what a test puts into `.clada` count; when it does is said in the two test_trust.py."""
-    monkeypatch.setenv("CLADA_TRUST_WORKSPACE", "1")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("CLADA_TRUST_WORKSPACE", "1")
+        yield
 
 
 @pytest.fixture

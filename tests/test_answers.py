@@ -15,11 +15,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tools import warm
+
+if TYPE_CHECKING:
+    import subprocess
 
 ANSWERS = Path(__file__).parent / "answers"
 NAMES = sorted(folder.name for folder in ANSWERS.iterdir() if folder.is_dir())
@@ -69,14 +72,12 @@ def _workspace(name: str, top: Path) -> Path:
 
 def _clada(case: Path, workspace: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     home = str(workspace.parent)
-    return subprocess.run(
-        [sys.executable, "-m", "clada", *FLAGS, *arguments],
-        input=(case / "answer.md").read_bytes(),
-        cwd=workspace,
-        capture_output=True,
-        check=False,
-        start_new_session=True,  # no terminal: nobody is asked
-        env={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home},
+    return warm.clada(
+        *FLAGS,
+        *arguments,
+        document=(case / "answer.md").read_bytes(),
+        directory=workspace,
+        environment={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home},
     )
 
 

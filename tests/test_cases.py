@@ -9,7 +9,7 @@ tests/cases/<behaviour>/ holds
   stderr     the same (may be missing: nothing is then)
   exit       the exit code
 
-After a change that is meant, `python tests/test_cases.py` writes down what happens now; `git diff` shows it.
+After a change that is meant, `python -m tests.test_cases` writes down what happens now; `git diff` shows it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tools import warm
+
+if TYPE_CHECKING:
+    import subprocess
 
 CASES = Path(__file__).parent / "cases"
 NAMES = sorted(folder.name for folder in CASES.iterdir() if folder.is_dir())
@@ -54,13 +58,12 @@ def _run(case: Path, workspace: Path) -> subprocess.CompletedProcess[bytes]:
         workspace.mkdir()
     home = str(workspace.parent)
     arguments = _read(case / "args").decode().splitlines()
-    return subprocess.run(
-        [sys.executable, "-m", "clada", "--no-git", *arguments],
-        input=_read(case / "document"),
-        cwd=workspace,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home},
+    return warm.clada(
+        "--no-git",
+        *arguments,
+        document=_read(case / "document"),
+        directory=workspace,
+        environment={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home},
     )
 
 

@@ -10,13 +10,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from tools import warm
 
 import clada
 
@@ -145,14 +145,11 @@ RENDER = {"csl": csl, "cml": cml, "json": as_json, "toml": toml}
 
 def run(workspace: Path, document: str, *arguments: str) -> tuple[str, str]:
     """Run the real command line; its output is UTF-8, or this fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "clada", *arguments],
-        input=document.encode("utf-8", "surrogatepass"),
-        cwd=workspace,
-        capture_output=True,
-        check=False,
-        start_new_session=True,
-        env={**os.environ, "XDG_CONFIG_HOME": str(workspace.parent)},
+    done = warm.clada(
+        *arguments,
+        document=document.encode("utf-8", "surrogatepass"),
+        directory=workspace,
+        environment={**os.environ, "XDG_CONFIG_HOME": str(workspace.parent)},
     )
     return done.stdout.decode(), done.stderr.decode()
 

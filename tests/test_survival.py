@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from tools import warm
 
 import clada
 from clada.world.git import branch
@@ -48,14 +49,19 @@ class Place:
         return done.stdout
 
     def clada(
-        self, document: str, *arguments: str, start: tuple[str, ...] = ("-m", "clada"), **options: Any
+        self, document: str, *arguments: str, start: tuple[str, ...] = (), **options: Any
     ) -> subprocess.CompletedProcess[str]:
         """Run a document on the command line, with every command approved and none confined."""
-        argv = [sys.executable, *start, "--approve-all", "--sandbox=off", *arguments]
-        done = subprocess.run(
-            argv, input=document.encode(), cwd=self.path, env=self.environment, capture_output=True,
-            check=False, timeout=100, **options,
-        )  # fmt: skip
+        flags = ("--approve-all", "--sandbox=off", *arguments)
+        if start or options:
+            done = subprocess.run(
+                [sys.executable, *(start or ("-m", "clada")), *flags], input=document.encode(), cwd=self.path,
+                env=self.environment, capture_output=True, check=False, timeout=100, **options,
+            )  # fmt: skip
+        else:
+            done = warm.clada(
+                *flags, document=document.encode(), directory=self.path, environment=self.environment
+            )
         out, error = (text.decode(errors="surrogateescape") for text in (done.stdout, done.stderr))
         return subprocess.CompletedProcess(done.args, done.returncode, out, error)
 

@@ -23,6 +23,15 @@ def eventually(condition: Callable[[], object]) -> bool:
     return True
 
 
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
 def read_until(handle: int, text: str) -> str:
     """Read what comes until this text is in it, and return all of it."""
     until = time.monotonic() + PATIENCE

@@ -1,7 +1,5 @@
 """`python -m clada`: the same as the `clada` command."""
 
-import sys
+from clada.cli import start
 
-from clada.cli import main
-
-sys.exit(main())
+start()

@@ -3,9 +3,13 @@
 Written by `python -m tools.constructors`, so that they are compiled once and not at each start.
 """
 
-# ruff: noqa: ANN001, ANN202, PLR0913, PLR0917 (nobody calls them by these names)
+# ruff: noqa: ANN001, ANN202, E501, PLR0913, PLR0917 (nobody calls them by these names)
 # mypy: ignore-errors
 # fmt: off
+
+
+def _init_0(self):
+    pass
 
 
 def _init_1(self, f1):
@@ -233,7 +237,48 @@ def _init_18(self, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, 
     self.f18 = f18
 
 
+def _init_37(self, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37):
+    self.f1 = f1
+    self.f2 = f2
+    self.f3 = f3
+    self.f4 = f4
+    self.f5 = f5
+    self.f6 = f6
+    self.f7 = f7
+    self.f8 = f8
+    self.f9 = f9
+    self.f10 = f10
+    self.f11 = f11
+    self.f12 = f12
+    self.f13 = f13
+    self.f14 = f14
+    self.f15 = f15
+    self.f16 = f16
+    self.f17 = f17
+    self.f18 = f18
+    self.f19 = f19
+    self.f20 = f20
+    self.f21 = f21
+    self.f22 = f22
+    self.f23 = f23
+    self.f24 = f24
+    self.f25 = f25
+    self.f26 = f26
+    self.f27 = f27
+    self.f28 = f28
+    self.f29 = f29
+    self.f30 = f30
+    self.f31 = f31
+    self.f32 = f32
+    self.f33 = f33
+    self.f34 = f34
+    self.f35 = f35
+    self.f36 = f36
+    self.f37 = f37
+
+
 CONSTRUCTORS = {
+    0: _init_0,
     1: _init_1,
     2: _init_2,
     3: _init_3,
@@ -252,4 +297,5 @@ CONSTRUCTORS = {
     16: _init_16,
     17: _init_17,
     18: _init_18,
+    37: _init_37,
 }

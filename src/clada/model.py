@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
+NO_ATTRIBUTES: Mapping[str, str] = {}  # one for all that have none
 
 
 class Item(Value):

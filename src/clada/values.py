@@ -31,7 +31,7 @@ def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
 
 
 def _compiled(count: int) -> Any:
-    """Return a constructor of a value that has more fields than most, or none."""
+    """Return a constructor of a value that has more fields than most."""
     fields = [f"field_{number}" for number in range(count)]
     body = [f"    self.{field} = {field}" for field in fields] or ["    pass"]
     scope: dict[str, Any] = {}

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools import warm
 
 from clada.world.libc import LIBC
 
@@ -74,10 +75,10 @@ class Yard:
 
     def clada(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run any other command."""
-        return subprocess.run(
-            [sys.executable, "-m", "clada", *words], cwd=self.top, env=self.environment, capture_output=True,
-            text=True, check=False, timeout=LONG,
-        )  # fmt: skip
+        done = warm.clada(*words, directory=self.top, environment=self.environment)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return the results by id; each id is there once, and each line is whole."""

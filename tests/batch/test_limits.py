@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.batch.conftest import edit, run_document
-from tests.waiting import eventually
+from tests.waiting import eventually, is_alive
 
 import clada
 from clada.batch.limits import excess
@@ -235,18 +235,19 @@ def test_the_limit_of_memory_counts_what_all_processes_have_together() -> None:
 def test_workers_end_with_the_program_that_started_them(tmp_path: Path) -> None:
     program = textwrap.dedent(f"""
         import clada, os, signal
+        from clada.world.processes.process_tree import descendants
         jobs = [{{"id": n, "path": {str(tmp_path)!r}, "document": "x"}} for n in range(3)]
         for result in clada.batch.run(jobs, workers=2):
-            print(result["id"], flush=True)
+            print(*descendants(os.getpid()), flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
     """)
     done = subprocess.run(
         [PYTHON, "-c", program], capture_output=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
     )
     assert done.returncode == -signal.SIGKILL
-    assert eventually(
-        lambda: not [line for line in processes() if "clada.batch.keeper" in line and str(tmp_path) in line]
-    )
+    workers = [int(pid) for pid in done.stdout.split()]
+    assert len(workers) >= 2
+    assert eventually(lambda: not any(map(is_alive, workers)))
 
 
 def test_an_iterator_that_is_closed_ends_what_runs(yard: Yard) -> None:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.batch.conftest import edit, run_document
-from tests.waiting import eventually
+from tests.waiting import eventually, is_alive
 
 import clada
 from clada.batch import kept, workspaces
 from clada.batch.jobs import Job, key_of
+from clada.world.processes.process_tree import descendants
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,12 +136,13 @@ def test_a_second_signal_ends_at_once_and_nothing_is_left_running(yard: Yard, si
                 "options": {"approve": [mark], "timeout": 1000}}])  # fmt: skip
     process = subprocess.Popen(yard.command(), cwd=yard.top, env=yard.environment, stderr=subprocess.DEVNULL)
     assert eventually(lambda: alive(mark))
+    started = descendants(process.pid)
     for number in signals:
         process.send_signal(number)
         time.sleep(0.3)
     assert process.wait(60) == -signals[-1]
     assert eventually(
-        lambda: not alive(mark) and not alive(str(yard.out)) and not alive("clada.batch.keeper")
+        lambda: not alive(mark) and not alive(str(yard.out)) and not any(map(is_alive, started))
     )
     assert yard.results() == {}
     assert (folder / "a.txt").read_text() == "new\n"
@@ -152,15 +154,13 @@ def test_a_second_signal_ends_at_once_and_nothing_is_left_running(yard: Yard, si
 def alive(text: str) -> list[str]:
     """Return the command lines of processes that have this text in theirs."""
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 line = file.read().replace(b"\0", b" ").decode(errors="replace")
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                dead = file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
         except OSError:
             continue
-        if text in line and not dead and int(pid) != os.getpid():
+        if text in line and pid != os.getpid() and is_alive(pid):
             found.append(line)
     return found
 

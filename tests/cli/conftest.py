@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from tools import warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,15 +41,11 @@ class Shell:
         self, *arguments: str, document: str | bytes = "", **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run clada on a document, without a terminal."""
-        done = subprocess.run(
-            [*CLADA, *arguments],
-            input=document.encode() if isinstance(document, str) else document,
-            cwd=self.workspace,
-            env={**self.environment, **environment},
-            capture_output=True,
-            check=False,
-            timeout=LONG,
-            start_new_session=True,  # so that /dev/tty is not that of whoever runs the tests
+        done = warm.clada(
+            *arguments,
+            document=document.encode() if isinstance(document, str) else document,
+            directory=self.workspace,
+            environment={**self.environment, **environment},
         )
         return subprocess.CompletedProcess(
             done.args, done.returncode, done.stdout.decode(), done.stderr.decode()

@@ -55,6 +55,14 @@ def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...
     assert {name.partition(".")[0] for name in found} & HEAVY <= allowed
 
 
+@pytest.mark.parametrize("record", ["commits", "snapshots"])
+def test_a_recorded_run_loads_neither_openssl_nor_looks(shell: Shell, record: str) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
+    found = loaded(shell, f"--record={record}")
+    assert "clada.world.record.recording" in found
+    assert not found & {"hashlib", "_hashlib", "clada.world.record.looks"}
+
+
 def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not_need(shell: Shell) -> None:
     found = loaded(shell, "--no-git")
     unneeded = [
@@ -96,3 +104,19 @@ def test_importing_the_library_loads_next_to_nothing() -> None:
     program = "import sys; before = set(sys.modules); import clada; print(sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert json.loads(done.stdout.replace("'", '"')) == ["__future__", "clada", "clada.version"]
+
+
+@pytest.mark.parametrize("waiting", ["pass", "atexit.register(print, 'end')", "import threading"])
+def test_the_end_is_quick_and_loses_nothing(waiting: str) -> None:
+    """What was printed before is written, what is registered for the end is called, the exit code stays."""
+    program = f"""if True:
+        import atexit, sys
+        print("begin")  # into a buffer, for it goes to a pipe
+        {waiting}
+        sys.argv[1:] = ["--no-such-flag"]
+        from clada.cli import start
+        start()"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    assert done.stdout.split() == (["begin", "end"] if "end" in waiting else ["begin"])
+    assert done.stderr.startswith("clada: ")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools import warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,8 +91,13 @@ class Place:
         """Run these commands, each as an operation of its own."""
         self.give()
         blocks = [{"tasks": [{"action": "run", "command": body}]} for body in bodies]
-        argv = [sys.executable, "-m", "clada", "--format=json", "--summary=json", *arguments]
-        return Result(self.start(argv, json.dumps(blocks)))
+        flags = ("--format=json", "--summary=json", *arguments)
+        if self.user:
+            return Result(self.start([sys.executable, "-m", "clada", *flags], json.dumps(blocks)))
+        document = json.dumps(blocks).encode()
+        done = warm.clada(*flags, document=document, directory=self.inside, environment=self.environment)
+        out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        return Result(subprocess.CompletedProcess(done.args, done.returncode, out, err))
 
     def remove(self) -> None:
         """Leave nothing behind."""

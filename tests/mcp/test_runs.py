@@ -12,6 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp import types
+from mcp_types.methods import serialize_server_result
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
 
@@ -233,6 +235,51 @@ def test_what_is_no_message_harms_nothing(place: Place) -> None:
         assert "result" not in message
     assert message["result"]["isError"] is False
     assert [path.name for path in place.workspace.glob("*.txt")] == ["good.txt"]
+    assert raw.end()[0] == 0
+
+
+def test_a_request_of_the_other_era_is_refused(place: Place) -> None:
+    raw = Raw(place)
+    envelope = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    arguments = {"document": write("bad.txt")}
+    raw.send("tools/call", {"name": "apply", "arguments": arguments, "_meta": envelope}, 7)
+    assert raw.receive()["error"]["code"] == types.INVALID_REQUEST
+    assert not (place.workspace / "bad.txt").exists()
+    assert raw.end()[0] == 0
+
+
+PLAIN_CALLS = {
+    "a write": ("apply", {"document": write("a.txt")}),
+    "a failure": ("apply", {"document": write("../a.txt")}),
+    "a dry run": ("plan", {"document": write("b.txt")}),
+    "the history": ("history", {}),
+    "no run to undo": ("undo", {"run": 99}),
+    "an argument too many": ("apply", {"document": "", "force": True}),
+    "instructions": ("instructions", {}),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN_CALLS)
+def test_a_result_that_passes_by_the_models_of_the_sdk_is_as_they_would_have_it(
+    place: Place, case: str
+) -> None:
+    raw = Raw(place)
+    name, arguments = PLAIN_CALLS[case]
+    raw.send("tools/call", {"name": name, "arguments": arguments}, 7)
+    while (message := raw.receive()).get("id") != 7:
+        pass
+    assert serialize_server_result("tools/call", "2025-06-18", message["result"]) == message["result"]
+    assert raw.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"name": 7, "arguments": {}}, {"name": "apply", "arguments": []}, {"name": "apply", "_meta": 7}],
+)
+def test_a_call_that_is_not_plain_is_for_the_sdk_to_refuse(place: Place, params: dict[str, Any]) -> None:
+    raw = Raw(place)
+    raw.send("tools/call", params, 7)
+    assert raw.receive()["error"]["code"] == types.INVALID_PARAMS
     assert raw.end()[0] == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
@@ -190,14 +191,15 @@ def _read(folder: Path) -> dict[str, str]:
 
 # Linear: seconds, where a reader that goes back would take hours.
 # Each is made when its turn comes: all at once they take half a gigabyte.
+LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
     "60,000 heads": lambda: b"<<<<<<< SEARCH\n" * 60_000,
     "60,000 heads of two lengths": lambda: b"<<<<<<< SEARCH\n<<<<<<<< SEARCH\n" * 30_000,
     "60,000 dividers without an end": lambda: b"a.py\n<<<<<<< SEARCH\n" + b"=======\n" * 60_000,
     "60,000 ends": lambda: b">>>>>>> REPLACE\n" * 60_000,
-    "one line of 40 MB": lambda: b"SEARCH *** Begin Patch +++ " * 1_500_000,
-    "one line of 40 MB above a head": lambda: b"x" * 40_000_000 + b"\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",  # noqa: E501
-    "one line of 40 MB in a block": lambda: b"<<<<<<< SEARCH\n%b\n=======\n>>>>>>> REPLACE\n" % (b"x" * 40_000_000),  # noqa: E501
+    "one long line": lambda: b"SEARCH *** Begin Patch +++ " * (LONG // 27),
+    "one long line above a head": lambda: b"x" * LONG + b"\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",
+    "one long line in a block": lambda: b"<<<<<<< SEARCH\n%b\n=======\n>>>>>>> REPLACE\n" % (b"x" * LONG),
     "6,000 unusual blocks": lambda: b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * 6_000,
     "20,000 blocks in tags without an end": lambda: b"<edit>\n<file>a</file>\n<old_code>\n" * 20_000,
     "20,000 of the helper without an end": lambda: b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * 20_000,
@@ -223,14 +225,14 @@ HUGE = {
     "60,000 tags without an end": lambda: b'<file path="a">\n' * 60_000,
     "60,000 tags that are none": lambda: b"<source>\n" * 60_000,
     "20,000 tagged files": lambda: b'<file path="a">\nx</file>\n' * 20_000,
-    "one file of 40 MB": lambda: b"a.py\n```\n%b\n```\n" % (b"x = 1\n" * 6_000_000),
-    "a comment of 40 MB as its first line": lambda: b"```\n# %b\n```\n" % (b"x" * 40_000_000),
+    "one long file": lambda: b"a.py\n```\n%b\n```\n" % (b"x = 1\n" * (LONG // 6)),
+    "a long comment as its first line": lambda: b"```\n# %b\n```\n" % (b"x" * LONG),
     "20,000 shell fences": lambda: b"```bash\nls\n```\n" * 20_000,
     "20,000 here-documents": lambda: b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * 20_000 + b"```\n",
     "6,000 fences of here-documents": lambda: b"```bash\ncat > a <<'E'\nx\nE\n```\n" * 6_000,
     "2,000 fences, each of a here-document without an end": lambda: b"```bash\ncat > a <<'E'\nx\n```\n" * 2_000,  # noqa: E501
     "20,000 marks without an end": lambda: b"```bash\n" + b"cat > a <<'E%d'\n" * 20_000 + b"```\n",
-    "a line of 40 MB before a mark": lambda: b"```bash\n" + b"x && " * 200_000 + b"cat > a <<'E'\nE\n```\n",
+    "a long line before a mark": lambda: b"```bash\n" + b"x && " * 200_000 + b"cat > a <<'E'\nE\n```\n",
     "60,000 fences": lambda: b"```\n" * 60_000 + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
 }  # fmt: skip
 

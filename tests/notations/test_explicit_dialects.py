@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -86,12 +87,13 @@ def _log(*records: object) -> bytes:
 
 MESSAGE = {"role": "assistant", "content": [CALL]}
 # Each is made when its turn comes: all at once they take half a gigabyte.
+LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
     "10,000 brackets": lambda: b'{"name": "Write", "input": ' + b"[" * 10_000,
     "10,000 brackets on lines": lambda: b'{"type": "tool_use", "content": ' + b"[\n" * 10_000,
     "objects 900 deep": lambda: b'{"type": "tool_use", "message": ' + b'{"message": ' * 900 + b"1" + b"}" * 901,  # noqa: E501
-    "one string of 40 MB": lambda: _log({**CALL, "input": {"file_path": "a", "content": "x" * 40_000_000}}),
-    "one string of 40 MB without an end": lambda: b'{"name": "Write", "input": {"content": "' + b"x" * 40_000_000,  # noqa: E501
+    "one long string": lambda: _log({**CALL, "input": {"file_path": "a", "content": "x" * LONG}}),
+    "one long string without an end": lambda: b'{"name": "Write", "input": {"content": "' + b"x" * LONG,
     "20,000 records": lambda: _log(*[MESSAGE] * 20_000),
     "20,000 invalid calls": lambda: _log(*[{**CALL, "input": {}}] * 20_000),
     "10,000 calls in one message": lambda: _log({"role": "assistant", "content": [CALL] * 10_000}),
@@ -124,7 +126,7 @@ HUGE = {
     "6,000 invalid blocks": lambda: b'#!nesl [@x: abc]\naction = "x"\nfoo\n#!end_abc\n' * 6_000,
     "20,000 here-documents without an end": lambda: b"#!nesl [@x: abc]\n" + b"a = <<'EOT_abc'\n" * 20_000,
     "20,000 almost ends": lambda: b"#!nesl [@x: abc]\na = <<'EOT_abc'\n" + b"EOT_abcd\n" * 20_000,
-    "one line of 40 MB": lambda: b"<write_to_file> #!nesl [@ <tool_call> " * 1_000_000,
+    "one long line": lambda: b"<write_to_file> #!nesl [@ <tool_call> " * (LONG // 38),
 }  # fmt: skip
 
 

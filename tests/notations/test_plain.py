@@ -49,7 +49,7 @@ def with_and_without(document: str | bytes, start: str = "<---", end: str = "---
     """Return the plan of a document, read with the shorter way and without it."""
     short = parse(document, start_delimiter=start, end_delimiter=end)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csl.Parser, "_plain_write", lambda *_: 0)
+        patched.setattr(csl.Parser, "_plain_writes", lambda *_: 0)
         patched.setattr(csl.Parser, "_plain_search", lambda *_: 0)
         patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
         return short, parse(document, start_delimiter=start, end_delimiter=end)
@@ -75,25 +75,26 @@ def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
 
 
 @pytest.mark.parametrize(
-    ("document", "reader"),
+    ("document", "reader", "way"),
     [
-        ('<---WRITE file="a"--->\nx\n<---END--->\n', csl.Parser),
-        ('<write path="a"><![CDATA[x]]></write>\n', cml._Reading),
+        ('<---WRITE file="a"--->\nx\n<---END--->\n', csl.Parser, "_plain_writes"),
+        ('<---WRITE file="a"--->\n<x\n<---END--->\nText.\n' * 3, csl.Parser, "_plain_writes"),
+        ('<write path="a"><![CDATA[x]]></write>\n', cml._Reading, "_plain_write"),
     ],
 )
 def test_a_plain_write_goes_the_shorter_way(
-    document: str, reader: type, monkeypatch: pytest.MonkeyPatch
+    document: str, reader: type, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the others would compare nothing."""
-    ends, real = [], reader._plain_write  # type: ignore[attr-defined]
+    ends, real = [], getattr(reader, way)
 
     def note(*given: object) -> int:
         ends.append(real(*given))
         return int(ends[-1])
 
-    monkeypatch.setattr(reader, "_plain_write", note)
+    monkeypatch.setattr(reader, way, note)
     assert parse(document).ok
-    assert ends == [len(document) - 1]
+    assert ends == [len(document.removesuffix("Text.\n")) - 1]
 
 
 def test_the_end_of_a_write_before_its_start_is_none() -> None:

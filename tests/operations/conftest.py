@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.waiting import PATIENCE, read_until
+from tools import warm
 
 import clada
 from clada.model import Event, Note, Output, OutputTruncated
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CUT = "[output truncated]"
 APPROVALS = ".clada/allowed-commands.json"
+FLAGS = ("--no-git", "--summary=none")
 _numbers = itertools.count(1)
 
 # A new session whose terminal is the given one, and in it the command line.
@@ -120,7 +122,19 @@ class Shell:
         self, *bodies: str, arguments: tuple[str, ...] = (), env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run bodies to their end where nobody can be asked."""
-        return self.end(self.start(*bodies, arguments=arguments, env=env))
+        done = warm.clada(
+            *FLAGS,
+            *arguments,
+            document=document(*bodies).encode(),
+            directory=self.workspace,
+            environment=self._environment(env),
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
+        return {**os.environ, "XDG_CONFIG_HOME": str(self.workspace.parent), **(more or {})}
 
     def start(
         self,
@@ -131,12 +145,7 @@ class Shell:
     ) -> subprocess.Popen[str]:
         """Start the command line on these bodies, in a session of its own."""
         own = [sys.executable, "-c", ON_A_TERMINAL, str(self._device)]
-        argv = [
-            *(own if terminal else [sys.executable, "-m", "clada"]),
-            "--no-git",
-            "--summary=none",
-            *arguments,
-        ]
+        argv = [*(own if terminal else [sys.executable, "-m", "clada"]), *FLAGS, *arguments]
         self.process = subprocess.Popen(
             argv,
             cwd=self.workspace,
@@ -146,7 +155,7 @@ class Shell:
             text=True,
             pass_fds=[self._device] if terminal else [],
             start_new_session=not terminal,
-            env={**os.environ, "XDG_CONFIG_HOME": str(self.workspace.parent), **(env or {})},
+            env=self._environment(env),
         )
         assert self.process.stdin
         self.process.stdin.write(document(*bodies))

@@ -542,6 +542,36 @@ run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo s
 
 
 @layers
+@pytest.mark.parametrize("threads", [False, True], ids=["one thread", "threads"])
+def test_how_a_command_ends_is_told_in_any_host(layer: str, threads: bool, place: Place) -> None:
+    """Its exit code, the signal that killed it, that it took too long, and that there is no such program."""
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
+from clada.errors import Trouble
+from clada.world.sandbox.layers import Confinement, confined_launcher
+from clada.world.processes.running import run
+if {threads}:
+    import threading, time
+    threading.Thread(target=time.sleep, args=(99,), daemon=True).start()
+scripts = ("exit 7", "kill -9 $$", "trap '' TERM; sleep 9; sleep 9")
+for argv in (*(["sh", "-c", script] for script in scripts), ["./no-interpreter"]):
+    try:
+        ended = run(argv, confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ),
+                    timeout=0.5 if "trap" in argv[-1] else 20, emit=print,
+                    directory=os.open({place.workspace!r}, 0))
+        print(ended.exit_code, ended.timed_out)
+    except Trouble as trouble:
+        print(trouble.error.type)
+"""
+    script = Path(place.path("workspace/no-interpreter"))
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines() == ["7 False", "137 False", "137 True", "exec_failed"]
+
+
+@layers
 @pytest.mark.parametrize("name", [".git", ".clada"])
 def test_what_is_protected_cannot_be_planted(layer: str, name: str, place: Place) -> None:
     """A `.git` or `.clada` that was not there cannot be made by a command."""

@@ -45,7 +45,7 @@ cluster.shutdown()
 
 def rows(*, quick: bool) -> list[Row]:
     """Return what was measured; Ray only where it is installed, and not in a quick look: it starts slowly."""
-    part = 50 if quick else 1
+    part = 100 if quick else 1
     with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:
         yard = _Yard(folder)
         found = [

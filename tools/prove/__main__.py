@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
+import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -19,27 +20,33 @@ from typing import TYPE_CHECKING
 from tools.prove import adversarial, answers, faults, fuzzing, load, mutants, page, record, taking_back, whole
 from tools.prove.load import git_version
 from tools.prove.page import Part, Proof
-from tools.prove.place import ROOT, users
+from tools.prove.place import ROOT, Place, users
 from tools.prove.rows import Row, failures, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-def _adversarial(name: str) -> Callable[[bool], list[Row]]:
-    return lambda quick: adversarial.rows(name, quick=quick)
+def _part(rows: Callable[..., list[Row]], *name: str) -> Callable[[bool], list[Row]]:
+    """Return what tries a part. In a quick look, clada is forked from a Python that has loaded it."""
+
+    def tried(quick: bool) -> list[Row]:
+        Place.warm = quick
+        return rows(*name, quick=quick)
+
+    return tried
 
 
 PARTS: dict[str, Callable[[bool], list[Row]]] = {
-    "Load": lambda quick: load.rows(quick=quick),
-    "Faults": lambda quick: faults.rows(quick=quick),
-    "Record": lambda quick: record.rows(quick=quick),
-    "Rollback and resume": lambda quick: taking_back.rows(quick=quick),
-    "Mutation testing": lambda quick: mutants.rows(quick=quick),
-    "Fuzzing": lambda quick: fuzzing.rows(quick=quick),
-    "Whole path": lambda quick: whole.rows(quick=quick),
-    "Real answers": lambda quick: answers.rows(quick=quick),
-    **{f"Adversarial: {name}": _adversarial(name) for name in adversarial.GROUPS},
+    "Load": _part(load.rows),
+    "Faults": _part(faults.rows),
+    "Record": _part(record.rows),
+    "Rollback and resume": _part(taking_back.rows),
+    "Mutation testing": _part(mutants.rows),
+    "Fuzzing": _part(fuzzing.rows),
+    "Whole path": _part(whole.rows),
+    "Real answers": _part(answers.rows),
+    **{f"Adversarial: {name}": _part(adversarial.rows, name) for name in adversarial.GROUPS},
 }
 
 
@@ -69,6 +76,9 @@ def _all(names: Sequence[str], *, quick: bool) -> Iterator[Part]:
 
 
 def _run(name: str, *, quick: bool) -> Part:
+    # Who is started in the background is deaf to SIGINT, and so is all that it starts: no signal would come.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     start = time.perf_counter()
     try:
         rows = PARTS[name](quick)

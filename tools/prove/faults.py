@@ -247,7 +247,7 @@ def _killed(scene: Scene, number: int, moment: float) -> Result:
 
 def _quiet(place: Place) -> None:
     """Wait until no git of a killed run is at work in the place: it may outlive it by a moment."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while time.monotonic() < end and any(_works_in(entry, place.top) for entry in os.listdir("/proc")):
         time.sleep(0.01)
 

@@ -142,9 +142,10 @@ HEAD = """\
 
 What happens under load, faults and hostile input, observed. `make prove` runs all of it and writes this page,
 and all its rows into [proof.json](proof.json); `make prove QUICK=1` runs a part of it in under two minutes,
-which is part of `make test` too. Parts can be run one by one (`python -m tools.prove PART`), so that they may
-be of different days and commits. A row that came out alike as root and as an ordinary user, but for figures,
-stands once.
+which is part of `make test` too: fewer rounds, smaller documents, and clada forked from a Python that has it
+loaded, where all of it starts clada anew for each case. Parts can be run one by one (`python -m tools.prove
+PART`), so that they may be of different days and commits. A row that came out alike as root and as an
+ordinary user, but for figures, stands once.
 
 Of a part with few cases, every case stands below; of the others, what was required of how many, and the first
 of them. A case that fails always stands there by itself.

@@ -12,7 +12,9 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from tools.warm import Warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,6 +77,8 @@ class Result(NamedTuple):
 class Place:
     """A temporary directory with a workspace, and beside it what nothing may reach."""
 
+    warm: ClassVar[bool] = False  # whether clada is forked from a Python that has loaded it
+
     def __init__(self, user: User) -> None:
         self.user = user
         self.top = Path(tempfile.mkdtemp(prefix="clada-prove-"))
@@ -128,7 +132,12 @@ class Place:
     def clada(self, document: str | bytes, *arguments: str, **more: Any) -> Result:
         """Run the real command line on a document."""
         data = document.encode() if isinstance(document, str) else document
-        return self.run([*command(self.user), *arguments], document=data, **more)
+        if not self.warm or more:
+            return self.run([*command(self.user), *arguments], document=data, **more)
+        done = _loaded(self.user).run(arguments, data, str(self.inside), self.environment())
+        return Result(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
     def run(
         self,
@@ -156,18 +165,30 @@ class Place:
 
     def identity(self) -> dict[str, Any]:
         """Return what makes a child process the user's."""
-        uid = self.user.uid
-        return {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+        return _identity(self.user)
 
     def environment(self) -> dict[str, str]:
         """Return an environment with a home of its own; what is put into .clada counts there."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
-        own = {"HOME": str(self.home), "PYTHONPATH": library(), "PYTHONDONTWRITEBYTECODE": "1"}
-        return {**kept, **own, "CLADA_TRUST_WORKSPACE": "1"}
+        return _environment(str(self.home))
 
     def picture(self) -> Picture:
         """Return everything there is, inside and outside: kind, mode, and content or target."""
         return dict(_pictured(self.top))
+
+
+def _identity(user: User) -> dict[str, Any]:
+    return {} if user.uid is None else {"user": user.uid, "group": user.uid, "extra_groups": []}
+
+
+def _environment(home: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
+    own = {"HOME": home, "PYTHONPATH": library(), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, **own, "CLADA_TRUST_WORKSPACE": "1"}
+
+
+@cache
+def _loaded(user: User) -> Warm:
+    return Warm(interpreter(user), _environment("/"), **_identity(user))
 
 
 def _pictured(top: Path) -> Iterator[tuple[str, tuple[str, int, object]]]:

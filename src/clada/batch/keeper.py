@@ -24,6 +24,7 @@ import time
 
 from clada.batch.limits import excess, limit_memory, usage
 from clada.batch.perform import CRASHED, TIMEOUT, Config
+from clada.batch.process_bound import bound_processes, remove_groups
 from clada.batch.worker import BOARD, NOW, Worker, die_with_parent, prctl
 from clada.notations.registry import NOTATIONS
 from clada.world.processes.process_tree import descendants, end_children, end_tree, send_signal
@@ -87,6 +88,7 @@ class Keeper:
 
     def run(self) -> None:
         """Keep workers alive until the engine ends."""
+        remove_groups()
         try:
             while True:
                 self._start()
@@ -99,9 +101,11 @@ class Keeper:
             return
         finally:
             self._end_all()
+            remove_groups(os.getpid())
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
+        keeper = os.getpid()
         self.worker = os.fork()
         if not self.worker:
             try:
@@ -112,6 +116,7 @@ class Keeper:
                 for number in (*_SIGNALS, signal.SIGCHLD):
                     signal.signal(number, signal.SIG_DFL)
                 limit_memory(self.config.memory)
+                bound_processes(keeper, self.config.processes)
                 Worker(theirs, self.board, self.config).run()
             finally:
                 os._exit(1)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from clada.commands.judgements import NeedsApproval, Refused, unknown
-from clada.commands.kinds import is_digits
-from clada.commands.modes import read_mode
+from clada.commands.kinds import is_digits, is_mode
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -221,7 +220,7 @@ def _chmod(name: str, _row: ProgramRule, words: list[str]) -> Iterator[Part]:
     for at, word in enumerate(rest):
         if word == "--":
             yield from _all_operands(rest)
-        elif word.startswith("-") and word != "-" and (at > 0 or read_mode(word) is None):
+        elif word.startswith("-") and word != "-" and (at > 0 or not is_mode(word)):
             yield unknown(name, word)
         else:
             yield Argument(None, word, (word,))

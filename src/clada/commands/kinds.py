@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from clada.commands.modes import read_mode
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +31,13 @@ def is_digits(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def is_mode(text: str) -> bool:
+    """Whether chmod would take this for a mode."""
+    from clada.commands.modes import read_mode  # loaded for the few commands that take one
+
+    return read_mode(text) is not None
+
+
 def is_magic(kind: str, value: str) -> bool:
     """Whether git would not take this for a plain path or revision."""
     return kind in ("PATHSPEC", "REVISION") and value.startswith(":")
@@ -58,6 +63,8 @@ def _offset(value: str) -> tuple[str, ...] | None:
 
 
 def _mode(value: str) -> tuple[str, ...] | None:
+    from clada.commands.modes import read_mode
+
     mode = read_mode(value)
     return _if(mode is not None and not mode.special)
 

@@ -16,8 +16,7 @@ from clada.commands.judgements import (
     needs_approval,
     unknown,
 )
-from clada.commands.kinds import is_magic, paths_of
-from clada.commands.modes import read_mode
+from clada.commands.kinds import is_magic, is_mode, paths_of
 from clada.commands.programs import ALLOWED, BUILT_IN, ProgramRule
 from clada.commands.words import Pipeline, Refusal, pipe_refusal
 
@@ -98,7 +97,7 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: boo
     for part, kind in _kinds(row, given):
         value = part.value or ""
         found = paths_of(kind, value) if kind else None
-        if kind == "MODE" and read_mode(value) is None:
+        if kind == "MODE" and not is_mode(value):
             return Refused("exec_failed", f"{name}: invalid mode: '{value}'")
         if value == "-" and part.option is None and kind not in _PLAIN_DASH:
             return needs_approval("`-` stands for standard input, which is empty")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -17,7 +18,7 @@ import clada
 from clada.mcp.questions import Questions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from mcp import types
     from mcp.server.context import ServerRequestContext
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 WAITING = "waiting for another run in this workspace"
 LEFT_OUT = "[output left out here: the client reads too slowly; the result has it]"
+MOMENT = 0.003  # seconds
 LONGEST_TARGET = 200  # characters of a path or command in a message
 MOST_WAITING = 1 << 20  # characters that wait for the client to read them
 LEVELS = "debug info notice warning error critical alert emergency".split()
@@ -36,6 +38,7 @@ class SharedWorkspace:
     def __init__(self, settings: clada.Settings) -> None:
         self.settings = settings
         self.turn = anyio.Lock()
+        self.threads = ThreadPoolExecutor()  # kept for the calls to come
         self.last: clada.Report | None = None
         self.level = "info"  # of the messages that a client of the older protocol wants
 
@@ -58,8 +61,11 @@ class ToolCall:
 
     async def run(self, work: Callable[[clada.Stop], Result]) -> Result:
         """Do this in a thread when it is its turn; a cancelled call ends the run, and waits for its end."""
-        async with self._turn():
+        await self._turn()
+        try:
             return await self.look(work)
+        finally:
+            self.workspace.turn.release()
 
     async def look(self, work: Callable[[clada.Stop], Result]) -> Result:
         """Do this in a thread at once: it changes nothing."""
@@ -73,21 +79,20 @@ class ToolCall:
                 if self._teller:
                     self._teller.cancel()
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(self) -> None:
+        """Wait until it is this call's turn."""
         try:
             self.workspace.turn.acquire_nowait()
         except anyio.WouldBlock:
             await self._send("note", WAITING)
             await self._send("progress", WAITING)
             await self.workspace.turn.acquire()
-        try:
-            yield
-        finally:
-            self.workspace.turn.release()
 
     async def _in_thread(self, work: Callable[[clada.Stop], Result], stop: clada.Stop) -> Result:
-        working = self._loop.run_in_executor(None, work, stop)
+        begun = self.workspace.threads.submit(work, stop)
+        with suppress(TimeoutError):  # most end in a moment: to wait for that is quicker than to be woken
+            return begun.result(MOMENT)
+        working = asyncio.wrap_future(begun)
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:

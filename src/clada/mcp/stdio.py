@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.lowlevel
 from mcp import types
+from mcp.server.runner import serve_loop
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from clada.mcp import LARGEST_MESSAGE
 
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.lowlevel import Server
 
 CHUNK = 1 << 16
@@ -29,6 +32,7 @@ PIPE_BUF = 4096  # bytes that a pipe which is ready takes without blocking
 TOO_LONG = b"too long"  # which is no message, and answered as such
 MOST_UNREAD = 1 << 20  # bytes that wait for the client before whoever sends more has to wait
 PATIENCE = 1  # seconds that the client has to read what is left at the end
+OTHER_ERA = "this connection began with a handshake; requests with the envelope of 2026-07-28 are refused"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -51,9 +55,35 @@ async def _serve(server: Server[Any]) -> int:
                     group.cancel_scope.cancel()
 
         group.start_soon(end_on_signal)
-        await server.run(messages, answers, server.create_initialization_options())
+        await _converse(server, messages, answers)
         group.cancel_scope.cancel()
     return code
+
+
+async def _converse(server: Server[Any], messages: _Messages, answers: _Answers) -> None:
+    """Answer until the client leaves.
+
+    `Server.run` takes each message through one task more, to see which era of the protocol the first is of.
+    """
+    options = server.create_initialization_options()
+    if not await messages.begin_with_handshake():
+        await server.run(messages, answers, options)
+        return
+    server.middleware.insert(0, _refuse_envelope)
+    try:
+        async with server.lifespan(server) as state:
+            await serve_loop(server, messages, answers, lifespan_state=state, init_options=options)
+    finally:
+        await answers.aclose()
+
+
+async def _refuse_envelope(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Refuse a request of the other era, as `Server.run` does."""
+    meta = (ctx.params or {}).get("_meta")
+    enveloped = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+    if enveloped and ctx.request_id is not None and ctx.method != "initialize":
+        raise MCPError(types.INVALID_REQUEST, OTHER_ERA)
+    return await call_next(ctx)
 
 
 def _taken(fd: int) -> int:
@@ -95,6 +125,9 @@ class _Messages(_Stream):
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
+        self._loop = asyncio.get_running_loop()
+        self._watched = False  # whether the loop tells when there is something to read
+        self._wanted: asyncio.Future[bytes] | None = None
         self._lines: deque[bytes] = deque()  # whole ones
         self._pieces: list[bytes] = []  # of the one that is coming
         self._size = 0  # of them
@@ -104,19 +137,30 @@ class _Messages(_Stream):
 
     async def __anext__(self) -> SessionMessage | Exception:
         """Return the next message, or what is wrong with the line that should be one."""
+        await self._wait_for_a_line()
+        if not self._lines:
+            raise StopAsyncIteration
+        return _message(self._lines.popleft())
+
+    async def begin_with_handshake(self) -> bool:
+        """Whether the first message, which is still to be read, is the handshake of protocols until 2025."""
+        await self._wait_for_a_line()
+        first = _message(self._lines[0]) if self._lines else None
+        return (
+            isinstance(first, SessionMessage)
+            and isinstance(first.message, types.JSONRPCRequest)
+            and first.message.method == "initialize"
+        )
+
+    async def _wait_for_a_line(self) -> None:
+        """Read until there is a whole line, or nothing is to come."""
         while not self._lines:
             piece = await self._read()
             if not piece:
                 if not any(self._pieces):
-                    raise StopAsyncIteration
+                    return
                 piece = b"\n"  # the last line may lack it
             self._take(piece)
-        try:
-            return SessionMessage(
-                types.jsonrpc_message_adapter.validate_json(self._lines.popleft(), by_name=False)
-            )
-        except ValueError as error:
-            return error
 
     receive = __anext__
 
@@ -132,14 +176,36 @@ class _Messages(_Stream):
             self._pieces.clear()
 
     async def _read(self) -> bytes:
-        if self._can_wait:
-            await anyio.wait_readable(self._fd)
-        else:
+        """Return what the client sends next. The loop watches for it until it sends more than is taken."""
+        if not self._can_wait:
             await anyio.lowlevel.checkpoint()
+            return self._read_at_once()
+        if not self._watched:
+            self._loop.add_reader(self._fd, self._is_readable)
+            self._watched = True
+        self._wanted = self._loop.create_future()
+        return await self._wanted
+
+    def _is_readable(self) -> None:
+        if self._wanted is None or self._wanted.done():
+            self._loop.remove_reader(self._fd)
+            self._watched = False
+        else:
+            self._wanted.set_result(self._read_at_once())
+
+    def _read_at_once(self) -> bytes:
         try:
             return os.read(self._fd, CHUNK)
         except OSError:
             return b""  # the client is gone
+
+
+def _message(line: bytes) -> SessionMessage | ValueError:
+    """Return the message that a line has, or what is wrong with it."""
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
 
 
 class _Answers(_Stream):
@@ -154,6 +220,7 @@ class _Answers(_Stream):
         self._rest: deque[memoryview] = deque()  # that was not written yet
         self._size = 0  # of that
         self._written = asyncio.Event()  # all of it, or so much that more can be taken
+        self._written.set()
         self._ready = select.poll()
         self._ready.register(fd, select.POLLOUT)
 
@@ -175,8 +242,9 @@ class _Answers(_Stream):
 
     def _write(self) -> None:
         """Write what can be written without blocking, and the rest when the client has read that."""
-        self._loop.remove_writer(self._fd)
-        self._written.set()
+        if not self._written.is_set():
+            self._loop.remove_writer(self._fd)
+            self._written.set()
         while self._rest:
             count = self._written_at_once(self._rest[0][:PIPE_BUF])
             if not count:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clada.mcp.run import ToolCall
 
-    Answer = types.CallToolResult | types.InputRequiredResult
+    Answer = dict[str, Any] | types.InputRequiredResult  # as the client gets it
     Responses = Mapping[str, object] | None
     Handler = Callable[[ToolCall, dict[str, Any], Responses], Awaitable[Answer]]
 
@@ -124,37 +124,38 @@ def _guarded(work: Callable[[clada.Stop], Answer]) -> Callable[[clada.Stop], Ans
     return guarded
 
 
-def failed(text: str) -> types.CallToolResult:
+def failed(text: str) -> dict[str, Any]:
     """Return a failure that is no report."""
-    return types.CallToolResult(content=[_text(text)], is_error=True)
+    return _answer(text, ok=False)
 
 
-def _text(text: str) -> types.TextContent:
-    return types.TextContent(type="text", text=text)
+def _answer(text: str, content: dict[str, Any] | None = None, *, ok: bool = True) -> dict[str, Any]:
+    """Return a result as it is sent: a model of the SDK would be made into this."""
+    structured = {} if content is None else {"structuredContent": content}
+    return {"content": [{"type": "text", "text": text}], **structured, "isError": not ok}
 
 
 # Runs.
 
 
 async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
+    chosen = {name: True for name in ("dry_run", "atomic", "again") if given.get(name)}
     settings = call.workspace.settings
-    settings = settings.replace(
-        dry_run=given.get("dry_run", False) or settings.dry_run,
-        atomic=given.get("atomic", False) or settings.atomic,
-        again=given.get("again", False) or settings.again,
-    )
+    settings = settings.replace(**chosen) if chosen else settings
+    plan: clada.Plan | None = None
 
-    @cache
-    def plan() -> clada.Plan:
-        plan = clada.plan_for(given["document"], settings)
-        call.total = sum(len(block.operations) for block in plan.blocks)
+    def planned() -> clada.Plan:
+        nonlocal plan
+        if plan is None:
+            plan = clada.plan_for(given["document"], settings)
+            call.total = sum(len(block.operations) for block in plan.blocks)
         return plan
 
     def has_commands() -> bool:
-        return any(isinstance(item, clada.Run) for block in plan().blocks for item in block.operations)
+        return any(isinstance(item, clada.Run) for block in planned().blocks for item in block.operations)
 
     def execute(**how: Any) -> clada.Report:
-        return clada.execute(plan(), **how)
+        return clada.execute(planned(), **how)
 
     return await _carry_out(call, settings, execute, has_commands, responses)
 
@@ -193,9 +194,7 @@ async def _carry_out(
         report = _for_tools(execute(settings=settings, on_event=call.take, ask=ask, stop=stop))
         if not report.dry_run:
             call.workspace.last = report
-        return types.CallToolResult(
-            content=[_text(told(report))], structured_content=report.to_dict(), is_error=not report.ok
-        )
+        return _answer(told(report), report.to_dict(), ok=report.ok)
 
     return await call.run(_guarded(work))
 
@@ -246,10 +245,8 @@ async def _undo(call: ToolCall, given: dict[str, Any], _responses: Responses) ->
         )
         fields = undone.by_name()
         content = {name: fields[name] for name in ("number", "commit", "restored", "removed", "notes")}
-        return types.CallToolResult(
-            content=[_text(clada.undo_text(undone, dry_run=dry_run))],
-            structured_content={**content, "undoes": undone.run.number, "dry_run": dry_run},
-        )
+        content.update(undoes=undone.run.number, dry_run=dry_run)
+        return _answer(clada.undo_text(undone, dry_run=dry_run), content)
 
     return await call.run(_guarded(work))
 
@@ -269,7 +266,7 @@ async def _history(call: ToolCall, given: dict[str, Any], _responses: Responses)
         ]
         lines = [f"{run['number']}  {run['when']}  {run['ended']}  {run['what']}" for run in runs]
         text = "\n".join(map(clada.visible, lines)) or "No run is recorded yet."
-        return types.CallToolResult(content=[_text(f"{text}\n")], structured_content={"runs": runs})
+        return _answer(f"{text}\n", {"runs": runs})
 
     return await call.look(_guarded(work))
 
@@ -280,7 +277,7 @@ async def _instructions(call: ToolCall, given: dict[str, Any], _responses: Respo
 
     def work(_stop: clada.Stop) -> Answer:
         text = clada.instructions(given.get("notation"), settings.workspace, *delimiters)
-        return types.CallToolResult(content=[_text(text)])
+        return _answer(text)
 
     return await call.look(_guarded(work))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.notations.registry import LONG, NOTATIONS, UNKNOWN, holds_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,9 +86,11 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
     head = data[:HEAD]
     name, sign = native_sign(head, delimiters)
     known = name is not None or len(head) == len(data)  # all signs of notations are known
+    in_prose = True  # whether there may be something of a dialect of rank 2
     if not known and not any(hint in head for hint in HINTS):
-        plan, prose = _read_in_prose(head, data, delimiters, **how)
-        if plan:
+        plan, prose = _read_in_prose(head, data, **how)
+        in_prose = plan is not None or not any(hint in head for hint in HINTS_IN_PROSE)
+        if plan and _is_all(plan, prose, delimiters):
             return plan, prose
         name, sign = native_sign(data, delimiters)
         known = True
@@ -109,12 +111,12 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
             native = load(found).read(masked, delimiters) if found else Plan(None)
             return native.replace(source=data), None
     name = name if known else native_sign(data, delimiters)[0]
-    if name is None and any(hint in data for hint in HINTS_IN_PROSE):
+    if name is None and in_prose and any(hint in data for hint in HINTS_IN_PROSE):
         from clada.notations import dialects
 
-        in_prose = dialects.detected_in_prose(data, **how)
-        if in_prose:
-            return in_prose
+        detected = dialects.detected_in_prose(data, **how)
+        if detected:
+            return detected
     plan = load(name).read(seen, delimiters) if name else Plan(None, source=data)
     return plan if seen is data else plan.replace(source=data), None
 
@@ -147,23 +149,25 @@ def _may_be_in_a_file(before: bytes) -> bool:
     return False
 
 
-def _read_in_prose(
-    head: bytes, data: bytes, delimiters: Delimiters, **how: Any
-) -> tuple[Plan | None, Prose | None]:
-    """Read a long document that begins in a dialect of rank 2, if there is nothing else beside its blocks."""
+def _read_in_prose(head: bytes, data: bytes, **how: Any) -> tuple[Plan | None, Prose]:
+    """Read a long document that begins in a dialect of rank 2 in that; no plan where it does not."""
     if not any(hint in head for hint in HINTS_IN_PROSE):
-        return None, None
+        return None, (b"", [])
     from clada.notations import dialects
 
-    plan, prose = dialects.detected_in_prose(data, **how) or (None, (b"", []))
-    if not plan or plan.fatal or any(hint in prose[0] for hint in HINTS):
-        return None, None
+    return dialects.detected_in_prose(data, **how) or (None, (b"", []))
+
+
+def _is_all(plan: Plan, prose: Prose, delimiters: Delimiters) -> bool:
+    """Whether there is nothing else beside the blocks of such a document."""
+    if plan.fatal or holds_any(prose[0], HINTS):
+        return False
     # A file that begins in a notation may be a document for us, below some name.
     begins = (delimiters[0], "<", "{", "[")
     contents = (getattr(item, "content", "") for block in plan.blocks for item in block.operations)
     if any(content[:100].lstrip().startswith(begins) for content in contents):
-        return None, None
-    return (plan, prose) if native_sign(prose[0], delimiters)[0] is None else (None, None)
+        return False
+    return native_sign(prose[0], delimiters)[0] is None
 
 
 def _with_atomic(plan: Plan) -> Plan:
@@ -244,19 +248,23 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
         if fatal:
             return plan.replace(fatal=fatal)
         return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)))
-    # To look at where each content begins is quicker than to search a long document.
-    if len(plan.source) > HEAD or b"```" in plan.source or b"~~~" in plan.source:
+    if b"`" in plan.source or b"~" in plan.source:  # to look for one byte is quick
         from clada.notations.wrapped import note_on_fences
 
         note = note_on_fences(plan)
         plan = plan.replace(notes=(*plan.notes, note)) if note else plan
     prose, gaps = beside_it or beside(plan)
-    if not gaps:
+    if not gaps or (len(prose) <= LONG and not _has_signs(prose)):  # a few plain words, as most are
         return plan
     from clada.notations.lookalikes import overlooked
 
     note = overlooked(plan, prose, gaps, delimiters)
     return plan.replace(notes=(note, *plan.notes)) if note else plan
+
+
+def _has_signs(prose: bytes) -> bool:
+    """Whether a text has anything without which nothing in it looks like an operation."""
+    return any(holds_any(prose, (*row.lookalike_signs, *row.hints)) for row in NOTATIONS.values())
 
 
 def _shown(plan: Plan) -> list[str]:

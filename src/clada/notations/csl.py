@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, SHORT, take_fields
-from clada.model import Block, Invalid, Plan
+from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
 from clada.operations import find
-from clada.operations.write import Write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from clada.grammar import Complaints
     from clada.model import Operation
     from clada.notations.registry import Delimiters
+    from clada.operations.write import Write
 
 NAME = "csl"
 BLANKS = " \t"
@@ -52,7 +52,6 @@ EMPTY = {
     "SEARCH": ("search", "Empty search pattern not allowed"),
     "TO": ("to", "Empty TO pattern not allowed"),
 }
-NO_ATTRIBUTES: dict[str, str] = {}  # one for all operations that have none left
 LONGEST_TAG = len("</lov-thinking>")  # of reasoning blocks
 MALFORMED = "Malformed marker"
 CONTENT_AFTER = "Content not allowed on marker line"
@@ -96,7 +95,7 @@ class Parser:
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
         # Lines as they are usually written: closing markers, and what stands around the path of a WRITE.
         self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
-        self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}'.encode()
+        self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}\n'.encode()
         self._search_start = f'{start}SEARCH file="'.encode()
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
@@ -154,9 +153,7 @@ class Parser:
                     data.find(b"<", self._outside, at) < 0
                 ):  # there is no reasoning block that it could be in
                     seen = (
-                        self._plain_write(at, end)
-                        or self._plain_search(at, end)
-                        or self._read_outside(at, end)
+                        self._plain_writes(at) or self._plain_search(at, end) or self._read_outside(at, end)
                     )
                 else:
                     seen = self._read_after_text(at, end, final=final)
@@ -182,7 +179,7 @@ class Parser:
         self._waited = 0
         if reasoning is None:
             self._outside = at
-            return self._plain_write(at, end) or self._plain_search(at, end) or self._read_outside(at, end)
+            return self._plain_writes(at) or self._plain_search(at, end) or self._read_outside(at, end)
         place, closed = reasoning
         if closed is None and final:
             raise _FatalError(place, never_closed(self._data, place))
@@ -217,29 +214,47 @@ class Parser:
             data.startswith(self._end, after) or after >= end or data[after] in b" \t"
         )
 
-    def _plain_write(self, at: int, end: int) -> int:
-        """Read a whole WRITE as most are, a path and nothing else; return where it ends, 0 if it is another.
+    def _plain_writes(self, at: int) -> int:
+        """Read the WRITEs from here on that are as most are: a path and nothing else, prose between them.
 
-        Whatever this does not take, the other ways read: they would read the same.
+        Return where they end, 0 if there is none. Whatever this does not take, the other ways read: they
+        would read the same, one step after the other, in twice the time.
         """
-        data, first, last = self._data, at + len(self._plain_start), end - len(self._plain_stop)
-        if not data.startswith(self._plain_start, at) or not data.startswith(self._plain_stop, last):
+        data, head, stop, sign = self._data, self._plain_start, self._plain_stop, self._mark[:1]
+        if not data.startswith(head, at):
             return 0
-        path, stop = data[first:last].decode(), data.find(self._line_mark, end)
-        if not path or len(path) > SHORT or not path.isprintable() or '"' in path or "\\" in path:
-            return 0
-        last_line = self._plain_lines["END"]
-        if not data.startswith(last_line, stop):  # nor does it, if there is no stop
-            return 0
-        finish, line = stop + len(last_line) - 1, self._line + data.count(b"\n", self._line_at, at)
-        self._line, self._line_at, self._outside = line, at, finish + 1
-        text = data[end + 1 : stop].decode() if stop - end < LARGE else self._text(end + 1, stop)
-        self._add(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
+        from clada.operations.write import Write
+
+        last_line, find, startswith = self._plain_lines["END"], data.find, data.startswith
+        line, counted, finish = self._line, self._line_at, 0
+        writes: list[Write] = []
+        while startswith(head, at):
+            first = at + len(head)
+            last = find(b'"', first, first + SHORT)
+            start = last + len(stop)
+            if last <= first or not startswith(stop, last):
+                break
+            close = find(sign, start) - 1  # to look for one byte is four times as quick, and often enough
+            if not startswith(last_line, close):
+                close = find(self._line_mark, start - 1)
+            path = data[first:last].decode()
+            if not startswith(last_line, close) or not path.isprintable() or "\\" in path:
+                break
+            text = data[start:close].decode() if close - start < LARGE else self._text(start, close)
+            line += data.count(b"\n", counted, at)
+            counted, finish = at, close + len(last_line) - 1
+            writes.append(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
+            at = find(b"<", finish)  # no reasoning block can begin before that
+            if data[at - 1 : at] != b"\n":
+                break
+        if writes:
+            self._line, self._line_at, self._outside = line, counted, finish + 1
+            self._add(*writes)
         return finish
 
     def _plain_search(self, at: int, end: int) -> int:
         """Read a whole SEARCH as most are, in the same way."""
-        data, first, last = self._data, at + len(self._search_start), end - len(self._plain_stop)
+        data, first, last = self._data, at + len(self._search_start), end + 1 - len(self._plain_stop)
         if not data.startswith(self._search_start, at) or not data.startswith(self._plain_stop, last):
             return 0
         path, stop = data[first:last].decode(), data.find(self._line_mark, end)
@@ -345,14 +360,14 @@ class Parser:
             operation = self._invalid(complaints, fields, end)
         self._add(operation)
 
-    def _add(self, operation: Operation | Invalid) -> None:
-        """Add an operation that is complete."""
-        self.complete.append(operation)
+    def _add(self, *operations: Operation | Invalid) -> None:
+        """Add operations that are complete."""
+        self.complete += operations
         if self._block:
-            self._in_block.append(operation)
+            self._in_block += operations
             self._state = "TASKS"
         else:
-            self._blocks.append(Block(operation.line, None, True, (operation,)))
+            self._blocks += [Block(each.line, None, True, (each,)) for each in operations]
             self._state = None
 
     def _invalid(self, complaints: Complaints, fields: dict[str, Any], end: int) -> Invalid:

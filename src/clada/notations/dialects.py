@@ -10,12 +10,12 @@ import re
 
 from clada.errors import Problem
 from clada.model import Block, Plan
-from clada.notations import HEAD, beside
+from clada.notations import HEAD, HINTS_IN_PROSE, beside
 from clada.notations.lookalikes import place_in
 from clada.notations.markdown import MARKDOWN, open_fence, unwrapped
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.reasoning import never_closed, reasoning_over
-from clada.notations.registry import NOTATIONS
+from clada.notations.registry import NOTATIONS, holds_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -
     if the word is in it, and it is not of Markdown, which shows such things. One that is never closed goes to
     the end.
     """
+    if not holds_any(data[:at], HINTS_IN_PROSE):
+        return None  # no file begins before it
     how = {**how, "has_shell": True}
     reading, end = _reading(data, **how), len(data)
     open_at, path = end, ""
@@ -174,7 +176,7 @@ def shown(data: bytes, **how: Unpack[How]) -> list[str]:
 def _signs(data: bytes, rank: int, besides: Iterable[str] = (), **how: Unpack[How]) -> dict[str, int]:
     """Return the dialects of a rank of which there is a sign, other than `besides`, and where."""
     rows = [row for row in NOTATIONS.values() if row.rank == rank and row.name not in besides]
-    hinted = [row.name for row in rows if any(hint in data for hint in row.hints)]
+    hinted = [row.name for row in rows if holds_any(data, row.hints)]
     return {name: at for name in hinted if (at := first_sign(data, name, **how)) is not None}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import Problem
 from clada.grammar import DELIMITERS
 from clada.notations.reasoning import without_reasoning
-from clada.notations.registry import NOTATIONS, ONE
+from clada.notations.registry import NOTATIONS, ONE, holds_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def place_in(gaps: Sequence[tuple[int, int]], at: int) -> int:
 def _first_block(prose: bytes, rank: int) -> tuple[int, str] | None:
     """Return where the first block of a dialect is in a text, and of which: of this rank, or a weaker one."""
     rows = [row for row in NOTATIONS.values() if row.rank >= rank]
-    names = [row.name for row in rows if any(hint in prose for hint in row.hints)]
+    names = [row.name for row in rows if holds_any(prose, row.hints)]
     if not names:
         return None
     from clada.notations.dialects import first_sign
@@ -86,7 +86,7 @@ def _first(
     text: bytes, delimiters: Delimiters, notation: str | None
 ) -> tuple[int, Lookalike, Notation] | None:
     """Return the first place that matches one of the lookalikes, in a document of this notation."""
-    if not any(sign in text for row in NOTATIONS.values() for sign in row.lookalike_signs):
+    if not holds_any(text, [sign for row in NOTATIONS.values() for sign in row.lookalike_signs]):
         return None
     import re
 

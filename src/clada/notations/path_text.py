@@ -41,6 +41,11 @@ PRODUCTS = frozenset(
     node.js next.js vue.js nuxt.js express.js react.js three.js d3.js asp.net socket.io
     """.split()
 )
+# What every path in prose has somewhere: an ASCII sign, or letters that only a closer look can tell.
+PATH_SIGN = re.compile(
+    rb"[./\\\x80-\xff]|(?i:file_path|filename|file path here)|%b"
+    % "|".join(sorted(name for name in NAMES if "." not in name)).encode()
+)
 _DOMAIN = re.compile(
     r"(?:www\.\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|app|co|edu|gov|info))(?:/|$)"
 )

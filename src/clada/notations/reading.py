@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Problem, cut_off
 from clada.grammar import SHORT, path_complaint
-from clada.model import Block, Invalid
+from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.line_counter import LineCounter
 from clada.notations.path_text import relative
 from clada.operations import find
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int]
 
-NO_ATTRIBUTES: dict[str, str] = {}  # one for all
 PATHS = {"path", "source", "destination"}  # fields that are paths
 
 

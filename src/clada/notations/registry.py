@@ -14,7 +14,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Protocol
 
     from clada.model import Plan
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 # The families of reports: `[task-1] SUCCESS: WRITE - a.txt (created, 6 bytes)`, and
 # `[task-1] Success: created a.txt`.
 TAGGED, SENTENCES = "tagged", "sentences"
+
+LONG = 1 << 16  # bytes of a text that is worth a look for single bytes first
+COMMON = (
+    b"QZXJKVWBGYFPMUHDLRSNIOATECqzxjkvbpygfwmucldrhsnioate .,-"  # the rarer ones first, rarest not at all
+)
 
 ONE = "a document is in one notation only"
 COLUMN = "a marker must start at the first column"
@@ -95,6 +100,16 @@ def dialect(name: str, rank: int, hints: tuple[bytes, ...], *columns: Lookalike,
         problems_name_lines=True, lookalikes=columns, lookalike_signs=hints if columns else (), rank=rank,
         hints=hints, **others,
     )  # fmt: skip
+
+
+def holds_any(text: bytes, hints: Iterable[bytes]) -> bool:
+    """Whether one of the hints is in a text.
+
+    In a long one, the rarest byte of each is looked for first, which is many times as quick.
+    """
+    if len(text) > LONG:
+        hints = [hint for hint in hints if min(hint, key=COMMON.find) in text]
+    return any(hint in text for hint in hints)
 
 
 UNKNOWN = Notation("", "", b"", "invalid_operation", "")  # where no notation has been found

@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 
 from clada.grammar import SHORT
-from clada.model import Block
+from clada.model import NO_ATTRIBUTES, Block
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
 from clada.notations.path_text import is_path, is_placeholder, path_in, path_in_info
-from clada.notations.reading import NO_ATTRIBUTES, Reading, Unreadable
+from clada.notations.reading import Reading, Unreadable
 from clada.operations.edit import BLANKS, Edit, Hunk
 from clada.text.elision import elided_content, find_elision
 

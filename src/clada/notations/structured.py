@@ -14,7 +14,7 @@ from clada.grammar import (
     choice_complaint,
     path_complaint,
 )
-from clada.model import Block, Invalid, Plan
+from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
 from clada.notations.line_counter import LineCounter
 from clada.operations import OPERATIONS, find
 from clada.values import Value
@@ -211,7 +211,9 @@ def plain(task: RawTask, line: int) -> Operation | None:
             values[field.name] = value
     if not known.needed <= values.keys() or not known.special.isdisjoint(values):
         return None
-    return kind.from_fields(line, (task.start, task.end), others, {**known.defaults, **values})
+    return kind.from_fields(
+        line, (task.start, task.end), others or NO_ATTRIBUTES, {**known.defaults, **values}
+    )
 
 
 def checked(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:

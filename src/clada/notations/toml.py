@@ -153,7 +153,11 @@ def _elements(
 def _task(table: Any, scope: Scope) -> RawTask:
     members = None
     if isinstance(table, dict):
-        members = {name: (_nested(name, value, scope), scope.place(name)) for name, value in table.items()}
+        places, start = scope.keys, scope.start
+        members = {
+            name: (value if type(value) is str else _nested(name, value, scope), places.get(name, start))
+            for name, value in table.items()
+        }
     return RawTask(scope.start, scope.end, members)
 
 

@@ -61,10 +61,11 @@ _CUT_LINE = re.compile(
 _ANY_FENCE = re.compile(rb"`{3}|~{3}")
 _BARE = rb"[\w+.:-]{1,1000}+(?![\w+.:-])"  # numbers, dates, booleans: which they are, tomllib knows
 _BARE_VALUE = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.Zz+-]{1,40}+|" + _BARE)
-# A pair of the plainest kinds with the line breaks before it; of a string of several lines, not that itself.
-_PLAIN_PAIR = re.compile(
-    rb"[ \t]*+\n[ \t\n]*+([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+"
-    rb'(?:(?:"[^"\\\x00-\x08\n-\x1f\x7f]*+"|' + _BARE + rb""")[ \t]*+(?=\n|\Z)|(?='{3}|"{3})())"""
+# A header of a task, or a pair of the plainest kinds, with the line breaks before it; of a string of several
+# lines, not that itself.
+_PLAIN_LINE = re.compile(
+    rb"[ \t]*+\n[ \t\n]*+(?:(\[\[task\]\])(?=\n)|([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+"
+    rb'(?:(?:"[^"\\\x00-\x08\n-\x1f\x7f]*+"|' + _BARE + rb""")[ \t]*+(?=\n|\Z)|(?='{3}|"{3})()))"""
 )
 # What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
 # keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
@@ -86,6 +87,9 @@ _CLOSING = {b"": "a line break", b"[": "',' or ']'", b"{": "',' or '}'"}
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
+NO_TASKS: list[Scope] = []  # one for all that have none
+
+
 class Scope:
     """A table that matters: where it stands, where its keys stand, and the tasks in it."""
 
@@ -94,7 +98,7 @@ class Scope:
     def __init__(self, start: int) -> None:
         self.start = self.end = start
         self.keys: dict[str, int] = {}
-        self.tasks: list[Scope] = []
+        self.tasks = NO_TASKS  # but of a block
 
     def place(self, key: str) -> int:
         """Return where a key stands; where it is none of its own, where the table does."""
@@ -132,7 +136,7 @@ class Scan:
         """Scan to the end of the TOML; return the trouble that ended it sooner."""
         try:
             while self._statement():
-                self._plain_pairs()
+                self._plain_lines()
                 if self._owner:
                     self._owner.end = self.at
             if self._fence and self.at >= len(self._data):
@@ -198,19 +202,26 @@ class Scan:
         self._begun = True
         return self._scan_header(breaks) if first == BRACKET else self._scan_pair(breaks)
 
-    def _plain_pairs(self) -> None:
-        """Step over keys with values of the plainest kinds: most are, and this is quicker."""
-        if len(self._header) >= MAX_DEPTH:
-            return
-        while pair := _PLAIN_PAIR.match(self._data, self.at):
-            self.at = self.sound = pair.start(1)
+    def _plain_lines(self) -> None:
+        """Step over headers of tasks, and keys with values of the plainest kinds: this is quicker."""
+        data = self._data
+        while len(self._header) < MAX_DEPTH and (line := _PLAIN_LINE.match(data, self.at)):
+            header, key, lines = line.groups()
+            if header:
+                if self._owner:
+                    self._owner.end = self.at
+                self.at = self.sound = line.start(1)
+                self._enter(TASK, listed=True)
+                self.at = line.end()
+                continue
+            self.at = self.sound = line.start(2)
             self._count()
             if self._scope:
-                self._scope.note(pair.group(1).decode(), self.at, dotted=False)
-            self.at = pair.end()
-            if pair.group(2) is not None:
-                self._scan_lines(self._data[self.at : self.at + 3])
-                if self._goes_on():
+                self._scope.note(key.decode(), self.at, dotted=False)
+            self.at = line.end()
+            if lines is not None:
+                self._scan_lines(data[self.at : self.at + 3])
+                if not data.startswith(b"\n", self.at) and self._goes_on():
                     raise self._unexpected("a line break")
 
     def _scan_header(self, breaks: int) -> bool:
@@ -220,19 +231,23 @@ class Scan:
             if double:
                 self._headers.append(self.at)
             return self._end_before_prose(0 if double else breaks)
+        self._enter(self._names(match.group(1), ()), listed=double)
+        self.at = match.end()
+        return True
+
+    def _enter(self, names: Path, *, listed: bool) -> None:
+        """Begin the table of the header that is here."""
         self._tables += 1
-        too_many(self._tables, MAX_TABLES, "tables", self.at)
-        names = self._names(match.group(1), ())
+        if self._tables > MAX_TABLES:
+            too_many(self._tables, MAX_TABLES, "tables", self.at)
         self._header, self._scope = names, None
-        if double and names in (TASK, BLOCK, BLOCK_TASK):
+        if listed and names in (TASK, BLOCK, BLOCK_TASK):
             self._headers.append(self.at)
             self._scope = self._new_scope(names)
         if names in (TASK, BLOCK_TASK):
             self._owner = self._scope
         elif names[:1] != TASK and names[:2] != BLOCK_TASK:
             self._owner = None
-        self.at = match.end()
-        return True
 
     def _scan_pair(self, breaks: int) -> bool:
         match = _PAIR.match(self._data, self.at)
@@ -255,6 +270,7 @@ class Scan:
     def _new_scope(self, names: Path) -> Scope:
         scope = Scope(self.at)
         if names == BLOCK:
+            scope.tasks = []
             self.blocks.append(scope)
             return scope
         self._tasks += 1
@@ -340,7 +356,8 @@ class Scan:
 
     def _count(self) -> None:
         self._values += 1
-        too_many(self._values, MAX_VALUES, "values", self.at)
+        if self._values > MAX_VALUES:
+            too_many(self._values, MAX_VALUES, "values", self.at)
 
     def _unexpected(self, wanted: str) -> Malformed:
         """Return the trouble of finding something else than this."""

@@ -20,7 +20,7 @@ import re
 
 from clada.errors import Problem, shortened
 from clada.grammar import SHORT
-from clada.model import Block, Invalid
+from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.markdown import (
     LONGEST_LINE,
     MARKDOWN,
@@ -32,8 +32,8 @@ from clada.notations.markdown import (
     line_end,
     lines_above,
 )
-from clada.notations.path_text import EXTENSIONS, is_path, is_placeholder, path_in
-from clada.notations.reading import NO_ATTRIBUTES, Unreadable
+from clada.notations.path_text import EXTENSIONS, PATH_SIGN, is_path, is_placeholder, path_in
+from clada.notations.reading import Unreadable
 from clada.notations.registry import NOTATIONS
 from clada.notations.whole_names import (
     OUTPUTS,
@@ -143,14 +143,16 @@ class Blocks:
         while found := _USUAL.match(data, at, limit):
             name, kind = found.group(1), found.group(2, 3)
             opened, start = found.end(1) + 1, found.end(3) + 1
-            end = find(b"```", start, limit)
+            end = find(b"`", start, limit)  # to look for one byte is quicker, and often enough
+            if data[end + 1 : end + 3] != b"``":
+                end = find(b"```", start, limit)
             if (
                 data[end - 1 : end + 4] != b"\n```\n"
                 or not (kinds[kind] if kind in kinds else self._is_usual(kind))
                 or data[found.end()] in _UNUSUAL
                 or data.startswith(_DIFF, start)
                 or (find(IN_ALL_WORDS, start, end) >= 0 and self._has_marker(start, end))
-                or find(b"<<<<<", start, end) >= 0
+                or (find(b"<", start, end) >= 0 and find(b"<<<<<", start, end) >= 0)
                 or len(name) > SHORT
             ):
                 break
@@ -272,11 +274,19 @@ class Blocks:
         return any(name.encode() in line for line in first for name in names)
 
     def _hidden(self, fence: Fence) -> _Found | None:
-        """Return the first named block that would be content of a fence without a name: one line too many."""
-        at = fence.inside
-        while (start := _START.start(self.data, at, fence.inside_end)) is not None:
-            at = line_end(self.data, start, fence.inside_end)
-            line = fence_line(self.data[start:at])
+        """Return the first named block that would be content of a fence without a name: one line too many.
+
+        Its own line or one of the two above has what every path has: all others are passed over at once.
+        """
+        data, floor, end = self.data, fence.inside, fence.inside_end
+        at = above = floor
+        while sign := PATH_SIGN.search(data, above, end):
+            start = _START.start(data, max(at, data.rfind(b"\n", floor, sign.start()) + 1), end)
+            if start is None:
+                return None
+            at = line_end(data, start, end)
+            above = max(data.rfind(b"\n", floor, max(data.rfind(b"\n", floor, at), floor)), floor)
+            line = fence_line(data[start:at])
             called = from_outside(line.info, self._above(start, fence.inside)) if line and line.info else None
             if called and called.names:
                 return _Found(fence.replace(start=start, unclear=True), called, start, fence.end)

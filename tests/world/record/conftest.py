@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.world.repository.states import clean, files, git
+from tools import warm
 
 import clada
 from clada.world.processes import supervisor
@@ -109,13 +110,9 @@ class Recorded:
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command line in the workspace."""
-        return subprocess.run(
-            [sys.executable, "-m", "clada", *arguments],
-            cwd=self.workspace,
-            capture_output=True,
-            check=False,
-            text=True,
-            stdin=subprocess.DEVNULL,
+        done = warm.clada(*arguments, directory=self.workspace)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
     @property

@@ -10,12 +10,17 @@ import pytest
 from tests.world.record.conftest import command, write
 from tests.world.repository.states import ROT13, git
 
+import clada
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.world.record.conftest import Recorded
 
 MOVE = {"action": "move"}
+LARGE = (
+    "too large to be kept for undo, should a command change them: large.bin (--snapshot-limit=2MB keeps them)"
+)
 
 # What a run does, as tasks, by name.
 OPERATIONS: dict[str, list[dict[str, Any]]] = {
@@ -219,11 +224,11 @@ def test_a_run_that_changed_nothing_is_passed_over(place: Recorded) -> None:
 
 def test_a_large_file_is_refused_before_it_is_touched(place: Recorded) -> None:
     """The message names the file, its size and the remedy; with the remedy, it is kept and comes back."""
-    large = place.write("large.bin", b"x" * (2 << 20))
+    large = place.write("large.bin", (b"x" * 1023 + b"\n") * (2 << 10))
     before = place.tree()
     tasks: list[dict[str, Any]] = [
         write("large.bin", "small\n"),
-        {"action": "edit", "path": "large.bin", "find": "x", "replace": "y", "count": "all"},
+        {"action": "edit", "path": "large.bin", "find": "x" * 1023, "replace": "y", "count": "all"},
         {**write("large.bin", "more\n"), "append": True},
         {**MOVE, "from": "large.bin", "to": "moved.bin"},
         {**MOVE, "from": "a.txt", "to": "large.bin"},
@@ -255,10 +260,23 @@ def test_a_large_file_that_a_command_changed_is_named_and_left(plain: Recorded) 
     large = plain.write("large.bin", b"x" * (2 << 20))
     report = plain.run(command("echo small > large.bin; echo new > a.txt"), snapshot_limit=1 << 20)
     assert "undo cannot bring back what commands changed here: large.bin" in report.notes
+    assert report.notes[0] == LARGE
     undone = plain.undo()
     assert undone.restored == ("a.txt",)
     assert any("large.bin" in note for note in undone.notes)
     assert large.read_text() == "small\n"
+
+
+def test_a_large_file_is_named_before_the_first_command_that_may_change_it(plain: Recorded) -> None:
+    """Once, whatever the commands do to it, and not where it is kept."""
+    plain.write("large.bin", b"x" * (2 << 20))
+    told: list[object] = []
+    plain.run(command("date; :"), command("date; true"), snapshot_limit=1 << 20, on_event=told.append)
+    notes = [number for number, event in enumerate(told) if event == clada.Note(LARGE)]
+    started = [number for number, event in enumerate(told) if isinstance(event, clada.TaskEnded)]
+    assert len(notes) == 1
+    assert notes[0] < started[0]
+    assert plain.run(command("date; true")).notes == ()
 
 
 def test_what_is_beyond_the_room_is_named(plain: Recorded) -> None:

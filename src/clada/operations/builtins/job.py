@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Trouble
 from clada.model import Change
+from clada.operations.run.operands import with_operand
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.files.entries import refuse_shared
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 NO_SUCH = "No such file or directory"
 NOT_A_DIRECTORY = "Not a directory"
-MAX_SHOWN = 200  # characters of an operand that an error names
 
 
 class CommandError(Exception):
@@ -75,17 +75,6 @@ def quoted(text: str) -> str:
     if not set(text) & set('"$`\\'):
         return f'"{text}"'
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-def with_operand(trouble: Trouble, text: str) -> Trouble:
-    """Return the trouble with the operand in front of its message, since a command can have several."""
-    error = trouble.error
-    return Trouble(error.type, f"{escape_controls(shortened(text))}: {error.message}", error.hint)
-
-
-def shortened(text: str) -> str:
-    """Return the text, cut to what fits on a line of a report."""
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def refuse_link(operand: Operand, entry: Entry | None) -> None:

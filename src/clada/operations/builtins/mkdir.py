@@ -10,9 +10,9 @@ from clada.operations.builtins.job import (
     CommandError,
     Operand,
     refuse_link,
-    with_operand,
 )
 from clada.operations.builtins.umask import ALL, umask
+from clada.operations.run.operands import with_operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from clada.commands.judgements import BuiltIn, Refused
 from clada.commands.prefixes import refusal
 from clada.commands.transcript import plain
 from clada.errors import Trouble
-from clada.operations.builtins.job import with_operand
-from clada.operations.run.operands import check_texts
+from clada.operations.run.operands import check_texts, with_operand
 from clada.values import Value
 from clada.world.files.tree import refuse_workspace
 

@@ -7,8 +7,6 @@ import os
 from clada.commands.judgements import Allowed, BuiltIn, Piped
 from clada.errors import Error, Trouble
 from clada.model import Change, Done, Failed, Outcome, Skipped
-from clada.operations.builtins import run as run_builtin
-from clada.operations.builtins.job import with_operand
 from clada.operations.run import launch, operands
 from clada.operations.run.output import Allowance, Printed
 from clada.operations.run.permission import permitted
@@ -44,7 +42,7 @@ def _directory(world: World, path: str | None) -> Parts:
         here = world.files.locate_directory(path)
         _check_directory(world.files.entry(here))
     except Trouble as trouble:
-        raise with_operand(trouble, f"dir={path}") from None
+        raise operands.with_operand(trouble, f"dir={path}") from None
     return here
 
 
@@ -105,7 +103,9 @@ class _Body:
         return Skipped(f"not run in a dry run: {approval}", left_out=True, needs_approval=lacking)
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
-        ran = run_builtin(how, self.world.files, self.here, self._print)
+        from clada.operations.builtins import run
+
+        ran = run(how, self.world.files, self.here, self._print)
         self.here = ran.here
         self.changes += ran.changes
         if ran.refused:

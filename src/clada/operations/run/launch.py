@@ -62,6 +62,10 @@ class Program(Value):
             from clada.world.processes.running import Launcher
 
             return Launcher(self.environment, supervised=self.supervised)
+        from clada.world.sandbox.reading import ReadOnly, reader_launcher
+
+        if isinstance(self.confinement, ReadOnly):  # without the modules for commands that write
+            return reader_launcher(self.confinement, self.environment)
         from clada.world.sandbox.layers import confined_launcher
 
         return confined_launcher(self.confinement, self.environment)
@@ -129,7 +133,10 @@ def look_before(world: World) -> None:
     if world.recording:
         world.files.flush()
         world.recording.commands = True
-        world.recording.looks.before()
+        looks = world.recording.looks
+        looks.before()
+        if looks.warning:
+            _note_once(world, looks.warning)
 
 
 def look_after(world: World, *, stash: bool = False) -> None:

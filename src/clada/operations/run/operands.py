@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.commands.judgements import Allowed, BuiltIn, Piped
 from clada.errors import Trouble
-from clada.operations.builtins.job import with_operand
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
+
+_MOST_SHOWN = 200  # characters of an operand that an error names
+
+
+def with_operand(trouble: Trouble, text: str) -> Trouble:
+    """Return the trouble with the operand in front of its message, since a command can have several."""
+    error = trouble.error
+    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    return Trouble(error.type, f"{escape_controls(shown)}: {error.message}", error.hint)
 
 
 def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:

@@ -14,24 +14,25 @@ from clada.commands.judgements import (
     Refused,
     needs_approval,
 )
-from clada.commands.remedy import remedy
 from clada.commands.transcript import plain
 from clada.errors import Trouble
 from clada.model import Skipped
 from clada.operations.run.operands import check_texts
-from clada.text.blanks import odd_blank
 from clada.values import Value
-from clada.world.approvals import BLANKS, PATH, UNTRUSTED, Approvals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clada.world.approvals import Approvals
     from clada.world.files.paths import Parts
     from clada.world.world import World
 
     Verdict = Allowed | BuiltIn | NeedsApproval | Piped
     Judged = list[tuple[words.SimpleCommand, Verdict]]
+
+
+_BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
 
 
 class Approved(Value):
@@ -68,15 +69,35 @@ def sandbox(world: World) -> str:
     return available()
 
 
+def _has_no_approvals(workspace: str) -> bool:
+    """Whether a workspace has no `.clada`; where that cannot be told, it may have one."""
+    try:
+        os.lstat(os.path.join(workspace, ".clada"))
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # reading it will tell what is wrong
+    return False
+
+
 class _Review:
     """One look at the body of a run."""
 
     def __init__(self, world: World, body: str, here: Parts) -> None:
         self.world, self.body, self.here = world, plain(body), here
         self.asked = self.body  # what a person is asked about: without a comment, or `2>&1`
-        self.approvals = Approvals.load(world.files.root)
-        self.given = {command.strip(BLANKS) for command in world.settings.approve}
+        self._loaded: Approvals | None = None
+        self.given = {command.strip(_BLANKS) for command in world.settings.approve}
         self.untrusted = False  # whether something is approved by a file that does not count
+
+    @property
+    def approvals(self) -> Approvals:
+        """What is approved and blocked here."""
+        if self._loaded is None:
+            from clada.world.approvals import Approvals
+
+            self._loaded = Approvals.load(self.world.files.root)
+        return self._loaded
 
     def result(self) -> Permit | Skipped:
         judged = _judged(self.body, shell=self.world.settings.shell == "approved")
@@ -100,6 +121,10 @@ class _Review:
 
     def _refuse_blocked(self) -> None:
         """Refuse what is blocked, however its words are quoted and spaced, alone or in a pipeline."""
+        if _has_no_approvals(self.world.files.root):  # so most readers do without the module
+            return
+        from clada.world.approvals import PATH
+
         read = words.read_pipelines(self.body)
         pipelines = read if not isinstance(read, words.Refusal) else ()
         given = [command for pipeline in pipelines for command in pipeline.commands]
@@ -136,6 +161,10 @@ class _Review:
     def _take(self, answer: str | None, reason: str) -> bool:
         """Store what was answered, if that is asked for; return whether the network was granted."""
         if answer is None:
+            from clada.commands.remedy import remedy
+            from clada.text.blanks import odd_blank
+            from clada.world.approvals import UNTRUSTED
+
             odd = odd_blank(self.asked)
             hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
             hints += ["then clada resume goes on from here"] if self.world.recording else []

@@ -14,9 +14,6 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.text.match import Text
-from clada.world.files.appending import Addition, extend
-from clada.world.files.atomic import Belongings, clear, fill, find_target
 from clada.world.files.directories import HANDLES, Directories, open_workspace
 from clada.world.files.entries import (
     Entry,
@@ -49,6 +46,9 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from clada.text.indexed import IndexedText
+    from clada.text.match import Text
+    from clada.world.files.appending import Addition
+    from clada.world.files.atomic import Belongings
     from clada.world.record.snapshot import Snapshot
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
@@ -237,6 +237,8 @@ class Workspace:
         data = self.load(parts)
         if len(data) > LARGE:
             _make_room(len(data))
+        from clada.text.match import Text
+
         return Text(checked_utf8(data))
 
     def handle(self, parts: Parts) -> int:
@@ -273,6 +275,8 @@ class Workspace:
         if not self._addition or self._addition.parts != parts:
             if not self.entry(parts):
                 return False
+            from clada.world.files.appending import Addition
+
             self._addition = Addition(parts, self.load(parts), self._version_read(parts))
         self._addition.add(data)
         return True
@@ -288,6 +292,8 @@ class Workspace:
 
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
+        from clada.world.files.appending import extend
+
         parts, above = addition.parts, addition.parts[:-1]
         if loaded_early:
             refuse_early(parts, self.root)
@@ -340,6 +346,8 @@ class Workspace:
             raise _is_root(parts)
         if loaded_early:
             refuse_early(parts, self.root)
+        from clada.world.files.atomic import clear, fill, find_target
+
         above, directories = parts[:-1], self._directories
         try:
             parent = directories.make(above, looking=False)
@@ -420,6 +428,8 @@ class Workspace:
 
     def clear(self, parts: Parts) -> None:
         """Remove what a killed run left in a directory of the files that it was writing."""
+        from clada.world.files.atomic import clear
+
         try:
             clear(self._directories.handle(parts))
         except (OSError, Trouble):

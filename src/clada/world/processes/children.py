@@ -12,9 +12,11 @@ from clada.world.processes.process_tree import (
     GRACE,
     SIGKILL,
     SIGTERM,
+    descendants,
     end_tree,
     kill_orphans,
     open_pidfd,
+    send_signal,
 )
 
 TYPE_CHECKING = False
@@ -77,6 +79,12 @@ def cannot_start(name: str, code: int) -> Trouble:
     return Trouble("exec_failed", f"{name} could not be started: {os.strerror(code)}")
 
 
+def _supervisor_killed() -> Trouble:
+    return Trouble(
+        "exec_failed", "the process that supervised the command was killed", "by the command itself?"
+    )
+
+
 def _wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
     """Return whether the child is dead, and its wait status; None if the host has taken that."""
     try:
@@ -134,6 +142,27 @@ class DirectChild:
         except (ProcessLookupError, PermissionError):  # macOS says "permission" of a group that is dead
             return False
         return True
+
+
+class NamespacedChild(DirectChild):
+    """A command in namespaces of its own, by the first process there: when that ends, so does all in them."""
+
+    _is_killed = False
+
+    def terminate(self) -> None:
+        """Ask each process inside to end; the first one would not pass on the signal."""
+        send_signal(descendants(self._pid), SIGTERM)
+
+    def kill(self) -> None:
+        """End the first process, and so all."""
+        self._is_killed = True
+        send_signal([self._pid], SIGKILL)
+
+    def exit_code(self) -> int:
+        """Return the command's exit code, with which the first process ends, unless somebody killed it."""
+        if self._status is not None and os.WIFSIGNALED(self._status) and not self._is_killed:
+            raise _supervisor_killed()
+        return super().exit_code()
 
 
 class PipedChildren:
@@ -229,9 +258,7 @@ class SupervisedChild:
         if text := self._reported("trouble"):
             kind, _, message = text.partition(" ")
             raise NotStarted(kind, message)
-        raise Trouble(
-            "exec_failed", "the process that supervised the command was killed", "by the command itself?"
-        )
+        raise _supervisor_killed()
 
     def _wait_for_end(self, seconds: float) -> bool:
         import select

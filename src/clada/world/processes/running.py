@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clada.world.processes.children import Child
     from clada.world.processes.output import Emit, OutputReader
-    from clada.world.processes.spawn import SpawnSpec
+    from clada.world.processes.spawn import SpawnSpec, ThreadRules
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
@@ -196,11 +196,18 @@ class Launcher:
     """Starts a program for one run; the subclasses in sandbox/ start it confined.
 
     A program that starts no others needs no supervisor to end them: it gets a limit of processor time.
+    `rules` returns what a program runs under, by its path.
     """
 
-    def __init__(self, environment: Mapping[str, str], *, supervised: bool = True) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        *,
+        supervised: bool = True,
+        rules: Callable[[str], ThreadRules] | None = None,
+    ) -> None:
         self.environment = environment
-        self._supervised = supervised
+        self._supervised, self._rules = supervised, rules
 
     def listen(self, emit: Emit) -> Emit:
         """Return what takes the lines of the program that is started next, and passes them on to `emit`."""
@@ -211,6 +218,8 @@ class Launcher:
         from clada.world.processes.children import MARK, DirectChild, SupervisedChild, cannot_start
         from clada.world.processes.spawn import spawn
 
+        if self._rules:
+            spec = spec.replace(rules=self._rules(spec.program))
         if self._supervised:
             spec = spec.replace(cpu_seconds=None)
             if _LINUX:

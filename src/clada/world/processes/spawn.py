@@ -6,7 +6,6 @@ Python's own os.posix_spawn cannot change the directory, and a fork is not safe 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import struct
 import sys
@@ -14,6 +13,8 @@ import sys
 from clada.errors import Trouble, system_words
 from clada.values import Value
 from clada.world.libc import LIBC
+from clada.world.processes.children import NotStarted
+from clada.world.processes.process_tree import SIGKILL
 from clada.world.processes.threads import in_thread
 
 TYPE_CHECKING = False
@@ -27,8 +28,19 @@ if TYPE_CHECKING:
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
 
+        def opened(self) -> OpenedRules:
+            """Return them with all files looked up, or raise Trouble."""
+
+    class OpenedRules(Protocol):
+        """Such restrictions, made ready."""
+
+        handle: int  # that they need
+
         def apply(self) -> None:
             """Restrict this thread for good, or raise Trouble."""
+
+        def close(self) -> None:
+            """Close the handle."""
 
     class Namespaces(Protocol):
         """Namespaces that a process enters for good; a value, too."""
@@ -36,7 +48,7 @@ if TYPE_CHECKING:
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
 
-        def enter(self, start: Callable[[], int], directory: int, answer: int, told: int) -> int:
+        def enter(self, start: Callable[[], int], spec: SpawnSpec, told: int) -> int:
             """Start the command in them; return the process that ends with it, and with its exit code."""
 
 
@@ -89,6 +101,7 @@ class PreparedSpawn:
 
     def __init__(self, spec: SpawnSpec) -> None:
         self._spec = spec
+        self._rules: OpenedRules | None = None
         self._program = os.fsencode(spec.program)
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
@@ -105,12 +118,19 @@ class PreparedSpawn:
         _check(LIBC.posix_spawnattr_init(self._attributes))
         _add_actions(self._actions, spec.replace(handles=self._handles))
         _set_attributes(self._attributes)
+        if spec.rules:
+            try:
+                self._rules = spec.rules.opened()
+            except Trouble as trouble:
+                self.close()
+                error = trouble.error
+                raise NotStarted(error.type, error.message, error.hint) from None
 
     def start(self) -> int:
         """Start it, under its rules if it has any, and return its process id."""
         if self._spec.namespaces:
             return self._start_apart(self._spec.namespaces)
-        pid = in_thread(self._start) if self._spec.rules else self._start()
+        pid = in_thread(self._start) if self._rules else self._start()
         if self._spec.cpu_seconds is not None and hasattr(
             LIBC, "prlimit"
         ):  # not in the thread: rules forbid it
@@ -125,14 +145,19 @@ class PreparedSpawn:
         """
         answer, told = os.pipe()
         try:
-            pid = namespaces.enter(self._start, self._spec.directory, answer, told)
+            pid = namespaces.enter(self._start, self._spec, told)
         except OSError as error:
             os.close(answer)
             raise _no_sandbox(system_words(error)) from error
         finally:
             os.close(told)
-        with open(answer, encoding="utf-8", errors="replace") as file:
-            word, _, rest = file.read().partition(" ")
+        try:
+            with open(answer, encoding="utf-8", errors="replace") as file:
+                word, _, rest = file.read().partition(" ")
+        except BaseException:  # an interrupt
+            os.kill(pid, SIGKILL)
+            os.waitpid(pid, 0)
+            raise
         if word == "started":
             return pid
         os.waitpid(pid, 0)
@@ -140,16 +165,23 @@ class PreparedSpawn:
             raise OSError(int(rest), os.strerror(int(rest)))
         raise _no_sandbox(rest or "it ended at once")
 
+    @property
+    def handles(self) -> set[int]:
+        """The handles that it needs."""
+        return {self._spec.directory, self._spec.output, *([self._rules.handle] if self._rules else [])}
+
     def close(self) -> None:
         """Free what was allocated, and close the copied handles."""
         LIBC.posix_spawn_file_actions_destroy(self._actions)
         LIBC.posix_spawnattr_destroy(self._attributes)
         for handle in self._copies:
             os.close(handle)
+        if self._rules:
+            self._rules.close()
 
     def _start(self) -> int:
-        if self._spec.rules:
-            self._spec.rules.apply()
+        if self._rules:
+            self._rules.apply()
         pid = ctypes.c_int()
         given = (self._actions, self._attributes, self._argv, self._variables)
         _check(_posix_spawn(ctypes.byref(pid), self._program, *given))
@@ -157,11 +189,13 @@ class PreparedSpawn:
 
 
 def _copied_high(handle: int) -> int:
+    import fcntl
+
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
 def _no_sandbox(reason: str) -> Trouble:
-    return Trouble("command_not_allowed", f"the sandbox could not be set up: {reason}")
+    return NotStarted("command_not_allowed", f"the sandbox could not be set up: {reason}")
 
 
 def _c_structure() -> ctypes.Array[ctypes.c_uint64]:

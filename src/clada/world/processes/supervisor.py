@@ -10,6 +10,7 @@ It reads its control pipe, whose end means "end everything", and writes to its s
 
 from __future__ import annotations
 
+import ctypes
 import marshal
 import os
 import select
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
+# Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
+# pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
+_fork = ctypes.PyDLL(None, use_errno=True).fork
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _SIG_DFL, _SIG_IGN = 0, 1
@@ -48,7 +52,7 @@ def start_supervisor(spec: SpawnSpec) -> tuple[int, int, int]:
     control, control_writer = os.pipe()
     status_reader, status = os.pipe()
     try:
-        pid = (_fork_supervisor if _can_fork() else _spawn_supervisor)(spec, control, status)
+        pid = (_fork_supervisor if can_fork() else _spawn_supervisor)(spec, control, status)
     except BaseException:
         os.close(control_writer)
         os.close(status_reader)
@@ -59,7 +63,7 @@ def start_supervisor(spec: SpawnSpec) -> tuple[int, int, int]:
     return pid, control_writer, status_reader
 
 
-def _can_fork() -> bool:
+def can_fork() -> bool:
     """Return whether a fork is safe, and quicker than a new interpreter."""
     if len(os.listdir("/proc/self/task")) > 1:  # it could inherit a lock that another thread holds, for ever
         return False
@@ -71,9 +75,11 @@ def _can_fork() -> bool:
 def _fork_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
     prepared = PreparedSpawn(spec)  # before the fork, because every page that is touched after it is copied
     try:
-        pid = os.fork()
+        pid: int = _fork()
+        if pid < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         if not pid:
-            supervise(spec, prepared.start, control, status)
+            supervise(spec, prepared.start, control, status, prepared.handles)
         return pid
     finally:
         prepared.close()
@@ -123,15 +129,21 @@ def main() -> NoReturn:
         module, name, fields = request[key]
         request[key] = getattr(__import__(module, fromlist=[name]), name)(**fields)
     spec = SpawnSpec(**request)
-    supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS)
+    supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS, {_DIRECTORY, _OUTPUT})
 
 
-def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> NoReturn:
-    """Be the supervisor of the command that `start` starts until nothing of it is left, then exit."""
+def supervise(
+    spec: SpawnSpec, start: Callable[[], int], control: int, status: int, needed: set[int]
+) -> NoReturn:
+    """Be the supervisor of the command that `start` starts until nothing of it is left, then exit.
+
+    `needed` are the handles that it takes to start the command.
+    """
     code = 1
     try:
         host = os.getppid()
-        _become_subreaper(keep={spec.directory, spec.output, control, status})
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        leave_host(keep={control, status, *needed})
         _run_command(spec, start, control, status)
         if spec.temporary and os.getppid() != host:  # else clada removes it
             from clada.world.handles import remove_tree
@@ -142,11 +154,10 @@ def supervise(spec: SpawnSpec, start: Callable[[], int], control: int, status: i
         os._exit(code)
 
 
-def _become_subreaper(keep: set[int]) -> None:
+def leave_host(keep: set[int]) -> None:
     """Leave the host's session, ignore what is not meant for us, and close all handles but these."""
     if os.getsid(0) != os.getpid():  # a new interpreter leads its session already
         os.setsid()
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of the person reaches into this one
     for signal in _IGNORED:
         _signal(signal, _SIG_IGN)

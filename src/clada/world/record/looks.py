@@ -15,6 +15,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from clada.errors import Trouble
 from clada.world.handles import NO_FOLLOW
 from clada.world.record import in_git
+from clada.world.record.changes import named
 from clada.world.record.journal import Journal, read_journal
 from clada.world.record.snapshot import MB, Snapshot
 from clada.world.record.states import ABSENT, State, is_same_save
@@ -30,7 +31,7 @@ from clada.world.record.trees import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from clada.settings import Settings
     from clada.world.git.calls import Git
@@ -52,6 +53,7 @@ class Looks:
         self.lost: list[str] = []  # what commands changed, and undo cannot bring back
         self.unkept: dict[str, Stamp | None] = {}  # files among these, as the command left them
         self.others: list[str] = []  # what somebody else staged or committed meanwhile
+        self._too_large: dict[str, int] = {}  # files that are not kept before a command, and their sizes
         self._room = room  # bytes that may be kept before a command
         self._before: Table = {}
         self._apart: Table = {}  # of what is looked at from outside
@@ -69,8 +71,10 @@ class Looks:
             seen = look(self.store.workspace, self._ignored)
             self._before, self._apart = seen.stamps, look_apart(self.store.workspace, seen.apart)
             only_here = self._only_in_tree(git, found)
+            sizes = {path: self._before[path][SIZE] for path in only_here if S_ISREG(self._before[path][0])}
+            self._too_large = {path: size for path, size in sizes.items() if size > self.snapshot.limit}
             if self.snapshot.all_or_nothing:
-                self._check_room(only_here)
+                self._check_room(sizes)
             for path in only_here:
                 state = state_of(self.store.workspace, path, self.snapshot.limit)
                 self._room -= len(state.content)
@@ -81,10 +85,18 @@ class Looks:
             if self.snapshot.durable:
                 sidecar.sync()
 
-    def _check_room(self, paths: Iterable[str]) -> None:
+    @property
+    def warning(self) -> str:
+        """What the person should know before a command runs, of which nobody knows what it will change."""
+        if not self._too_large:
+            return ""
+        paths, most = named(list(self._too_large)), -(-max(self._too_large.values()) // MB)
+        why = f"--snapshot-limit={most}MB keeps them"
+        return f"too large to be kept for undo, should a command change them: {paths} ({why})"
+
+    def _check_room(self, sizes: Mapping[str, int]) -> None:
         """Raise where not all can be kept that a command may change: it could not be put back."""
-        sizes = {path: self._before[path][SIZE] for path in paths if S_ISREG(self._before[path][0])}
-        large = next((path for path, size in sizes.items() if size > self.snapshot.limit), None)
+        large = next(iter(self._too_large), None)
         if large is None and sum(sizes.values()) <= self._room:
             return
         what, has, most, remedy = (
@@ -288,11 +300,6 @@ class Looks:
                 os.unlink(path)
             except FileNotFoundError:
                 continue
-
-
-def was_looking(store: Store, number: int) -> bool:
-    """Whether a run was killed while a command ran, and nobody has looked since what that has changed."""
-    return os.path.lexists(f"{store.journal(number)}.look")
 
 
 def recover(store: Store, number: int, settings: Settings) -> None:

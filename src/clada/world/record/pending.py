@@ -7,7 +7,7 @@ import os
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.record.journal import escape_field, unescape_field
-from clada.world.record.store import Store, check_private, find_store, outside_store, state_home
+from clada.world.record.store import Store, check_private, find_store, name_for, outside_store, state_home
 
 OWNER_ALL, OWNER_ONLY = 0o700, 0o600
 
@@ -67,6 +67,4 @@ def _folder() -> str:
 
 
 def _note(store: Store) -> str:
-    from hashlib import sha256
-
-    return os.path.join(_folder(), sha256(os.fsencode(store.path)).hexdigest()[:16])
+    return os.path.join(_folder(), name_for(store.path))

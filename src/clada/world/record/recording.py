@@ -183,9 +183,9 @@ class Recording:
 
     def _recover(self, number: int) -> None:
         """See what the run before has changed, if it was killed: now, before this one changes more."""
-        from clada.world.record.looks import recover, was_looking
+        if self.store.was_looking(number):
+            from clada.world.record.looks import recover
 
-        if was_looking(self.store, number):
             recover(self.store, number, self._settings)
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:

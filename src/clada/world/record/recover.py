@@ -10,7 +10,7 @@ from clada.world.files.workspace import Workspace
 from clada.world.record import history, pending
 from clada.world.record.changes import named
 from clada.world.record.journal import Journal
-from clada.world.record.looks import Looks, was_looking
+from clada.world.record.looks import Looks
 from clada.world.record.snapshot import Snapshot
 from clada.world.record.undo import roll_back
 
@@ -51,7 +51,7 @@ def _taken_back(found: Pending, settings: Settings) -> str:
         return f"run {found.number} was killed, and its journal is gone: it cannot be taken back"
     with Journal(path, again=True) as journal, Workspace(store.workspace) as workspace:
         snapshot = Snapshot(journal, 1 << 62, durable=settings.durable)
-        if was_looking(store, found.number):
+        if store.was_looking(found.number):
             Looks(store, snapshot, settings.history_size).recover()
         commands = [display_path(parts) for parts in snapshot.changed]
         workspace.record_in(snapshot)

@@ -44,6 +44,10 @@ class Store(Value):
         """Return the path of a run's journal."""
         return os.path.join(self.runs, str(number))
 
+    def was_looking(self, number: int) -> bool:
+        """Whether a run was killed while a command ran, and nobody has looked since what that has changed."""
+        return os.path.lexists(f"{self.journal(number)}.look")
+
     def lock(
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
     ) -> RepositoryLock:
@@ -151,12 +155,21 @@ def _has_runs(store: Store) -> bool:
 
 def outside_store(workspace: str) -> Store:
     """Return where runs are recorded whose repository is not to be used, or cannot be."""
-    from hashlib import sha256
-
     real = os.path.realpath(workspace)
     plain = "".join(char if char.isalnum() else "-" for char in os.path.basename(real))[:MAX_NAME]
-    name = f"{plain}-{sha256(os.fsencode(real)).hexdigest()[:16]}"
+    name = f"{plain}-{name_for(real)}"
     return Store(os.path.join(state_home(), "clada", name), real, "", outside=True)
+
+
+def name_for(path: str) -> str:
+    """Return a short name that stands for a path, and for no other."""
+    for module in ("_sha2", "_sha256", "hashlib"):  # the last loads OpenSSL, which takes milliseconds
+        try:
+            digest: str = __import__(module).sha256(os.fsencode(path)).hexdigest()
+        except ImportError:
+            continue
+        return digest[:16]
+    raise ImportError("hashlib")
 
 
 def state_home() -> str:

@@ -15,7 +15,7 @@ from clada.world.files.workspace import Workspace
 from clada.world.git.repository import os_errors_as_trouble
 from clada.world.record import history
 from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
-from clada.world.record.looks import recover, was_looking
+from clada.world.record.looks import recover
 from clada.world.record.recording import Recording, RunToRecord
 from clada.world.record.restoring import OpenedUp, RestoreStep, put_back, state_now
 from clada.world.record.states import State
@@ -66,7 +66,7 @@ def undo(
     with os_errors_as_trouble(), store.lock(settings.lock_timeout, waiting):
         run, stopped = _chosen(store, number)
         journals = _journals(store, run)
-        if was_looking(store, run.number):
+        if store.was_looking(run.number):
             recover(store, run.number, settings)
         branch = None if settings.dry_run else _branch(store, settings, record or run.record)
         with (
@@ -193,7 +193,7 @@ def _chosen(store: Store, number: int | None) -> tuple[RecordedRun, RecordedRun 
 
 def _changed_something(store: Store, run: RecordedRun) -> bool:
     """Whether a run left anything else than was there, as far as that is known."""
-    if run.ended == "running" or was_looking(store, run.number):
+    if run.ended == "running" or store.was_looking(run.number):
         return True
     if run.unrecorded:
         return True  # it must not be passed over without a word

@@ -32,16 +32,8 @@ _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
 """.split()
 _OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
-# Kernel settings that root could write even without capabilities.
-_KERNEL = (
-    "/proc/sys",
-    "/proc/sysrq-trigger",
-    "/proc/irq",
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/acpi",
-    "/proc/scsi",
-)
+# Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
+_MACHINE = "/sys"
 _PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
@@ -127,16 +119,18 @@ def bare_mounts() -> list[str]:
 
 def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options for all that the command sees. A later mount covers an earlier one."""
-    options = [*_OWN, *_system()]
-    options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
     programs = visible.programs(path, program)
-    for mount in sorted(_open(confinement, programs), key=lambda mount: mount[-1].count("/")):
+    opened = sorted(_open(confinement, programs), key=lambda mount: mount[-1].count("/"))
+    late = [] if any(visible.is_in(mount[-1], _MACHINE) for mount in opened) else [_MACHINE]
+    options = [*_OWN, *_system(without=late)]
+    options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
+    for mount in opened:
         options += mount
     options += _hidden(_closed(confinement, programs))
     if visible.home() == confinement.workspace:
         options += _covered(confinement.workspace)
         options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
-    return [*options, *_protected(confinement), "--remount-ro", "/"]
+    return [*options, *_protected(confinement), *_bound("--ro-bind-try", late), "--remount-ro", "/"]
 
 
 def _open(confinement: Confinement, programs: Iterable[str]) -> Iterable[Sequence[str]]:
@@ -177,17 +171,20 @@ def _bound(option: str, paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in (option, path, path)]
 
 
-def _system() -> list[str]:
+def _system(without: Sequence[str] = ()) -> list[str]:
     """Return the options for the system's own directories; root's rights in them are taken away."""
     options: list[str] = []
     for path in visible.system():
+        if path in without:
+            continue
         is_link = os.path.islink(path)
         options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
     options += _hidden(visible.closed_places())
     if os.geteuid():
         return options
     closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))
-    return [*options, *closed, *_bound("--ro-bind-try", _KERNEL)]
+    # There are settings of the kernel that root could write even without capabilities.
+    return [*options, *closed, "--remount-ro", "/proc"]
 
 
 def _hidden(paths: Iterable[str]) -> list[str]:

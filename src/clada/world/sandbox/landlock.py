@@ -51,13 +51,11 @@ class LandlockRules(Value):
     capabilities: bool = False
     umask: int | None = None
 
-    def apply(self) -> None:
-        """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
-        ruleset = self.open_ruleset()
-        try:
-            self.apply_opened(ruleset)
-        finally:
-            os.close(ruleset)
+    def opened(self) -> KeptRules:
+        """Return the rules with all files looked up, as they are now; raise Trouble if that fails."""
+        kept = KeptRules(self)
+        kept.open()
+        return kept
 
     def open_ruleset(self) -> int:
         """Return a handle of what may be done to files, as they are now; raise Trouble if that fails."""
@@ -104,17 +102,25 @@ class KeptRules:
 
     def __init__(self, rules: LandlockRules) -> None:
         self._rules = rules
-        self._ruleset = -1
+        self.handle = -1  # of what may be done to files
+
+    def open(self) -> None:
+        """Look up the files, if that was not done yet; raise Trouble if that fails."""
+        if self.handle < 0:
+            self.handle = self._rules.open_ruleset()
 
     def apply(self) -> None:
-        """Restrict this thread for good; raise Trouble if that fails."""
-        if self._ruleset < 0:
-            self._ruleset = self._rules.open_ruleset()
-        self._rules.apply_opened(self._ruleset)
+        """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
+        self.open()
+        self._rules.apply_opened(self.handle)
 
-    def __del__(self) -> None:
-        if self._ruleset >= 0:
-            os.close(self._ruleset)
+    def close(self) -> None:
+        """Forget the files."""
+        if self.handle >= 0:
+            os.close(self.handle)
+        self.handle = -1
+
+    __del__ = close
 
 
 def version() -> int:

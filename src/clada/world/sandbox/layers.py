@@ -20,7 +20,7 @@ from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher
 from clada.world.sandbox.guard import PROTECTED, Guard, first_few
-from clada.world.sandbox.reading import ReadOnly, has_landlock
+from clada.world.sandbox.reading import ReadOnly, has_landlock, reader_launcher
 from clada.world.sandbox.variables import looks_secret, passed_on
 
 __all__ = ["Confinement", "ReadOnly", "available", "confined_launcher", "has_bubblewrap", "has_landlock"]
@@ -162,26 +162,12 @@ _WORKS: dict[Layer, Callable[[], bool]] = {
 def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[str, str]) -> Launcher:
     """Return a launcher that confines the command like this."""
     if isinstance(confinement, ReadOnly):
-        return _ReadOnlyLauncher(confinement, environment)
+        return reader_launcher(confinement, environment)
     try:
         return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), environment)
     except OSError as error:
         message = f"the sandbox could not be set up: {system_words(error)}"
         raise Trouble("command_not_allowed", message) from error
-
-
-class _ReadOnlyLauncher(Launcher):
-    """Starts a reader under Landlock. It gives no hints: a reader needs nothing that Landlock takes away."""
-
-    def __init__(self, confinement: ReadOnly, environment: Mapping[str, str]) -> None:
-        super().__init__(environment, supervised=False)
-        self._confinement = confinement
-
-    def start(self, spec: SpawnSpec) -> Child:
-        """Start the reader."""
-        from clada.world.sandbox.reading import rules
-
-        return super().start(spec.replace(rules=rules(self._confinement, spec.program)))
 
 
 class _GuardedLauncher(Launcher):
@@ -308,14 +294,14 @@ class _NamespaceLauncher(_GuardedLauncher):
         super().__init__(confinement, environment, Guard(confinement.workspace, names))
 
     def start(self, spec: SpawnSpec) -> Child:
-        """Start the command in the namespaces, and under a supervisor."""
+        """Start the command in the namespaces."""
         from clada.world.sandbox.bubblewrap import mounts
-        from clada.world.sandbox.namespace import NamespaceRules
+        from clada.world.sandbox.namespace import NamespaceRules, start
 
         seen = mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
         namespaces = NamespaceRules(tuple(seen), self._confinement.network)
         namespaces.filter_program()
-        return super().start(spec.replace(namespaces=namespaces))
+        return start(spec.replace(namespaces=namespaces), super().start)
 
 
 _LAUNCHERS = {

@@ -1,11 +1,12 @@
 """Namespaces of our own, for machines without bubblewrap: the same mounts, made by system calls.
 
-The supervisor forks a process into new namespaces, the first one in them: it builds what the command sees,
-gives up all rights, and starts the command. When it ends, so does everything in the namespaces.
+A process is forked into new namespaces, the first one in them: it builds what the command sees, gives up all
+rights, and starts the command. When it ends, so does everything in the namespaces; and it ends with clada.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums
 import ctypes
 import os
 import select
@@ -15,8 +16,10 @@ import struct
 from clada.errors import system_words
 from clada.values import Value
 from clada.world.libc import LIBC
-from clada.world.processes.children import shell_code
+from clada.world.processes.children import NamespacedChild, cannot_start, shell_code
 from clada.world.processes.running import Launcher
+from clada.world.processes.spawn import spawn
+from clada.world.processes.supervisor import can_fork, leave_host
 from clada.world.sandbox import seccomp
 from clada.world.sandbox.landlock import drop_capabilities
 
@@ -57,29 +60,29 @@ class NamespaceRules(Value):
     mounts: tuple[str, ...]
     network: bool = False
 
-    def enter(self, start: Callable[[], int], directory: int, answer: int, told: int) -> int:
+    def enter(self, start: Callable[[], int], spec: SpawnSpec, told: int) -> int:
         """Start the command in the namespaces; return the process that ends with it, the first one in them.
 
-        To `told` goes `started`, or `failed ERRNO` or `trouble TEXT`; `answer` is where we read that.
+        To `told` goes `started`, or `failed ERRNO` or `trouble TEXT`.
         """
-        inside = os.readlink(f"/proc/self/fd/{directory}")
+        inside = os.readlink(f"/proc/self/fd/{spec.directory}")
         spaces = _NEW_USER | _NEW_NS | _NEW_PID | _NEW_IPC | _NEW_UTS | (0 if self.network else _NEW_NET)
         who = os.geteuid(), os.getegid()
         pid: int = _fork_with(spaces | _SIGCHLD)
         _check(pid)
         if not pid:
-            os.close(answer)
-            self._be_first(start, directory, inside, told, who)
+            self._be_first(start, spec, inside, told, who)
         return pid
 
     def _be_first(
-        self, start: Callable[[], int], directory: int, inside: str, told: int, who: tuple[int, int]
+        self, start: Callable[[], int], spec: SpawnSpec, inside: str, told: int, who: tuple[int, int]
     ) -> NoReturn:
         code = 1
         try:
+            leave_host(keep={spec.directory, spec.output, told})
             _stay(*who)
             _end_with_parent(told)
-            self._build(directory, inside)
+            self._build(spec.directory, inside)
             _end_with_parent(told)  # once more: to give up rights undoes that
             code = _command(start, told)
         except OSError as error:
@@ -110,6 +113,20 @@ class NamespaceRules(Value):
         return seccomp.filter_program(network=self.network, shared=False)
 
 
+def start(spec: SpawnSpec, supervised: Callable[[SpawnSpec], Child]) -> Child:
+    """Start a command in its namespaces, which end all that it started: so it needs no supervisor.
+
+    Where a fork is not safe here, a supervisor makes them, as a new interpreter; and where the host has its
+    own way with children that end, for it could take the exit code.
+    """
+    if not can_fork() or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
+        return supervised(spec)
+    try:
+        return NamespacedChild(spawn(spec))
+    except OSError as error:
+        raise cannot_start(spec.argv[0], error.errno or 0) from error
+
+
 class _Probe(Launcher):
     """Starts a program in namespaces with nothing but the system in them."""
 
@@ -117,7 +134,7 @@ class _Probe(Launcher):
         """Start it."""
         from clada.world.sandbox.bubblewrap import bare_mounts
 
-        return super().start(spec.replace(namespaces=NamespaceRules(tuple(bare_mounts()))))
+        return start(spec.replace(namespaces=NamespaceRules(tuple(bare_mounts()))), super().start)
 
 
 def trouble() -> str | None:

@@ -12,6 +12,9 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clada.world.processes.running import Launcher
     from clada.world.sandbox.landlock import LandlockRules
 
 # Read by programs as they start, and for the names of users, groups, time zones, kinds of files.
@@ -64,3 +67,10 @@ def rules(confinement: ReadOnly, program: str) -> LandlockRules:
         return given
     execute = (program, *LOADERS, *confinement.execute)
     return given.replace(read=(*SYSTEM, *confinement.read), execute=execute)
+
+
+def reader_launcher(confinement: ReadOnly, environment: Mapping[str, str]) -> Launcher:
+    """Return what starts a reader under these rules. It starts no others, so it needs no supervisor."""
+    from clada.world.processes.running import Launcher
+
+    return Launcher(environment, supervised=False, rules=lambda program: rules(confinement, program))
