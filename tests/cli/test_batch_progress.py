@@ -37,13 +37,15 @@ def test_a_bar_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
 def test_an_interrupt_leaves_nothing_of_the_bar(shell: Shell, tmux: Tmux) -> None:
     """Although the terminal shows the key behind it."""
     (shell.workspace / "w").mkdir()
-    command = f"{sys.executable} -c 'import os, time\nwhile not os.path.exists(\"go\"): time.sleep(0.01)'"
+    wait = 'open("begun", "w")\nwhile not os.path.exists("go"): time.sleep(0.01)'
+    command = f"{sys.executable} -c 'import os, time\n{wait}'"
     job = {"path": "w", "in_place": True, "document": f"<---RUN--->\n{command}\n<---END--->\n",
            "options": {"approve": [command], "sandbox": "off"}}  # fmt: skip
     jobs = [json.dumps({"id": number, **job}) for number in range(2000)]
     shell.write("jobs.jsonl", "".join(f"{line}\n" for line in jobs))
     tmux.start("clear; clada batch jobs.jsonl --out=results.jsonl --workers=1; echo exit=$?")
-    tmux.until(lambda screen: "0 of 2,000 jobs" in screen)
+    begun = shell.workspace / "w" / "begun"  # for one that has not is not waited for
+    tmux.until(lambda screen: "0 of 2,000 jobs" in screen and begun.exists())
     tmux("send-keys", "C-c")
     tmux.until(lambda screen: "ending" in screen)
     (shell.workspace / "w" / "go").touch()
