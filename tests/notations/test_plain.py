@@ -29,7 +29,13 @@ CSL = [
     ),
     *('<---SEARCH file="a"--->', "<---REPLACE--->", "<---RUN--->", "<---END--->", "<---END---> ", "<---END"),
     *("<---", "text", "", "é", "<---E", '"--->', '<---WRITE file="a"---> '),
-    *('<---SEARCH file="a" count="2"--->', '<---SEARCH file=""--->', "<---TO--->", "<---REPLACE---> "),
+    *(
+        '<---SEARCH file="a" count="2"--->',
+        '<---SEARCH file="a" count="all"--->',
+        '<---SEARCH file=""--->',
+        "<---TO--->",
+        "<---REPLACE---> ",
+    ),
 ]
 CML = [
     *(

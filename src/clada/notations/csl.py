@@ -97,6 +97,7 @@ class Parser:
         self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
         self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}\n'.encode()
         self._search_start = f'{start}SEARCH file="'.encode()
+        self._plain_counts = {f'"{end}'.encode(): 1, f'" count="all"{end}'.encode(): "all"}
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._outside = 0  # since here, what is not content was not looked through for reasoning blocks
@@ -253,26 +254,32 @@ class Parser:
         return finish
 
     def _plain_search(self, at: int, end: int) -> int:
-        """Read a whole SEARCH as most are, in the same way."""
-        data, first, last = self._data, at + len(self._search_start), end + 1 - len(self._plain_stop)
-        if not data.startswith(self._search_start, at) or not data.startswith(self._plain_stop, last):
+        """Read a whole SEARCH as most are, in the same way: one text or a range, once or all of them."""
+        data, first = self._data, at + len(self._search_start)
+        if not data.startswith(self._search_start, at):
             return 0
-        path, stop = data[first:last].decode(), data.find(self._line_mark, end)
-        if not path or len(path) > SHORT or not path.isprintable() or '"' in path or "\\" in path:
+        last, stop = data.find(b'"', first, end), data.find(self._line_mark, end)
+        path, count = data[first:last].decode(), self._plain_counts.get(bytes(data[last:end]))
+        if not (path and count) or len(path) > SHORT or not path.isprintable() or "\\" in path:
             return 0
-        divider, last_line = self._plain_lines["REPLACE"], self._plain_lines["END"]
-        if stop <= end + 1 or not data.startswith(divider, stop):
+        to, divider, last_line = (self._plain_lines[name] for name in ("TO", "REPLACE", "END"))
+        fields, name, start = {"path": path, "count": count}, "search", end + 1
+        if stop > start and data.startswith(to, stop):
+            fields["search_start"] = self._text(start, stop)
+            name, start = "search_end", stop + len(to)
+            stop = data.find(self._line_mark, start - 1)
+        if stop <= start or not data.startswith(divider, stop):
             return 0
         after = stop + len(divider)
         finish = data.find(self._line_mark, after - 1)
         if not data.startswith(last_line, finish):
             return 0
-        line = self._line + data.count(b"\n", self._line_at, at)
-        texts = {"search": self._text(end + 1, stop), "replace": self._text(after, finish)}
+        fields[name], fields["replace"] = self._text(start, stop), self._text(after, finish)
         finish += len(last_line) - 1
-        self._line, self._line_at, self._outside = line, at, finish + 1
+        self._line += data.count(b"\n", self._line_at, at)
+        self._line_at, self._outside = at, finish + 1
         kind: Any = find(OPERATIONS["SEARCH"])
-        self._add(kind.from_fields(line, (at, finish), NO_ATTRIBUTES, {"path": path, "count": 1, **texts}))
+        self._add(kind.from_fields(self._line, (at, finish), NO_ATTRIBUTES, fields))
         return finish
 
     def _read_outside(self, at: int, end: int) -> int:
