@@ -117,11 +117,13 @@ class Guard:
                 found = _listed(handle)
                 top = folder if found.keys() >= _IN_GIT_DIRECTORY else top
                 is_large, has_samples = _is_large(folder, top), folder == f"{top}/hooks"
-                for name, status in found.items():
-                    path, is_file = f"{folder}/{name}", stat.S_ISREG(status.st_mode)
-                    if is_file and is_large:
+                for name, entry in found.items():
+                    if has_samples and name.endswith(".sample") and entry.is_file(follow_symlinks=False):
+                        continue
+                    path, status = f"{folder}/{name}", entry.stat(follow_symlinks=False)
+                    if is_large and stat.S_ISREG(status.st_mode):
                         yield path, SavedEntry(status, None)
-                    elif not (is_file and has_samples and name.endswith(".sample")):
+                    else:
                         content = _content(name, handle, status, room)
                         room = room and max(0, room - len(content or b""))
                         yield path, SavedEntry(status, content)
@@ -259,10 +261,10 @@ def first_few(paths: list[str]) -> str:
     return ", ".join(paths[:_FEW]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _listed(handle: int) -> dict[str, os.stat_result]:
-    """Return what is in a directory, by name."""
+def _listed(handle: int) -> dict[str, os.DirEntry[str]]:
+    """Return what is in a directory, by name; it can be looked at as long as the handle is open."""
     with os.scandir(handle) as entries:
-        return {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+        return {entry.name: entry for entry in entries}
 
 
 def _content(name: str, directory: int, status: os.stat_result, room: int | None) -> bytes | None:

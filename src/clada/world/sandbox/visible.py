@@ -110,7 +110,8 @@ def closed_in(installed: Iterable[str], others: Iterable[str]) -> list[str]:
 
 def _is_real_folder(path: str) -> bool:
     """Return whether a path is a folder and no link: a link may lead to where no command sees anything."""
-    return os.path.isdir(path) and not os.path.islink(path)
+    # Most are not there, which `access` tells in a third of the time.
+    return os.access(path, os.F_OK) and os.path.isdir(path) and not os.path.islink(path)
 
 
 def _folders(path: str, most: int) -> list[str]:
