@@ -127,8 +127,9 @@ def test_what_cannot_be_undone_is_named_and_no_other_run_undone_for_it(place: Re
         file.truncate(17 << 20)
     place.run(write("a.txt", "first\n"))
     report = place.run(command(text), snapshot_limit=1 << 20)
+    remedy = "--snapshot-limit=2MB keeps them"
     assert report.notes == (
-        "too large to be kept for undo, should a command change them: large (--snapshot-limit=2MB keeps them)",
+        f"too large to be kept for undo, should a command change them: large ({remedy})",
         f"undo cannot bring back what commands changed here: {lost}",
     )
     with pytest.raises(
