@@ -218,3 +218,21 @@ def test_a_terminal_that_is_closed_ends_the_run_in_order(repository: Shell, term
     assert repository.git("show", "--name-only", "--format=%s").startswith("[clada:post] ")
     assert "interrupted" in repository("history").stdout
     assert not (repository.workspace / "after.txt").exists()
+
+
+ELSEWHERE = """import os, select, signal, threading
+from clada.cli.document import Signals
+with Signals() as stop:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # so that the other thread gets it
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    print(bool(select.select([stop.handle], [], [], 30)[0]), stop.signal)
+"""
+
+
+def test_a_signal_that_another_thread_gets_wakes_the_main_one() -> None:
+    """The system gives it to any thread: the main one, waiting, would never call what handles it."""
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=False, timeout=90
+    )
+    assert (done.stdout, done.returncode) == ("True 2\n", 0)

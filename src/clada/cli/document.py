@@ -201,11 +201,15 @@ def _somebody_is_there() -> bool:
 class Signals(Stop):
     """Ends the run in order at the first signal, and at once at the second.
 
-    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored.
+    A signal that whoever started us ignores, such as SIGHUP under nohup, stays ignored. `handle` is readable
+    from the moment a signal comes: where there are threads, the system may give it to another one than the
+    main one, which then goes on to wait, and only by waking could call `_catch`.
     """
 
     def __enter__(self) -> Self:
         self._before: dict[int, Any] = {}
+        os.set_blocking(self._sink, False)
+        self._woken_before = signal.set_wakeup_fd(self._sink, warn_on_full_buffer=False)
         for number in SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._catch)
@@ -214,6 +218,7 @@ class Signals(Stop):
     def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(self._woken_before)
         super().__exit__(*error)
 
     def _catch(self, number: int, _frame: FrameType | None) -> None:
