@@ -33,6 +33,7 @@ CSL = [
         '<---SEARCH file="a" count="2"--->',
         '<---SEARCH file="a" count="all"--->',
         '<---SEARCH file=""--->',
+        '<---SEARCH file="a--->',
         "<---TO--->",
         "<---REPLACE---> ",
     ),
@@ -107,3 +108,10 @@ def test_the_end_of_a_write_before_its_start_is_none() -> None:
     """Without a section that ends, reading goes on, and ends."""
     plan = parse(']]></write>\n<write path="a"><![CDATA[\n')
     assert plan.fatal is not None
+
+
+def test_a_path_that_lacks_its_second_quote_does_not_go_on_to_the_end_of_the_document() -> None:
+    """The end of the document is no end of the path: it may be in the middle of a character."""
+    short, long = with_and_without('<---SEARCH file="a--->\nx\n<---REPLACE--->\ny\n<---END--->\né')
+    assert short == long
+    assert short.fatal is not None

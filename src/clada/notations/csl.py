@@ -259,7 +259,8 @@ class Parser:
         if not data.startswith(self._search_start, at):
             return 0
         last, stop = data.find(b'"', first, end), data.find(self._line_mark, end)
-        path, count = data[first:last].decode(), self._plain_counts.get(bytes(data[last:end]))
+        path = data[first:last].decode() if last > first else ""  # there may be no second quote
+        count = self._plain_counts.get(bytes(data[last:end]))
         if not (path and count) or len(path) > SHORT or not path.isprintable() or "\\" in path:
             return 0
         to, divider, last_line = (self._plain_lines[name] for name in ("TO", "REPLACE", "END"))
