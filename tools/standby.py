@@ -1,9 +1,9 @@
 """A front end that goes on running (`clada mcp`), from a Python that has loaded it already.
 
-tools/warm.py runs a command line to its end; this is for servers. To load what `clada mcp` needs takes a second
-of a processor, to fork what has loaded it a twentieth. `command(...)` is to be started in place of
-`python -m clada ...`: a small program that hands over its standard streams, directory and environment to a fork,
-passes on signals, ends as it ends, and takes it along when it is killed.
+tools/warm.py runs a command line to its end; this is for servers. To load what `clada mcp` needs takes a
+second of a processor, to fork what has loaded it a twentieth. `command(...)` is to be started in place of
+`python -m clada ...`: a small program that hands over its standard streams, directory and environment to a
+fork, passes on signals, ends as it ends, and takes it along when it is killed.
 
 Tests of how a server starts, and of what a signal or a kill does to it, start `sys.executable`.
 """
@@ -21,7 +21,7 @@ from functools import cache
 
 from tools.warm import FORKING, FRONT_ENDS
 
-# Accepts what asks for a fork, until whoever started it is gone. Between it and each fork is one that waits for it.
+# Accepts what asks for a fork, until whoever started it is gone. Beside each fork is one that waits for it.
 LISTENING = """
 import os
 if os.fork():
@@ -106,7 +106,7 @@ def _listening(front_end: str) -> str:
             start_new_session=True,
             check=True,
         )
-    assert ours.recv(1), "it did not start"
+    ours.recv(1)  # when it listens
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(ours.close)
     return address
