@@ -16,6 +16,7 @@ from mcp import types
 from mcp_types.methods import serialize_server_result
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
+from tools import standby
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,11 +151,11 @@ def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -
 
 
 class Raw:
-    """A server that is spoken to in plain JSON."""
+    """A server that is spoken to in plain JSON; one that is really started, if it is to be ended by force."""
 
-    def __init__(self, place: Place, *flags: str) -> None:
+    def __init__(self, place: Place, *flags: str, started: bool = False) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "clada", "mcp", *flags],
+            [sys.executable, "-m", "clada", "mcp", *flags] if started else standby.command("mcp", *flags),
             cwd=place.workspace,
             env=place.environment,
             stdin=subprocess.PIPE,
@@ -198,7 +199,7 @@ class Raw:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) -> None:
-    raw = Raw(place, *APPROVED)
+    raw = Raw(place, *APPROVED, started=True)
     raw.call(SLOW)
     until((place.workspace / "begun.txt").exists)
     raw.process.send_signal(number)
@@ -209,7 +210,7 @@ def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) ->
 
 
 def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -> None:
-    raw = Raw(place, *APPROVED)
+    raw = Raw(place, *APPROVED, started=True)
     raw.call(SLOW)
     until((place.workspace / "begun.txt").exists)
     raw.process.kill()
@@ -219,7 +220,7 @@ def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -
 
 
 def test_the_end_of_input_ends_the_server_without_a_word(place: Place) -> None:
-    raw = Raw(place)
+    raw = Raw(place, started=True)
     assert raw.end() == (0, b"")
     done = place("mcp", document=b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')  # without a line break
     assert (done.returncode, done.stderr) == (0, "")
@@ -285,7 +286,7 @@ def test_a_call_that_is_not_plain_is_for_the_sdk_to_refuse(place: Place, params:
 
 def test_output_that_nobody_reads_does_not_stop_the_run(place: Place) -> None:
     place.write("long.txt", "a line of text\n" * 60_000)
-    raw = Raw(place)
+    raw = Raw(place, started=True)
     raw.call(run("cat long.txt") + write("after.txt"))
     until((place.workspace / "after.txt").exists)  # though nothing is read of what it says
     raw.process.send_signal(signal.SIGTERM)
