@@ -227,9 +227,9 @@ class Parser:
         from clada.operations.write import Write
 
         last_line, find, startswith = self._plain_lines["END"], data.find, data.startswith
-        line, counted, finish = self._line, self._line_at, 0
+        line, counted, finish, next_head = self._line, self._line_at, 0, b"\n" + head
         writes: list[Write] = []
-        while startswith(head, at):
+        while True:
             first = at + len(head)
             last = find(b'"', first, first + SHORT)
             start = last + len(stop)
@@ -238,15 +238,17 @@ class Parser:
             close = find(sign, start) - 1  # to look for one byte is four times as quick, and often enough
             if not startswith(last_line, close):
                 close = find(self._line_mark, start - 1)
+                if not startswith(last_line, close):
+                    break
             path = data[first:last].decode()
-            if not startswith(last_line, close) or not path.isprintable() or "\\" in path:
+            if not path.isprintable() or "\\" in path:
                 break
             text = data[start:close].decode() if close - start < LARGE else self._text(start, close)
             line += data.count(b"\n", counted, at)
             counted, finish = at, close + len(last_line) - 1
             writes.append(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
             at = find(b"<", finish)  # no reasoning block can begin before that
-            if data[at - 1 : at] != b"\n":
+            if not startswith(next_head, at - 1):
                 break
         if writes:
             self._line, self._line_at, self._outside = line, counted, finish + 1
