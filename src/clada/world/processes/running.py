@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clada.world.processes.children import Child
+    from clada.world.processes.children import Child, SupervisedChild
     from clada.world.processes.output import Emit, OutputReader
     from clada.world.processes.spawn import SpawnSpec, ThreadRules
 
@@ -47,11 +47,12 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
     """Return a name with a slash as it is; else look it up in the absolute directories of the path."""
     if "/" in name:
         return name
-    candidates = [f"{directory}/{name}" for directory in path if directory.startswith("/")]
-    files = [candidate for candidate in candidates if os.path.isfile(candidate)] if name else []
-    for candidate in files:
+    candidates = [f"{directory}/{name}" for directory in path if directory.startswith("/")] if name else []
+    files = []
+    for candidate in filter(os.path.isfile, candidates):
         if os.access(candidate, os.X_OK):
             return candidate
+        files.append(candidate)
     if files:
         raise Trouble("exec_failed", f"{name} is not executable", f"found at {files[0]}")
     raise Trouble("exec_failed", f"{name} is not installed")
@@ -208,6 +209,7 @@ class Launcher:
     ) -> None:
         self.environment = environment
         self._supervised, self._rules = supervised, rules
+        self._child: SupervisedChild | None = None
 
     def listen(self, emit: Emit) -> Emit:
         """Return what takes the lines of the program that is started next, and passes them on to `emit`."""
@@ -226,14 +228,17 @@ class Launcher:
                 from clada.world.processes.supervisor import start_supervisor
 
                 spec = spec.replace(environment={**spec.environment, MARK: os.urandom(8).hex()})
-                return SupervisedChild(*start_supervisor(spec), spec)
+                self._child = SupervisedChild(*start_supervisor(spec), spec)
+                return self._child
         try:
             return DirectChild(spawn(spec))
         except OSError as error:
             raise cannot_start(spec.argv[0], error.errno or 0) from error
 
     def close(self) -> None:
-        """Clean up, whatever has happened; called once."""
+        """Clean up, whatever has happened; called once. Subclasses do their part first."""
+        if self._child:  # its supervisor, which meanwhile has ended
+            self._child.wait()
 
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
         """Return the result, with a hint if the sandbox seems to be the cause. `tail`: the last output."""

@@ -204,9 +204,10 @@ def _c_structure() -> ctypes.Array[ctypes.c_uint64]:
 
 
 def _c_strings(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
-    if any("\0" in text for text in texts):
+    strings = os.fsencode("\0".join(texts)).split(b"\0")  # one call for all of them is quicker
+    if len(strings) > max(1, len(texts)):
         raise Trouble("exec_failed", "an argument or variable contains a NUL character")
-    return (ctypes.c_char_p * (len(texts) + 1))(*map(os.fsencode, texts), None)
+    return (ctypes.c_char_p * (len(texts) + 1))(*strings[: len(texts)], None)
 
 
 def _add_actions(actions: ctypes.Array[ctypes.c_uint64], spec: SpawnSpec) -> None:

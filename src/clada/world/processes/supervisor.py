@@ -5,7 +5,8 @@ supervisor's child. When the command ends, or clada says so, or clada itself is 
 host with one thread it is a plain fork; in others it is a new interpreter, because a fork is not safe there.
 
 It reads its control pipe, whose end means "end everything", and writes to its status pipe:
-`started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
+`started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`. After `exited` it removes what the
+command had for itself, while clada goes on.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 # pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
 _fork = ctypes.PyDLL(None, use_errno=True).fork
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
+_close_range = getattr(LIBC, "close_range", lambda *_words: -1)
+_NO_HANDLE = 1 << 31  # above all that there can be
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _SIG_DFL, _SIG_IGN = 0, 1
 _IGNORED = (1, 2, 3, 10, 12, 13, 15)  # SIGHUP INT QUIT USR1 USR2 PIPE TERM, on Linux
@@ -67,7 +70,7 @@ def can_fork() -> bool:
     """Return whether a fork is safe, and quicker than a new interpreter."""
     if len(os.listdir("/proc/self/task")) > 1:  # it could inherit a lock that another thread holds, for ever
         return False
-    with open("/proc/self/statm", encoding="ascii") as file:
+    with open("/proc/self/statm", "rb", buffering=0) as file:
         resident = int(file.read().split()[1])
     return resident * os.sysconf("SC_PAGE_SIZE") <= _MOST_TO_FORK
 
@@ -144,8 +147,8 @@ def supervise(
         host = os.getppid()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         leave_host(keep={control, status, *needed})
-        _run_command(spec, start, control, status)
-        if spec.temporary and os.getppid() != host:  # else clada removes it
+        has_run = _run_command(spec, start, control, status)
+        if spec.temporary and (has_run or os.getppid() != host):  # else clada may try again
             from clada.world.handles import remove_tree
 
             remove_tree(spec.temporary)
@@ -162,34 +165,47 @@ def leave_host(keep: set[int]) -> None:
     for signal in _IGNORED:
         _signal(signal, _SIG_IGN)
     _signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
-    # The host's files and locks would otherwise stay open when the host ends.
-    for handle in set(map(int, os.listdir("/proc/self/fd"))) - keep:
-        try:
-            os.close(handle)
-        except OSError:  # the one that the listing itself used
-            continue
+    _close_all_but(keep)
     nothing = os.open(os.devnull, os.O_RDWR)
     while nothing <= 2:  # noqa: PLR2004 (standard input, output and error must lead somewhere)
         nothing = os.open(os.devnull, os.O_RDWR)
     os.close(nothing)
 
 
-def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> None:
+def _close_all_but(keep: set[int]) -> None:
+    """Close the host's files and locks, which would otherwise stay open when the host ends."""
+    first = 0
+    for handle in (*sorted(keep), _NO_HANDLE):
+        if handle > first and _close_range(first, handle - 1, 0):
+            break  # an old kernel
+        first = handle + 1
+    else:
+        return
+    for handle in set(map(int, os.listdir("/proc/self/fd"))) - keep:
+        try:
+            os.close(handle)
+        except OSError:  # the one that the listing itself used
+            continue
+
+
+def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> bool:
+    """Run the command until nothing of it is left; return whether it could be started."""
     host = os.getppid()
     try:
         pid = start()
     except OSError as error:
         _report(status, f"failed {error.errno}")
-        return
+        return False
     except Trouble as trouble:
         _report(status, f"trouble {trouble.error.type} {trouble}")
-        return
+        return False
     os.close(spec.output)
     _report(status, f"started {pid}")
     reaper = Reaper(pid)
     _wait_for_end(pid, control, host, reaper)
     end_children(reaper.reap)
     _report(status, f"exited {128 + SIGKILL if reaper.code is None else reaper.code}")
+    return True
 
 
 def _report(status: int, text: str) -> None:

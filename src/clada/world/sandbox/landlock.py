@@ -33,6 +33,7 @@ _NEW_IN = ((2, _REFER), (3, _TRUNCATE))  # the version that brought a right
 SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
+_capset = LIBC.capset  # looked up once here, rather than in every forked supervisor
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -174,7 +175,7 @@ def drop_capabilities() -> None:
         if LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
             _check(-1 if capability == 0 else 0)  # others fail where the kernel knows fewer of them
             break
-    _check(LIBC.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
+    _check(_capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
 
 
 def _check(result: int) -> int:

@@ -164,7 +164,9 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
     if isinstance(confinement, ReadOnly):
         return reader_launcher(confinement, environment)
     try:
-        return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), environment)
+        # The system's own are decoded each time that one looks at them.
+        variables = dict(environment)
+        return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), variables)
     except OSError as error:
         message = f"the sandbox could not be set up: {system_words(error)}"
         raise Trouble("command_not_allowed", message) from error
@@ -174,17 +176,18 @@ class _GuardedLauncher(Launcher):
     """Starts a command that may write; what it changes in the protected directories is undone."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str], guard: Guard) -> None:
-        seen = passed_on(environment, confinement.hide, confinement.keep)
-        super().__init__(seen)
-        hidden = ((name, value) for name, value in environment.items() if name not in seen)
-        self._secret = {name for name, value in hidden if looks_secret(name, value)}
+        super().__init__(passed_on(environment, confinement.hide, confinement.keep))
+        self._given = environment
         self._confinement = confinement
         self._guard = guard
         self._changed: list[str] = []
 
     def close(self) -> None:
         """Undo what the command changed in the protected directories."""
-        self._changed = self._guard.restore()
+        try:
+            self._changed = self._guard.restore()
+        finally:
+            super().close()
 
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
         """Raise if something had to be undone; else add what a failed command seems to have lacked."""
@@ -195,7 +198,10 @@ class _GuardedLauncher(Launcher):
         return result.replace(hint=self._hint(tail)) if result.exit_code else result
 
     def _hint(self, tail: Sequence[str]) -> str | None:
-        return failure_hint(self._confinement, tail) or _missing_variable(self._secret, tail)
+        if hint := failure_hint(self._confinement, tail):
+            return hint
+        hidden = ((name, value) for name, value in self._given.items() if name not in self.environment)
+        return _missing_variable((name for name, value in hidden if looks_secret(name, value)), tail)
 
 
 class _BubblewrapLauncher(_GuardedLauncher):
@@ -258,7 +264,7 @@ class _LandlockLauncher(_GuardedLauncher):
         return super()._hint([line.replace(self._own, "~") for line in tail])
 
     def close(self) -> None:
-        """Undo what the command changed in the protected directories; remove its own."""
+        """Undo what the command changed in the protected directories; remove its own, if that is left."""
         try:
             super().close()
         finally:
@@ -280,8 +286,12 @@ def _link_from(own: str, paths: Iterable[str]) -> None:
     firsts = ((name.partition("/")[0], name) for name in names)
     for name in visible.outermost(top if top in visible.ONLY_PROGRAMS else name for top, name in firsts):
         if os.path.lexists(f"{real}/{name}"):
-            os.makedirs(os.path.dirname(f"{own}/{name}"), exist_ok=True)
-            os.symlink(f"{real}/{name}", f"{own}/{name}")
+            if "/" in name:
+                os.makedirs(os.path.dirname(f"{own}/{name}"), exist_ok=True)
+            try:
+                os.symlink(f"{real}/{name}", f"{own}/{name}")
+            except FileExistsError:  # made for an attempt before this one
+                continue
 
 
 class _NamespaceLauncher(_GuardedLauncher):

@@ -264,8 +264,8 @@ def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
 
 def install(program: bytes) -> None:
     """Apply the filter to this thread and all that it starts."""
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
+    where = ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p).value  # a buffer takes a new type
+    header = struct.pack("@HP", len(program) // 8, where)
     if LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
