@@ -3,12 +3,14 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +19,9 @@ from mcp_types.methods import serialize_server_result
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
 from tools import standby
+
+import clada
+import clada.mcp.run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -322,3 +327,23 @@ def test_a_very_long_report_is_cut_for_the_model(place: Place) -> None:
     planned = agent.call("plan", document=write("long.txt", "x\n" * 60_000))
     assert len(text(planned)) < 101_000
     assert "[the rest of the diff is left out: " in text(planned)
+
+
+def test_a_run_that_ends_in_a_moment_tells_all_before_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for without the loop, which wakes nobody meanwhile to send what is queued."""
+    monkeypatch.setattr(clada.mcp.run, "MOMENT", LONG)
+    told: list[str] = []
+
+    async def hear(_level: str, text: str, *_: object) -> None:
+        told.append(text)
+
+    async def call() -> list[str]:
+        session = SimpleNamespace(client_capabilities=None, can_send_request=False, send_log_message=hear)
+        context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
+        workspace = clada.mcp.run.SharedWorkspace(clada.Settings())
+        call = clada.mcp.run.ToolCall(workspace, context)
+        await call.run(lambda _stop: call.take(clada.Note("a note")))
+        workspace.threads.shutdown()
+        return list(told)
+
+    assert asyncio.run(call()) == ["a note"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -115,3 +115,25 @@ def test_a_path_that_lacks_its_second_quote_does_not_go_on_to_the_end_of_the_doc
     short, long = with_and_without('<---SEARCH file="a--->\nx\n<---REPLACE--->\ny\n<---END--->\né')
     assert short == long
     assert short.fatal is not None
+
+
+class Watched(bytes):
+    """A document that knows how many of its bytes were searched."""
+
+    searched = 0
+
+    def find(self, sought: Any, start: Any = 0, end: Any = None, /) -> int:
+        """Find as others do."""
+        found = super().find(sought, start, end)
+        self.searched += (len(self) if found < 0 else found) - start if end is None else 0
+        return found
+
+
+@pytest.mark.parametrize(("start", "end"), [("<---", "--->"), ("[[", "]]"), ("«", "»")])
+@pytest.mark.parametrize("content", ["x", "[<«x"])
+def test_the_shorter_way_looks_at_each_byte_a_few_times(start: str, end: str, content: str) -> None:
+    """Not at all the rest for each write, where none of it has a byte that is looked for."""
+    document = f'{start}WRITE file="a"{end}\n{content}\n{start}END{end}\nText.\n' * 500
+    data = Watched(document.encode())
+    assert len(csl.Parser(data, (start, end)).plan().blocks) == 500
+    assert data.searched < 10 * len(data)

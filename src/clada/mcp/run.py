@@ -72,7 +72,7 @@ class ToolCall:
         with clada.Stop() as stop:
             try:
                 result = await self._in_thread(work, stop)
-                if self._teller:
+                if self._waiting or self._teller:  # nobody was woken yet by a run that ended in a moment
                     await self._tell()  # all that comes before the result
                 return result
             finally:

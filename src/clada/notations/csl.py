@@ -247,9 +247,9 @@ class Parser:
             line += data.count(b"\n", counted, at)
             counted, finish = at, close + len(last_line) - 1
             writes.append(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
-            at = find(b"<", finish)  # no reasoning block can begin before that
-            if not startswith(next_head, at - 1):
-                break
+            at = find(sign, finish)
+            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
+                break  # as there may be a reasoning block before it
         if writes:
             self._line, self._line_at, self._outside = line, counted, finish + 1
             self._add(*writes)
