@@ -18,3 +18,8 @@ def cuts(text: str | bytes, first: int) -> list[int]:
     ends = (at for at in range(len(text)) if text[at] in ("\n", 0x0A))
     around = (cut for end in ends for cut in (end, end + 1))
     return sorted({0, len(text), *around, *range(first % STEP, len(text), STEP)})
+
+
+def examples(number: int) -> int:
+    """Return how many random examples are tried, of so many: a quarter, for each run has others."""
+    return number if FULL else max(number // 4, 20)

@@ -3,7 +3,6 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.full import FULL, examples
 from tests.notations import render
 
 import clada
@@ -26,7 +26,6 @@ from clada.settings import Settings
 ROOT = Path(__file__).parents[1]
 NATIVE = [name for name in CONVERTIBLE if not NOTATIONS[name].rank]
 DIALECTS = [name for name in CONVERTIBLE if NOTATIONS[name].rank]
-FULL = bool(os.environ.get("CLADA_FULL"))
 DOCUMENTS = sorted((ROOT / "tests" / "corpus").rglob("*.in"))
 ANSWERS = sorted(folder for folder in (ROOT / "tests" / "answers").iterdir() if folder.is_dir())
 
@@ -159,7 +158,7 @@ PLANS = st.lists(
 
 
 @given(blocks=PLANS, to=st.sampled_from(NATIVE))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_random_plans_are_converted_without_loss_or_that_is_said(blocks: list[Any], to: str) -> None:
     plan = clada.parse(render.json_blocks(blocks), "json")
     with tempfile.TemporaryDirectory() as folder:
@@ -236,7 +235,7 @@ CONTENTS = st.tuples(LINES, st.booleans()).map(
     search=st.sampled_from(["a", "b\n", "c", "x", "d\n", " "]),
     to=st.sampled_from(CONVERTIBLE),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_counted_and_partial_edits_become_whole_lines(old: str, new: str, search: str, to: str) -> None:
     """Or what cannot be said is."""
     tasks = [

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import cuts
+from tests.full import cuts, examples
 from tests.notations import render_dialects as render
 
 import clada
@@ -107,7 +107,7 @@ NOISE = st.lists(st.tuples(st.sampled_from(["", "", "", " ", "\t"]), PIECES), ma
 
 
 @given(lines=NOISE, notation=st.sampled_from(["auto", *DIALECTS]))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_reading_never_raises_and_finds_nothing_that_is_not_there(
     lines: list[tuple[str, str]], notation: str
 ) -> None:
@@ -125,7 +125,7 @@ def test_reading_never_raises_and_finds_nothing_that_is_not_there(
 
 
 @given(lines=NOISE)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_usual_blocks_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
     """The quick way through usual blocks gives what the slow one gives."""
     noise = "\n".join(piece for _, piece in lines)
@@ -140,7 +140,7 @@ def test_usual_blocks_are_read_as_any_other(lines: list[tuple[str, str]]) -> Non
 
 
 @given(lines=NOISE)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_usual_files_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
     """The quick way through usual files gives what the slow one gives."""
     noise = "\n".join(piece for _, piece in lines)
@@ -166,7 +166,7 @@ TREES = st.dictionaries(st.sampled_from(["a.txt", "b/c.py", "d e.md"]), CONTENTS
 
 
 @given(before=TREES, after=TREES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_is_written_in_a_dialect_gives_the_tree_that_was_meant(
     dialect: str, before: dict[str, str], after: dict[str, str]

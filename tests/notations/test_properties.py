@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.full import cuts
+from tests.full import cuts, examples
 from tests.notations import render
 
 import clada
@@ -37,14 +37,14 @@ NOISE = st.lists(
 
 
 @given(pieces=NOISE, notation=st.sampled_from(["auto", *NOTATIONS]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_parsing_never_raises_for_any_text(pieces: list[str], notation: str) -> None:
     """Whatever the text, there is a plan, which can be printed."""
     clada.parse("".join(pieces), notation).to_dict()
 
 
 @given(data=st.binary(max_size=200), notation=st.sampled_from(["auto", *NOTATIONS]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_parsing_never_raises_for_any_bytes(data: bytes, notation: str) -> None:
     """Bytes that are no UTF-8 are a fatal error, not an exception."""
     plan = clada.parse(data, notation)
@@ -106,7 +106,7 @@ def test_cml_is_the_same_whether_or_not_expat_reads_what_is_in_cdata() -> None:
 
 
 @given(pieces=st.lists(st.one_of(PIECES, st.sampled_from(["\n", "<run>", "</run>", "x"])), max_size=30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_noise_in_cml_is_the_same_whether_or_not_expat_reads_what_is_in_cdata(pieces: list[str]) -> None:
     """And however little the text is a document."""
     _assert_same_with_and_without_expat("<write path='a'><![CDATA[" + "".join(pieces))
@@ -221,28 +221,28 @@ def _blocks(operations: Any) -> Any:
         st.one_of(STANDALONE, _blocks(IN_CSL).map(lambda blocks: blocks[0])), min_size=1, max_size=4
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_written_as_csl_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.csl(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_written_as_cml_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity, `]]>` and `]]&gt;` in content included."""
     _check(render.cml(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_written_as_json_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.json_blocks(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_what_is_written_as_toml_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.toml(blocks), blocks)
@@ -289,7 +289,7 @@ QUOTES = st.sampled_from(['"', "'", '"""', "'''"])
 
 @given(quotes=QUOTES, inside=st.lists(PLAIN | ESCAPES | LONG_ESCAPES | LINE_ENDS, max_size=10).map("".join))
 @example(quotes='"""', inside="\\\nall:\\n\\\n\\tgcc main.c\\n\\\n")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> None:
     """Whichever its quotes, escapes and continued lines are; what tomllib refuses is refused."""
     inside = inside.encode(errors="replace").decode().replace("\r", "")
@@ -306,7 +306,7 @@ def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> Non
 
 
 @given(inside=st.lists(PLAIN | ESCAPES | LINE_ENDS, max_size=10).map("".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_a_string_in_json_is_what_json_reads(inside: str) -> None:
     """Whatever its escapes; what json refuses is refused, and what is no text once it is read."""
     inside = inside.encode(errors="replace").decode()
@@ -335,7 +335,7 @@ VALUES = st.recursive(
     ascii_only=st.booleans(),
     indent=st.sampled_from([None, 2]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_values_in_json_are_what_json_reads(
     tasks: list[dict[str, Any]], ascii_only: bool, indent: int | None
 ) -> None:
