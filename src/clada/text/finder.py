@@ -170,7 +170,7 @@ def _behind_one_byte(searches: Sequence[bytes]) -> dict[bytes, int]:
     if not ways:
         return {}
     _cost, byte, place_of = min(ways, key=lambda way: way[0])
-    places = {search: max(place_of(search, byte), 0) for search in searches}
+    places = {search: place_of(search, byte) for search in searches}  # one without it has no piece there
     telling = {search[at : at + PIECE] for search, at in places.items()}
     return places if len(telling) * MOST >= len(searches) * (MOST - 1) else {}
 
