@@ -57,7 +57,7 @@ def with_and_without(document: str | bytes, start: str = "<---", end: str = "---
     short = parse(document, start_delimiter=start, end_delimiter=end)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(csl.Parser, "_plain_writes", lambda *_: 0)
-        patched.setattr(csl.Parser, "_plain_search", lambda *_: 0)
+        patched.setattr(csl.Parser, "_plain_searches", lambda *_: 0)
         patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
         return short, parse(document, start_delimiter=start, end_delimiter=end)
 
@@ -81,11 +81,18 @@ def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
     assert short == long
 
 
+SEARCHES = (
+    '<---SEARCH file="a"--->\nx\n<---REPLACE--->\n<---END--->\nText.\n'
+    '<---SEARCH file="a" count="all"--->\nx\n<---TO--->\ny\n<---REPLACE--->\nz\n<---END--->\nText.\n'
+)
+
+
 @pytest.mark.parametrize(
     ("document", "reader", "way"),
     [
         ('<---WRITE file="a"--->\nx\n<---END--->\n', csl.Parser, "_plain_writes"),
         ('<---WRITE file="a"--->\n<x\n<---END--->\nText.\n' * 3, csl.Parser, "_plain_writes"),
+        (SEARCHES, csl.Parser, "_plain_searches"),
         ('<write path="a"><![CDATA[x]]></write>\n', cml._Reading, "_plain_write"),
     ],
 )
