@@ -23,6 +23,8 @@ from tools import standby
 import clada
 import clada.mcp.run
 
+from clada.mcp.tools import MOST_QUICK
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -117,6 +119,28 @@ def test_one_run_at_a_time_and_others_say_that_they_wait(place: Place) -> None:
     assert first.done()
     assert agent.told == ["waiting for another run in this workspace"]
     assert (0, None, "waiting for another run in this workspace") in agent.progress
+
+
+def test_a_small_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
+    """It runs in no thread of its own; what is larger, or has a command, does."""
+    agent = place.agent("--record=none", "--approve", "sleep 0.1")
+    large = "x" * (MOST_QUICK + 1)
+    for document in (write("a.txt", "one"), write("b.txt", large), write("c.txt") + run("sleep 0.1")):
+        agent.progress.clear()
+        result = agent.call("apply", document=document)
+        assert not result.is_error
+        assert "[task-1] write " in str(agent.progress[0])
+    edit = '<---SEARCH file="{}"--->\none\n<---REPLACE--->\ntwo\n<---END--->\n'
+    assert not agent.call("apply", document=edit.format("a.txt")).is_error
+    assert (place.workspace / "a.txt").read_text() == "two"
+    for name, why in (
+        ("b.txt", "match_count_mismatch"), ("nowhere.txt", "file_not_found"), ("../a.txt", "path_escape"),
+    ):  # fmt: skip
+        failed = agent.call("apply", document=edit.format(name))
+        assert failed.is_error
+        assert why in text(failed)
+    assert agent.call("apply", document=edit.format("a\0b")).is_error
+    assert (place.workspace / "b.txt").read_text() == large
 
 
 def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
