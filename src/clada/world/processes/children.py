@@ -85,7 +85,7 @@ def _supervisor_killed() -> Trouble:
     )
 
 
-def _wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
+def wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
     """Return whether the child is dead, and its wait status; None if the host has taken that."""
     try:
         found, status = os.waitpid(pid, options)
@@ -106,7 +106,7 @@ class DirectChild:
     def has_ended(self) -> bool:
         """Return whether the program has ended."""
         if self.handle < 0:  # without a handle, only a wait can tell
-            self._reaped, self._status = _wait_for(self._pid, os.WNOHANG)
+            self._reaped, self._status = wait_for(self._pid, os.WNOHANG)
             return self._reaped
         return True
 
@@ -122,7 +122,7 @@ class DirectChild:
         """End what is left of the group. Nobody else can get its number before we have waited for it."""
         self._signal_group(SIGKILL)
         if not self._reaped:
-            self._reaped, self._status = _wait_for(self._pid)
+            self._reaped, self._status = wait_for(self._pid)
         deadline = time.monotonic() + GRACE
         while self._signal_group(0) and time.monotonic() < deadline:  # being killed takes a moment
             time.sleep(_MOMENT)
@@ -256,7 +256,7 @@ class SupervisedChild:
             end_tree(self._pid)
         os.close(self.handle)
         self.handle = -1
-        _wait_for(self._pid)
+        wait_for(self._pid)
         if not any(map(self._reported, ("exited", "failed", "trouble"))):
             kill_orphans(self._pipe, int(self._reported("started") or -1), self._mark)
 

@@ -4,22 +4,22 @@ It is the subreaper of the command's processes: one that leaves its session or l
 supervisor's child. When the command ends, or clada says so, or clada itself is gone, it ends everything. In a
 host with one thread it is a plain fork; in others it is a new interpreter, because a fork is not safe there.
 
-It reads its control pipe, whose end means "end everything", and writes to its status pipe:
-`started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`. After `exited` it removes what the
-command had for itself, while clada goes on.
+It makes everything ready, while clada does what has to be done before the command runs; a byte in its control
+pipe means "start it", and the end of that pipe "end everything". It writes to its status pipe:
+`started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
 """
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import marshal
 import os
 import select
 import sys
 
 from clada.errors import Trouble, system_words
-from clada.world.libc import LIBC
-from clada.world.processes.children import shell_code
+from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
+from clada.world.processes.children import shell_code, wait_for
 from clada.world.processes.process_tree import SIGKILL, end_children, open_pidfd
 from clada.world.processes.spawn import PreparedSpawn, SpawnSpec, spawn
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
 # pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
-_fork = ctypes.PyDLL(None, use_errno=True).fork
+_fork = HOLDING_LIBC.fork
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
 _close_range = getattr(LIBC, "close_range", lambda *_words: -1)
 _NO_HANDLE = 1 << 31  # above all that there can be
@@ -50,20 +50,42 @@ _ROOT = os.path.abspath(__file__).rsplit("/", 4)[0]
 _MAIN = f"import sys; sys.path.append({_ROOT!r}); from clada.world.processes.supervisor import main; main()"
 
 
-def start_supervisor(spec: SpawnSpec) -> tuple[int, int, int]:
-    """Start a supervisor; return its process id, its control pipe to write and its status pipe to read."""
+def start_supervisor(spec: SpawnSpec, meanwhile: Callable[[], None]) -> tuple[int, int, int]:
+    """Start a supervisor; return its process id, its control pipe to write and its status pipe to read.
+
+    The command is started once `meanwhile` is done, and not at all if that raises.
+    """
     control, control_writer = os.pipe()
     status_reader, status = os.pipe()
+    pid = 0
     try:
-        pid = (_fork_supervisor if can_fork() else _spawn_supervisor)(spec, control, status)
+        try:
+            pid = (_fork_supervisor if can_fork() else _spawn_supervisor)(spec, control, status)
+        finally:
+            os.close(control)
+            os.close(status)
+        meanwhile()
+        _tell_to_start(control_writer)
     except BaseException:
         os.close(control_writer)
         os.close(status_reader)
+        if pid:
+            wait_for(pid)
         raise
-    finally:
-        os.close(control)
-        os.close(status)
     return pid, control_writer, status_reader
+
+
+def _tell_to_start(control: int) -> None:
+    try:
+        os.write(control, b"!")
+    except BrokenPipeError:  # the supervisor is dead, which its status pipe will tell
+        return
+
+
+def _wait_to_start(control: int) -> None:
+    """Wait until clada says that the command can be started; raise OSError if it never will."""
+    if not os.read(control, 1):
+        raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
 
 def can_fork() -> bool:
@@ -80,9 +102,10 @@ def _fork_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
     try:
         pid: int = _fork()
         if pid < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            raise OSError(get_errno(), os.strerror(get_errno()))
         if not pid:
-            supervise(spec, prepared.start, control, status, prepared.handles)
+            ready = prepared.handles
+            supervise(spec, lambda: prepared.start(lambda: _wait_to_start(control)), control, status, ready)
         return pid
     finally:
         prepared.close()
@@ -132,7 +155,12 @@ def main() -> NoReturn:
         module, name, fields = request[key]
         request[key] = getattr(__import__(module, fromlist=[name]), name)(**fields)
     spec = SpawnSpec(**request)
-    supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS, {_DIRECTORY, _OUTPUT})
+
+    def start() -> int:
+        _wait_to_start(_CONTROL)
+        return spawn(spec)
+
+    supervise(spec, start, _CONTROL, _STATUS, {_DIRECTORY, _OUTPUT})
 
 
 def supervise(
@@ -147,8 +175,8 @@ def supervise(
         host = os.getppid()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         leave_host(keep={control, status, *needed})
-        has_run = _run_command(spec, start, control, status)
-        if spec.temporary and (has_run or os.getppid() != host):  # else clada may try again
+        _run_command(spec, start, control, status)
+        if spec.temporary and os.getppid() != host:  # else clada removes it
             from clada.world.handles import remove_tree
 
             remove_tree(spec.temporary)
@@ -188,24 +216,22 @@ def _close_all_but(keep: set[int]) -> None:
             continue
 
 
-def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> bool:
-    """Run the command until nothing of it is left; return whether it could be started."""
+def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> None:
     host = os.getppid()
     try:
         pid = start()
     except OSError as error:
         _report(status, f"failed {error.errno}")
-        return False
+        return
     except Trouble as trouble:
         _report(status, f"trouble {trouble.error.type} {trouble}")
-        return False
+        return
     os.close(spec.output)
     _report(status, f"started {pid}")
     reaper = Reaper(pid)
     _wait_for_end(pid, control, host, reaper)
     end_children(reaper.reap)
     _report(status, f"exited {128 + SIGKILL if reaper.code is None else reaper.code}")
-    return True
 
 
 def _report(status: int, text: str) -> None:

@@ -168,14 +168,19 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
         variables = dict(environment)
         return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), variables)
     except OSError as error:
-        message = f"the sandbox could not be set up: {system_words(error)}"
-        raise Trouble("command_not_allowed", message) from error
+        raise _no_sandbox(error) from error
+
+
+def _no_sandbox(error: OSError) -> Trouble:
+    return Trouble("command_not_allowed", f"the sandbox could not be set up: {system_words(error)}")
 
 
 class _GuardedLauncher(Launcher):
     """Starts a command that may write; what it changes in the protected directories is undone."""
 
-    def __init__(self, confinement: Confinement, environment: Mapping[str, str], guard: Guard) -> None:
+    def __init__(
+        self, confinement: Confinement, environment: Mapping[str, str], guard: Guard | None = None
+    ) -> None:
         super().__init__(passed_on(environment, confinement.hide, confinement.keep))
         self._given = environment
         self._confinement = confinement
@@ -183,11 +188,15 @@ class _GuardedLauncher(Launcher):
         self._changed: list[str] = []
 
     def close(self) -> None:
-        """Undo what the command changed in the protected directories."""
+        """Undo what the command changed in the protected directories; a supervisor ends meanwhile."""
         try:
-            self._changed = self._guard.restore()
+            self._changed = self._guard.restore() if self._guard else []
         finally:
+            self._remove_own()
             super().close()
+
+    def _remove_own(self) -> None:
+        """Remove what only this command had."""
 
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
         """Raise if something had to be undone; else add what a failed command seems to have lacked."""
@@ -235,14 +244,10 @@ class _LandlockLauncher(_GuardedLauncher):
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         self._own = _own_directory()
-        try:
-            guard = Guard(confinement.workspace, confinement.protected)
-        except OSError:
-            self._remove_own()
-            raise
+        self._opened: tuple[str, ...] = ()
         own = dict.fromkeys((*_TEMPORARY, "HOME"), self._own)
         seen = {name: value for name, value in environment.items() if name not in _PARTS_OF_HOME}
-        super().__init__(confinement, seen, guard)
+        super().__init__(confinement, seen)
         self.environment = {**self.environment, **own}
 
     def start(self, spec: SpawnSpec) -> Child:
@@ -256,19 +261,23 @@ class _LandlockLauncher(_GuardedLauncher):
         write = (confined.workspace, self._own, *confined.write)
         read = (*visible.system(), *network, "/proc", *opened)
         rules = LandlockRules(write, confined.network, read, execute=(*write, *read))
-        _link_from(self._own, (*opened, *confined.write, confined.workspace))
+        self._opened = (*opened, *confined.write, confined.workspace)
         rules.filter_program()
         return super().start(spec.replace(rules=rules, temporary=self._own))
 
+    def prepare(self) -> None:
+        """Look at the protected directories, and fill the command's own one."""
+        if self._guard:  # of an attempt in which nothing was run
+            self._guard.close()
+            self._guard = None
+        try:
+            self._guard = Guard(self._confinement.workspace, self._confinement.protected)
+            _link_from(self._own, self._opened)
+        except OSError as error:
+            raise _no_sandbox(error) from error
+
     def _hint(self, tail: Sequence[str]) -> str | None:
         return super()._hint([line.replace(self._own, "~") for line in tail])
-
-    def close(self) -> None:
-        """Undo what the command changed in the protected directories; remove its own, if that is left."""
-        try:
-            super().close()
-        finally:
-            self._remove_own()
 
     def _remove_own(self) -> None:
         try:
