@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,11 +18,12 @@ import clada
 from clada.mcp.questions import Questions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp import types
     from mcp.server.context import ServerRequestContext
 
 Result = TypeVar("Result")
-Work = Callable[[clada.Stop | None], Result]  # what a call does, and what stops it, if anything can
 WAITING = "waiting for another run in this workspace"
 LEFT_OUT = "[output left out here: the client reads too slowly; the result has it]"
 MOMENT = 0.003  # seconds
@@ -60,31 +60,28 @@ class ToolCall:
         self._telling = asyncio.Lock()
         self._teller: asyncio.Task[None] | None = None  # who sends what is queued
 
-    async def run(self, work: Work[Result]) -> Result:
-        """Do this when it is its turn; a cancelled call ends the run, and waits for its end."""
+    async def run(self, work: Callable[[clada.Stop], Result]) -> Result:
+        """Do this when it is its turn; a cancelled call ends the run, and waits for its end.
+
+        That is in a thread, unless it is over before anybody could cancel it.
+        """
         await self._turn()
         try:
             return await self.look(work)
         finally:
             self.workspace.turn.release()
 
-    async def look(self, work: Work[Result]) -> Result:
-        """Do this at once, for it changes nothing, or has its turn.
-
-        That is in a thread, unless it is over before anybody could cancel it.
-        """
-        try:
-            if self.is_quick():
-                result = work(None)
-            else:
-                with clada.Stop() as stop:
-                    result = await self._in_thread(work, stop)
-            if self._waiting or self._teller:  # nobody was woken yet by a run that ended in a moment
-                await self._tell()  # all that comes before the result
-            return result
-        finally:
-            if self._teller:
-                self._teller.cancel()
+    async def look(self, work: Callable[[clada.Stop], Result]) -> Result:
+        """Do this at once: it changes nothing."""
+        with clada.Stop() as stop:
+            try:
+                result = work(stop) if self.is_quick() else await self._in_thread(work, stop)
+                if self._waiting or self._teller:  # nobody was woken yet by a run that ended in a moment
+                    await self._tell()  # all that comes before the result
+                return result
+            finally:
+                if self._teller:
+                    self._teller.cancel()
 
     async def _turn(self) -> None:
         """Wait until it is this call's turn."""
@@ -95,7 +92,7 @@ class ToolCall:
             await self._send("progress", WAITING)
             await self.workspace.turn.acquire()
 
-    async def _in_thread(self, work: Work[Result], stop: clada.Stop) -> Result:
+    async def _in_thread(self, work: Callable[[clada.Stop], Result], stop: clada.Stop) -> Result:
         begun = self.workspace.threads.submit(work, stop)
         with suppress(TimeoutError):  # most end in a moment: to wait for that is quicker than to be woken
             return begun.result(MOMENT)

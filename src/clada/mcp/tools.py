@@ -112,10 +112,10 @@ async def call_tool(call: ToolCall, name: str, given: dict[str, Any], responses:
     return await row.handler(call, given, responses)
 
 
-def _guarded(work: Callable[[clada.Stop | None], Answer]) -> Callable[[clada.Stop | None], Answer]:
+def _guarded(work: Callable[[clada.Stop], Answer]) -> Callable[[clada.Stop], Answer]:
     """Return the same, with what goes wrong as its result."""
 
-    def guarded(stop: clada.Stop | None) -> Answer:
+    def guarded(stop: clada.Stop) -> Answer:
         try:
             return work(stop)
         except clada.Trouble as trouble:
@@ -209,7 +209,7 @@ async def _carry_out(
     """Execute, after the questions that have to be asked beforehand; and report."""
     questions = call.questions
 
-    def work(stop: clada.Stop | None) -> Answer:
+    def work(stop: clada.Stop) -> Answer:
         if questions.beforehand and not settings.dry_run and has_commands():
             planned = execute(settings=settings.replace(dry_run=True), stop=stop)
             unanswered = questions.open(planned, responses)
@@ -258,7 +258,7 @@ async def _undo(call: ToolCall, given: dict[str, Any], _responses: Responses) ->
     settings = call.workspace.settings
     dry_run = given.get("dry_run", False)
 
-    def work(_stop: clada.Stop | None) -> Answer:
+    def work(_stop: clada.Stop) -> Answer:
         undone = clada.undo(
             settings.workspace,
             given.get("run"),
@@ -277,7 +277,7 @@ async def _undo(call: ToolCall, given: dict[str, Any], _responses: Responses) ->
 
 
 async def _history(call: ToolCall, given: dict[str, Any], _responses: Responses) -> Answer:
-    def work(_stop: clada.Stop | None) -> Answer:
+    def work(_stop: clada.Stop) -> Answer:
         runs = [
             {
                 "number": run.number,
@@ -300,7 +300,7 @@ async def _instructions(call: ToolCall, given: dict[str, Any], _responses: Respo
     settings = call.workspace.settings
     delimiters = settings.start_delimiter, settings.end_delimiter
 
-    def work(_stop: clada.Stop | None) -> Answer:
+    def work(_stop: clada.Stop) -> Answer:
         text = clada.instructions(given.get("notation"), settings.workspace, *delimiters)
         return _answer(text)
 
