@@ -99,8 +99,8 @@ def _carry_out(
     limits = Limits(settings.max_files, settings.max_bytes)
     resumes = left_out is not None
     state = os.environ.get("XDG_STATE_HOME", "")  # as record/store.py has it, which is not loaded for this
-    state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
-    if changing and os.path.isdir(os.path.join(state, "clada", "pending")):  # mostly, there is none
+    state = state if state.startswith("/") else os.path.expanduser("~/.local/state")
+    if changing and os.path.isdir(f"{state}/clada/pending"):  # mostly, there is none
         caller.tell(_recovered(settings, caller, wait=recorded))
     with (
         Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits) as workspace,

@@ -177,7 +177,7 @@ def _is_small(item: clada.Operation | clada.Invalid, workspace: str) -> bool:
     if isinstance(item, clada.Invalid):
         return True
     try:
-        sizes = [os.lstat(os.path.join(workspace, path)).st_size for path in item.paths]
+        sizes = [os.lstat(f"{workspace}/{path}").st_size for path in item.paths]
     except FileNotFoundError:
         return isinstance(item, clada.Write)
     except (OSError, ValueError):
