@@ -208,8 +208,9 @@ class Signals(Stop):
 
     def __enter__(self) -> Self:
         self._before: dict[int, Any] = {}
-        os.set_blocking(self._sink, False)
-        self._woken_before = signal.set_wakeup_fd(self._sink, warn_on_full_buffer=False)
+        _handle, sink = self.pipe()
+        os.set_blocking(sink, False)
+        self._woken_before = signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
         for number in SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._catch)

@@ -40,19 +40,36 @@ class Stop:
     def __init__(self, on_set: Callable[[], None] = lambda: None) -> None:
         self._on_set = on_set
         self.signal: int | None = None  # set, once the run is to end
-        self.handle, self._sink = os.pipe()
+        self._pipe: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self.handle)
-        os.close(self._sink)
+        for handle in self._pipe or ():
+            os.close(handle)
+
+    @property
+    def handle(self) -> int:
+        """What to wait for."""
+        return self.pipe()[0]
+
+    def pipe(self) -> tuple[int, int]:
+        """Return the handle, and where to write so that it becomes readable.
+
+        Both are made when first asked for: most runs wait for nothing, and they cost as much as ten looks.
+        """
+        if self._pipe is None:
+            self._pipe = os.pipe()
+            if self.signal is not None:  # there was no pipe when it was set
+                os.write(self._pipe[1], b"!")
+        return self._pipe
 
     def set(self, signal: int = SIGINT) -> None:
         """End the run as this signal would."""
-        self.signal = signal
-        os.write(self._sink, b"!")
+        self.signal = signal  # first: whoever makes the pipe from here on sees it
+        if self._pipe:
+            os.write(self._pipe[1], b"!")
         self._on_set()
 
 
