@@ -22,7 +22,6 @@ from tools import standby
 
 import clada
 import clada.mcp.run
-
 from clada.mcp.tools import MOST_QUICK
 
 if TYPE_CHECKING:

@@ -40,14 +40,15 @@ class Stop:
     def __init__(self, on_set: Callable[[], None] = lambda: None) -> None:
         self._on_set = on_set
         self.signal: int | None = None  # set, once the run is to end
-        self._pipe: tuple[int, int] | None = None
+        self._pipes: list[tuple[int, int]] = []  # the first counts: of two threads, both may make one
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for handle in self._pipe or ():
-            os.close(handle)
+        for pipe in self._pipes:
+            os.close(pipe[0])
+            os.close(pipe[1])
 
     @property
     def handle(self) -> int:
@@ -59,17 +60,17 @@ class Stop:
 
         Both are made when first asked for: most runs wait for nothing, and they cost as much as ten looks.
         """
-        if self._pipe is None:
-            self._pipe = os.pipe()
+        if not self._pipes:
+            self._pipes.append(os.pipe())
             if self.signal is not None:  # there was no pipe when it was set
-                os.write(self._pipe[1], b"!")
-        return self._pipe
+                os.write(self._pipes[0][1], b"!")
+        return self._pipes[0]
 
     def set(self, signal: int = SIGINT) -> None:
         """End the run as this signal would."""
         self.signal = signal  # first: whoever makes the pipe from here on sees it
-        if self._pipe:
-            os.write(self._pipe[1], b"!")
+        if self._pipes:
+            os.write(self._pipes[0][1], b"!")
         self._on_set()
 
 
