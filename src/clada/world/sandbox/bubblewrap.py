@@ -82,7 +82,8 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     handles = [status, source]
     try:
         handles.append(_filter_handle(network=confinement.network))
-        options = ["--json-status-fd", "3", *_sandbox(confinement), "--args", "4", "--seccomp", "5"]
+        network = ["--share-net"] if confinement.network else []
+        options = ["--json-status-fd", "3", *_SANDBOX, *network, "--args", "4", "--seccomp", "5"]
         argv = [program, *options, "--", spec.program, *spec.argv[1:]]
         pid = spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
         try:
@@ -132,10 +133,6 @@ def _filter_handle(*, network: bool) -> int:
     os.write(handle, filter_program(network=network, shared=False))
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
-
-
-def _sandbox(confinement: Confinement) -> list[str]:
-    return [*_SANDBOX, "--share-net"] if confinement.network else _SANDBOX
 
 
 def bare_mounts() -> list[str]:
