@@ -52,19 +52,12 @@ class Stop:
 
     @property
     def handle(self) -> int:
-        """What to wait for."""
-        return self.pipe()[0]
-
-    def pipe(self) -> tuple[int, int]:
-        """Return the handle, and where to write so that it becomes readable.
-
-        Both are made when first asked for: most runs wait for nothing, and they cost as much as ten looks.
-        """
+        """What to wait for; made when first asked for, as most runs wait for nothing."""
         if not self._pipes:
             self._pipes.append(os.pipe())
             if self.signal is not None:  # there was no pipe when it was set
                 os.write(self._pipes[0][1], b"!")
-        return self._pipes[0]
+        return self._pipes[0][0]
 
     def set(self, signal: int = SIGINT) -> None:
         """End the run as this signal would."""
