@@ -22,7 +22,7 @@ from tools import standby
 
 import clada
 import clada.mcp.run
-from clada.mcp.tools import MOST_QUICK
+from clada.mcp.tools import MOST_QUICK, call_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -370,3 +370,26 @@ def test_a_run_that_ends_in_a_moment_tells_all_before_its_result(monkeypatch: py
         return list(told)
 
     assert asyncio.run(call()) == ["a note"]
+
+
+def test_a_bug_in_reading_a_document_is_told_as_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the document is read before its run, to see whether that is over in a moment."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("of a reader")
+
+    monkeypatch.setattr(clada, "plan_for", fail)
+
+    async def call() -> Any:
+        session = SimpleNamespace(client_capabilities=None, can_send_request=False)
+        context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
+        workspace = clada.mcp.run.SharedWorkspace(clada.Settings(record="none"))
+        result = await call_tool(
+            clada.mcp.run.ToolCall(workspace, context), "apply", {"document": write("a")}, None
+        )
+        workspace.threads.shutdown()
+        return result
+
+    result = asyncio.run(call())
+    assert result["isError"]
+    assert result["content"][0]["text"] == "clada has a bug: RuntimeError: of a reader"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -159,8 +160,13 @@ async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) ->
     def execute(**how: Any) -> clada.Report:
         return clada.execute(planned(), **how)
 
+    def is_quick() -> bool:
+        with suppress(Exception):  # a bug, which the run will tell
+            return _is_quick(planned(), settings)
+        return False
+
     if len(given["document"]) <= MOST_QUICK and settings.record == "none" and not settings.lock_file:
-        call.is_quick = lambda: _is_quick(planned(), settings)
+        call.is_quick = is_quick
     return await _carry_out(call, settings, execute, has_commands, responses)
 
 

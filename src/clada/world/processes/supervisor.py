@@ -4,7 +4,7 @@ It is the subreaper of the command's processes: one that leaves its session or l
 supervisor's child. When the command ends, or clada says so, or clada itself is gone, it ends everything. In a
 host with one thread it is a plain fork; in others it is a new interpreter, because a fork is not safe there.
 
-It makes everything ready, while clada does what has to be done before the command runs; a byte in its control
+It makes everything ready, while clada does what has to be done before the command runs; a word in its control
 pipe means "start it", and the end of that pipe "end everything". It writes to its status pipe:
 `started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
 """
@@ -65,7 +65,7 @@ def start_supervisor(spec: SpawnSpec, meanwhile: Callable[[], None]) -> tuple[in
             os.close(control)
             os.close(status)
         meanwhile()
-        _tell_to_start(control_writer)
+        _report(control_writer, "start")
     except BaseException:
         os.close(control_writer)
         os.close(status_reader)
@@ -75,16 +75,9 @@ def start_supervisor(spec: SpawnSpec, meanwhile: Callable[[], None]) -> tuple[in
     return pid, control_writer, status_reader
 
 
-def _tell_to_start(control: int) -> None:
-    try:
-        os.write(control, b"!")
-    except BrokenPipeError:  # the supervisor is dead, which its status pipe will tell
-        return
-
-
 def _wait_to_start(control: int) -> None:
     """Wait until clada says that the command can be started; raise OSError if it never will."""
-    if not os.read(control, 1):
+    if not os.read(control, 1 << 6):
         raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
 
@@ -234,10 +227,10 @@ def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status
     _report(status, f"exited {128 + SIGKILL if reaper.code is None else reaper.code}")
 
 
-def _report(status: int, text: str) -> None:
-    """Tell clada, if it is still alive."""
+def _report(pipe: int, text: str) -> None:
+    """Tell the other side, if it is still alive."""
     try:
-        os.write(status, text.encode() + b"\n")
+        os.write(pipe, text.encode() + b"\n")
     except BrokenPipeError:
         return
 
