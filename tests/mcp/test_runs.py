@@ -3,12 +3,14 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +19,10 @@ from mcp_types.methods import serialize_server_result
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
 from tools import standby
+
+import clada
+import clada.mcp.run
+from clada.mcp.tools import MOST_QUICK, call_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +118,28 @@ def test_one_run_at_a_time_and_others_say_that_they_wait(place: Place) -> None:
     assert first.done()
     assert agent.told == ["waiting for another run in this workspace"]
     assert (0, None, "waiting for another run in this workspace") in agent.progress
+
+
+def test_a_small_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
+    """It runs in no thread of its own; what is larger, or has a command, does."""
+    agent = place.agent("--record=none", "--approve", "sleep 0.1")
+    large = "x" * (MOST_QUICK + 1)
+    for document in (write("a.txt", "one"), write("b.txt", large), write("c.txt") + run("sleep 0.1")):
+        agent.progress.clear()
+        result = agent.call("apply", document=document)
+        assert not result.is_error
+        assert "[task-1] write " in str(agent.progress[0])
+    edit = '<---SEARCH file="{}"--->\none\n<---REPLACE--->\ntwo\n<---END--->\n'
+    assert not agent.call("apply", document=edit.format("a.txt")).is_error
+    assert (place.workspace / "a.txt").read_text() == "two"
+    for name, why in (
+        ("b.txt", "match_count_mismatch"), ("nowhere.txt", "file_not_found"), ("../a.txt", "path_escape"),
+    ):  # fmt: skip
+        failed = agent.call("apply", document=edit.format(name))
+        assert failed.is_error
+        assert why in text(failed)
+    assert agent.call("apply", document=edit.format("a\0b")).is_error
+    assert (place.workspace / "b.txt").read_text() == large
 
 
 def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
@@ -322,3 +350,46 @@ def test_a_very_long_report_is_cut_for_the_model(place: Place) -> None:
     planned = agent.call("plan", document=write("long.txt", "x\n" * 60_000))
     assert len(text(planned)) < 101_000
     assert "[the rest of the diff is left out: " in text(planned)
+
+
+def test_a_run_that_ends_in_a_moment_tells_all_before_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for without the loop, which wakes nobody meanwhile to send what is queued."""
+    monkeypatch.setattr(clada.mcp.run, "MOMENT", LONG)
+    told: list[str] = []
+
+    async def hear(_level: str, text: str, *_: object) -> None:
+        told.append(text)
+
+    async def call() -> list[str]:
+        session = SimpleNamespace(client_capabilities=None, can_send_request=False, send_log_message=hear)
+        context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
+        workspace = clada.mcp.run.SharedWorkspace(clada.Settings())
+        call = clada.mcp.run.ToolCall(workspace, context)
+        await call.run(lambda _stop: call.take(clada.Note("a note")))
+        workspace.threads.shutdown()
+        return list(told)
+
+    assert asyncio.run(call()) == ["a note"]
+
+
+def test_a_bug_in_reading_a_document_is_told_as_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the document is read before its run, to see whether that is over in a moment."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("of a reader")
+
+    monkeypatch.setattr(clada, "plan_for", fail)
+
+    async def call() -> Any:
+        session = SimpleNamespace(client_capabilities=None, can_send_request=False)
+        context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
+        workspace = clada.mcp.run.SharedWorkspace(clada.Settings(record="none"))
+        result = await call_tool(
+            clada.mcp.run.ToolCall(workspace, context), "apply", {"document": write("a")}, None
+        )
+        workspace.threads.shutdown()
+        return result
+
+    result = asyncio.run(call())
+    assert result["isError"]
+    assert result["content"][0]["text"] == "clada has a bug: RuntimeError: of a reader"

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clada import parse
-from clada.notations import cml, csl
+from clada.notations import cml, csl, toml
+from clada.notations.toml_scan import Scan
 
 if TYPE_CHECKING:
     from clada import Plan
@@ -33,6 +34,7 @@ CSL = [
         '<---SEARCH file="a" count="2"--->',
         '<---SEARCH file="a" count="all"--->',
         '<---SEARCH file=""--->',
+        '<---SEARCH file="a--->',
         "<---TO--->",
         "<---REPLACE---> ",
     ),
@@ -48,6 +50,14 @@ CML = [
     *(f'<write path="{"x" * 70}"><![CDATA[', '<write path="a">', "<tasks>", "</tasks>", "<!--", "-->"),
     *("]]></write>", "]]> </write>", "]]>", "</write>", "]]&gt;", "text", "", "é", "\x01", "\ufffe"),
 ]
+QUOTES = "'" * 3
+HEAD = f'[[task]]\naction = "write"\npath = "a"\ncontent = {QUOTES}'
+TOML = [
+    *(HEAD, *[f"{HEAD}\ntext{QUOTES}\n"] * 3, f"\n{HEAD}{QUOTES}\n", f"{HEAD}x{QUOTES} # why\n"),
+    *(f"{HEAD}x{QUOTES}'\n", HEAD.replace("path", "action"), HEAD.replace("write", ""), "```toml", "```"),
+    *('[[task]]\naction = "run"', f"command = {QUOTES}", "x = 1", "content = 2", "[[tasks]]"),
+    *("[[tasks.task]]", QUOTES, f"{QUOTES}\n", "text", "", "é", "\x01", "# why", "\n\nProse.", "[task.x]"),
+]
 DELIMITERS = [("<---", "--->"), ("E", '"'), ("<", ">"), ('"', "=")]
 
 
@@ -56,8 +66,9 @@ def with_and_without(document: str | bytes, start: str = "<---", end: str = "---
     short = parse(document, start_delimiter=start, end_delimiter=end)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(csl.Parser, "_plain_writes", lambda *_: 0)
-        patched.setattr(csl.Parser, "_plain_search", lambda *_: 0)
+        patched.setattr(csl.Parser, "_plain_searches", lambda *_: 0)
         patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
+        patched.setattr(toml, "Scan", lambda *given, **_named: Scan(*given, careful=True))
         return short, parse(document, start_delimiter=start, end_delimiter=end)
 
 
@@ -67,7 +78,7 @@ def test_a_case_of_the_corpus_has_one_plan() -> None:
         assert short == long, path
 
 
-@pytest.mark.parametrize("pieces", [CSL, CML], ids=["csl", "cml"])
+@pytest.mark.parametrize("pieces", [CSL, CML, TOML], ids=["csl", "cml", "toml"])
 @given(data=st.data())
 def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
     pieces: list[str], data: st.DataObject
@@ -80,11 +91,18 @@ def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
     assert short == long
 
 
+SEARCHES = (
+    '<---SEARCH file="a"--->\nx\n<---REPLACE--->\n<---END--->\nText.\n'
+    '<---SEARCH file="a" count="all"--->\nx\n<---TO--->\ny\n<---REPLACE--->\nz\n<---END--->\nText.\n'
+)
+
+
 @pytest.mark.parametrize(
     ("document", "reader", "way"),
     [
         ('<---WRITE file="a"--->\nx\n<---END--->\n', csl.Parser, "_plain_writes"),
         ('<---WRITE file="a"--->\n<x\n<---END--->\nText.\n' * 3, csl.Parser, "_plain_writes"),
+        (SEARCHES, csl.Parser, "_plain_searches"),
         ('<write path="a"><![CDATA[x]]></write>\n', cml._Reading, "_plain_write"),
     ],
 )
@@ -107,3 +125,58 @@ def test_the_end_of_a_write_before_its_start_is_none() -> None:
     """Without a section that ends, reading goes on, and ends."""
     plan = parse(']]></write>\n<write path="a"><![CDATA[\n')
     assert plan.fatal is not None
+
+
+def test_a_path_that_lacks_its_second_quote_does_not_go_on_to_the_end_of_the_document() -> None:
+    """The end of the document is no end of the path: it may be in the middle of a character."""
+    short, long = with_and_without('<---SEARCH file="a--->\nx\n<---REPLACE--->\ny\n<---END--->\né')
+    assert short == long
+    assert short.fatal is not None
+
+
+class Watched(bytes):
+    """A document that knows how many of its bytes were searched."""
+
+    searched = 0
+
+    def find(self, sought: Any, start: Any = 0, end: Any = None, /) -> int:
+        """Find as others do."""
+        found = super().find(sought, start, end)
+        self.searched += (len(self) if found < 0 else found) - start if end is None else 0
+        return found
+
+
+@pytest.mark.parametrize(("start", "end"), [("<---", "--->"), ("[[", "]]"), ("«", "»")])
+@pytest.mark.parametrize("content", ["x", "[<«x"])
+@pytest.mark.parametrize("operation", ["WRITE", "SEARCH"])
+def test_the_shorter_way_looks_at_each_byte_a_few_times(
+    start: str, end: str, content: str, operation: str
+) -> None:
+    """Not at all the rest for each operation, where none of it has a byte that is looked for."""
+    body = content if operation == "WRITE" else f"{content}\n{start}REPLACE{end}\ny"
+    document = f'{start}{operation} file="a"{end}\n{body}\n{start}END{end}\nText.\n' * 500
+    data = Watched(document.encode())
+    assert len(csl.Parser(data, (start, end)).plan().blocks) == 500
+    assert data.searched < 10 * len(data)
+
+
+def test_plain_tasks_of_toml_go_the_shorter_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first task is read as any; of the others, nothing is left for the longer way."""
+    ends, real = [], Scan._plain_tasks
+
+    def note(scan: Scan) -> None:
+        real(scan)
+        ends.append(scan.at)
+
+    monkeypatch.setattr(Scan, "_plain_tasks", note)
+    document = f"{HEAD}\ntext{QUOTES}\n\n" * 3
+    assert len(parse(document).blocks) == 3
+    assert ends == [len(document) - 2]
+
+
+def test_what_tomllib_refuses_too_is_told_as_helpfully_as_ever() -> None:
+    good = f"{HEAD}\ntext{QUOTES}\n"
+    plan = parse(f"{good}{good}{HEAD}\ntext\x01{QUOTES}\n{good}")
+    assert plan.fatal is not None
+    assert r"write \u0001 in double quotes" in plan.fatal.message
+    assert (plan.fatal.line, len(plan.blocks)) == (15, 2)

@@ -129,12 +129,20 @@ class Place:
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", "first")
 
-    def clada(self, document: str | bytes, *arguments: str, **more: Any) -> Result:
+    def clada(
+        self,
+        document: str | bytes,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> Result:
         """Run the real command line on a document."""
         data = document.encode() if isinstance(document, str) else document
-        if not self.warm or more:
-            return self.run([*command(self.user), *arguments], document=data, **more)
-        done = _loaded(self.user).run(arguments, data, str(self.inside), self.environment())
+        if not self.warm or wrapper:
+            argv = [*command(self.user), *arguments]
+            return self.run(argv, document=data, environment=environment, wrapper=wrapper)
+        given = {**self.environment(), **(environment or {})}
+        done = _loaded(self.user).run(arguments, data, str(self.inside), given)
         return Result(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )

@@ -225,23 +225,27 @@ class Ids:
     def add(self, id_: str) -> bool:
         """Take an id; return whether it is new."""
         before = len(self._seen)
-        self._seen.add(_digest(id_))
+        self._seen.add(_number(id_))
         return len(self._seen) > before
 
     def __contains__(self, id_: str) -> bool:
-        return _digest(id_) in self._seen
+        return _number(id_) in self._seen
 
     def __len__(self) -> int:
         return len(self._seen)
 
 
-def _digest(id_: str) -> int:
-    return int.from_bytes(blake2b(id_.encode(errors="surrogatepass"), digest_size=16).digest())
+def _number(id_: str) -> int:
+    return int.from_bytes(_digest(id_))  # which takes less room than bytes do
+
+
+def _digest(id_: str) -> bytes:
+    return blake2b(id_.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def key_of(id_: str) -> str:
     """Return a short name for a job that can be that of a file."""
-    return f"{_digest(id_):032x}"[:20]
+    return _digest(id_)[:10].hex()
 
 
 def name_of(id_: str) -> str:

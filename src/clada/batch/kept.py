@@ -110,11 +110,15 @@ def write(target: str, files: Sequence[KeptFile]) -> None:
     data = b"".join([json.dumps(rows).encode(), b"\n", *(file.content or b"" for file in files)])
     handle = os.open(target, NEW, 0o600)
     try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
+        _write(handle, data)
     finally:
         os.close(handle)
+
+
+def _write(handle: int, data: bytes) -> None:
+    written = os.write(handle, data)
+    while written < len(data):  # which is rare
+        written += os.write(handle, memoryview(data)[written:])
 
 
 def load(source: str) -> list[KeptFile]:
@@ -160,9 +164,7 @@ def _replace(name: str, parent: int, file: KeptFile) -> None:
     handle = os.open(name, REPLACE, 0o600, dir_fd=parent)
     try:
         os.fchmod(handle, file.mode or 0o600)
-        rest = memoryview(file.content or b"")
-        while rest:
-            rest = rest[os.write(handle, rest) :]
+        _write(handle, file.content or b"")
     finally:
         os.close(handle)
 

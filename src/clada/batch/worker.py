@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 _PIECE = 1 << 16
 _TOGETHER = 8  # results of short jobs that are sent at once: to wake somebody costs as much as a small job
 _FOR_PROCESSES = ("clada.commands", "clada.operations", "clada.world")
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def prctl(option: int, value: int) -> None:

@@ -7,6 +7,7 @@ be carried out with other content than was sent. It takes half as long again for
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import select
 import signal
@@ -38,6 +39,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def serve_stdio(server: Server[Any]) -> int:
     """Serve until the client closes our input, or a signal comes; return the exit code."""
+    gc.freeze()  # what is loaded by now stays: no call waits until the collector has looked at all of it
     return anyio.run(_serve, server, backend="asyncio")
 
 

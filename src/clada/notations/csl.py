@@ -97,7 +97,10 @@ class Parser:
         self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
         self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}\n'.encode()
         self._search_start = f'{start}SEARCH file="'.encode()
-        self._plain_counts = {f'"{end}'.encode(): 1, f'" count="all"{end}'.encode(): "all"}
+        self._plain_counts: dict[bytes, int | str] = {
+            f'"{end}'.encode(): 1,
+            f'" count="all"{end}'.encode(): "all",
+        }
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._outside = 0  # since here, what is not content was not looked through for reasoning blocks
@@ -153,9 +156,7 @@ class Parser:
                 elif (
                     data.find(b"<", self._outside, at) < 0
                 ):  # there is no reasoning block that it could be in
-                    seen = (
-                        self._plain_writes(at) or self._plain_search(at, end) or self._read_outside(at, end)
-                    )
+                    seen = self._plain_writes(at) or self._plain_searches(at) or self._read_outside(at, end)
                 else:
                     seen = self._read_after_text(at, end, final=final)
                 if not seen:  # it is in a reasoning block that has no end yet
@@ -180,7 +181,7 @@ class Parser:
         self._waited = 0
         if reasoning is None:
             self._outside = at
-            return self._plain_writes(at) or self._plain_search(at, end) or self._read_outside(at, end)
+            return self._plain_writes(at) or self._plain_searches(at) or self._read_outside(at, end)
         place, closed = reasoning
         if closed is None and final:
             raise _FatalError(place, never_closed(self._data, place))
@@ -227,9 +228,9 @@ class Parser:
         from clada.operations.write import Write
 
         last_line, find, startswith = self._plain_lines["END"], data.find, data.startswith
-        line, counted, finish = self._line, self._line_at, 0
+        line, counted, finish, next_head = self._line, self._line_at, 0, b"\n" + head
         writes: list[Write] = []
-        while startswith(head, at):
+        while True:
             first = at + len(head)
             last = find(b'"', first, first + SHORT)
             start = last + len(stop)
@@ -238,48 +239,64 @@ class Parser:
             close = find(sign, start) - 1  # to look for one byte is four times as quick, and often enough
             if not startswith(last_line, close):
                 close = find(self._line_mark, start - 1)
+                if not startswith(last_line, close):
+                    break
             path = data[first:last].decode()
-            if not startswith(last_line, close) or not path.isprintable() or "\\" in path:
+            if not path.isprintable() or "\\" in path:
                 break
             text = data[start:close].decode() if close - start < LARGE else self._text(start, close)
             line += data.count(b"\n", counted, at)
             counted, finish = at, close + len(last_line) - 1
             writes.append(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
-            at = find(b"<", finish)  # no reasoning block can begin before that
-            if data[at - 1 : at] != b"\n":
-                break
+            at = find(sign, finish)
+            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
+                break  # as there may be a reasoning block before it
         if writes:
             self._line, self._line_at, self._outside = line, counted, finish + 1
             self._add(*writes)
         return finish
 
-    def _plain_search(self, at: int, end: int) -> int:
-        """Read a whole SEARCH as most are, in the same way: one text or a range, once or all of them."""
-        data, first = self._data, at + len(self._search_start)
-        if not data.startswith(self._search_start, at):
+    def _plain_searches(self, at: int) -> int:
+        """Read the SEARCHes from here on that are as most are, in the same way: of a text, or of a range."""
+        data, head, mark, counts = self._data, self._search_start, self._line_mark, self._plain_counts
+        if not data.startswith(head, at):
             return 0
-        last, stop = data.find(b'"', first, end), data.find(self._line_mark, end)
-        path, count = data[first:last].decode(), self._plain_counts.get(bytes(data[last:end]))
-        if not (path and count) or len(path) > SHORT or not path.isprintable() or "\\" in path:
-            return 0
+        from clada.operations.edit import Edit, Hunk
+
         to, divider, last_line = (self._plain_lines[name] for name in ("TO", "REPLACE", "END"))
-        fields, name, start = {"path": path, "count": count}, "search", end + 1
-        if stop > start and data.startswith(to, stop):
-            fields["search_start"] = self._text(start, stop)
-            name, start = "search_end", stop + len(to)
-            stop = data.find(self._line_mark, start - 1)
-        if stop <= start or not data.startswith(divider, stop):
-            return 0
-        after = stop + len(divider)
-        finish = data.find(self._line_mark, after - 1)
-        if not data.startswith(last_line, finish):
-            return 0
-        fields[name], fields["replace"] = self._text(start, stop), self._text(after, finish)
-        finish += len(last_line) - 1
-        self._line += data.count(b"\n", self._line_at, at)
-        self._line_at, self._outside = at, finish + 1
-        kind: Any = find(OPERATIONS["SEARCH"])
-        self._add(kind.from_fields(self._line, (at, finish), NO_ATTRIBUTES, fields))
+        find, startswith, next_head, sign = data.find, data.startswith, b"\n" + head, self._mark[:1]
+        line, counted, finish = self._line, self._line_at, 0
+        edits: list[Edit] = []
+        while True:
+            first = at + len(head)
+            last = find(b'"', first, first + SHORT)
+            start = find(b"\n", last) + 1
+            count, stop = counts.get(bytes(data[last : start - 1])), find(mark, start - 1)
+            if last <= first or not count or stop <= start:
+                break
+            begin: bytes | bytearray | None = None  # of a range
+            if startswith(to, stop):
+                begin, start = data[start:stop], stop + len(to)
+                stop = find(mark, start - 1)
+            after = stop + len(divider)
+            close = find(mark, after - 1)
+            if stop <= start or not startswith(divider, stop) or not startswith(last_line, close):
+                break
+            if close - at > LARGE:
+                break
+            path, text, new = data[first:last].decode(), data[start:stop].decode(), data[after:close].decode()
+            if not path.isprintable() or "\\" in path:
+                break
+            line += data.count(b"\n", counted, at)
+            counted, finish = at, close + len(last_line) - 1
+            hunk = Hunk(text, new) if begin is None else Hunk(begin.decode(), new, text)
+            edits.append(Edit(line, (at, finish), NO_ATTRIBUTES, path, (hunk,), count))
+            at = find(sign, finish)
+            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
+                break  # as above
+        if edits:
+            self._line, self._line_at, self._outside = line, counted, finish + 1
+            self._add(*edits)
         return finish
 
     def _read_outside(self, at: int, end: int) -> int:

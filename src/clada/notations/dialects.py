@@ -211,7 +211,8 @@ def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
 def masked_operations(plan: Plan) -> bytes:
     """Return the document with blanks in place of its operations, line by line."""
     pieces, at = [], 0
-    for start, end in beside(plan)[1]:
+    gaps = beside(plan)[1]
+    for start, end in zip(gaps[::2], gaps[1::2], strict=True):
         pieces += [_BLANKED.sub(b" ", plan.source[at:start]), plan.source[start:end]]
         at = end
     return b"".join([*pieces, _BLANKED.sub(b" ", plan.source[at:])])

@@ -9,8 +9,6 @@ from clada.notations.registry import NOTATIONS, ONE, holds_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from clada.model import Plan
     from clada.notations.registry import Delimiters, Lookalike, Notation
 
@@ -36,9 +34,7 @@ def without_operations(
     return Problem(meant.error_type, message, line)
 
 
-def overlooked(
-    plan: Plan, prose: bytes, gaps: Sequence[tuple[int, int]], delimiters: Delimiters
-) -> str | None:
+def overlooked(plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters) -> str | None:
     """Return a note on the first line beside the operations of a plan that was probably meant as one, too."""
     prose = without_reasoning(prose[:MOST])
     notes = []
@@ -61,13 +57,13 @@ def overlooked(
     return None if told else f"Line {line} {note}"
 
 
-def place_in(gaps: Sequence[tuple[int, int]], at: int) -> int:
+def place_in(gaps: list[int], at: int) -> int:
     """Return where a place in the text beside operations is in the document."""
-    for start, end in gaps:
+    for start, end in zip(gaps[::2], gaps[1::2], strict=True):
         if at < end - start:
             return start + at
         at -= end - start
-    return gaps[-1][1]
+    return gaps[-1]
 
 
 def _first_block(prose: bytes, rank: int) -> tuple[int, str] | None:

@@ -7,6 +7,7 @@ from clada.grammar import (
     BLOCK_VERSIONS,
     LARGE_COUNT,
     MAX_COUNT_DIGITS,
+    SHORT,
     WRONG_COUNT,
     WRONG_LINE,
     WRONG_NUMBER,
@@ -357,6 +358,8 @@ def _wrong(field: Field, value: Any, written: str) -> str | None:
         return _count_complaint(value)
     if field.kind == "text" and value and isinstance(value, str):
         return None  # the usual case
+    if field.kind == "path" and isinstance(value, str) and len(value) <= SHORT and value.isprintable():
+        return None  # this, too
     if field.kind == "choice":
         complaint = choice_complaint(value, field.choices)
     else:

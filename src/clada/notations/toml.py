@@ -82,9 +82,12 @@ def _read_document(data: bytes, draft: Draft) -> None:
         if reasoning and reasoning[1] is None:
             raise Malformed(never_closed(data, reasoning[0]), reasoning[0])
         fence = next((fence for fence in fences(data, NAME, at, line) if fence.close is None), None)
-        scan = Scan(data, fence.start if fence else line, fence)
-        trouble = scan.run()
-        tables, trouble = _tables(scan, trouble)
+        start = fence.start if fence else line
+        scan = Scan(data, start, fence)
+        tables, trouble = _tables(scan, scan.run())
+        if trouble:  # to say how it can be mended takes a closer look
+            scan = Scan(data, start, fence, careful=True)
+            tables, trouble = _tables(scan, scan.run())
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
             raise Malformed("A document has either [[task]] or [[tasks]], not both", scan.first_of_either())

@@ -1,7 +1,8 @@
 """Finds many texts in one pass over a large one: a piece of each, by an automaton, and then the rest of it.
 
-A piece should tell its text from the others, and be rare in what is searched: the first one will often do,
-else one where the text begins to differ from those most like it, else the one of some that fewest share.
+A piece should tell its text from the others, and be rare in what is searched: one behind a byte that all
+texts have is found fastest; else the first one will often do, else one where the text begins to differ from
+those most like it, else the one of some that fewest share.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 PIECE = 12  # bytes of a search text that are looked for, before the rest is compared
+SHORTEST = 6  # bytes of a piece, unless its text has no more
 LEAD, REST = 2, 4  # bytes of it, at least, before and after its search text begins to differ from others
 CANDIDATES = 16  # pieces of a search text of which one is chosen
+MOST = 8  # of so many search texts, all but one should have a telling piece behind the same byte
 SAMPLE = 16  # search texts by which it is judged what byte is rare
 SHORT = 4  # bytes of a search text below which it is looked for by itself, when its turn comes
 LONG = 1 << 12  # bytes of a search text above which the same is done, if there are only a few of these
@@ -121,8 +124,10 @@ class Finder:
 
 def _telling_pieces(searches: Sequence[bytes], frequent: set[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield each search text with the place of a piece that few others have, and that is not frequent."""
+    behind = _behind_one_byte(searches)
+    others = (yield from _telling(behind, frequent)) if behind else searches
     # The first one will often do. It does not begin with blanks, where an automaton would stop each time.
-    indented = {search: len(search) - len(search.lstrip(b" \t")) for search in searches}
+    indented = {search: len(search) - len(search.lstrip(b" \t")) for search in others}
     others = yield from _telling(indented, frequent)
     # Else one where it begins to differ from those that are most like it.
     others = yield from _telling(_differences(others), frequent)
@@ -141,11 +146,33 @@ def _telling(
     shared = Counter(pieces.values())
     others = []
     for search, piece in pieces.items():
-        if len(piece) == PIECE and shared[piece] == 1 and piece not in frequent:
+        if len(piece) >= SHORTEST and shared[piece] == 1 and piece not in frequent:
             yield search, places[search]
         else:
             others.append(search)
     return others
+
+
+def _behind_one_byte(searches: Sequence[bytes]) -> dict[bytes, int]:
+    """Return for each search text where a piece begins: all with the same byte, if most are telling then.
+
+    To look for one byte is far quicker than for any of many. It should be rare, and followed soon by what
+    tells: at each place where it is, the automaton goes on until no text can be there.
+    """
+    sample = searches[:SAMPLE]
+    counts = Counter(b"".join(sample))
+    ways: list[tuple[int, int, Callable[[bytes, int], int]]] = []
+    for byte in set(b"".join(sample[:1])).intersection(*sample):
+        for find in (bytes.find, bytes.rfind):
+            pieces = [search[(at := find(search, byte)) : at + PIECE] for search in sample]
+            if len(set(pieces)) == len(sample) and min(map(len, pieces)) >= SHORTEST:
+                ways.append((counts[byte] * (REST + _common(min(pieces), max(pieces))), byte, find))
+    if not ways:
+        return {}
+    _cost, byte, place_of = min(ways, key=lambda way: way[0])
+    places = {search: place_of(search, byte) for search in searches}  # one without it has no piece there
+    telling = {search[at : at + PIECE] for search, at in places.items()}
+    return places if len(telling) * MOST >= len(searches) * (MOST - 1) else {}
 
 
 def _differences(searches: Sequence[bytes]) -> dict[bytes, int]:

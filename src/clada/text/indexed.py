@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]
 
 WORTH_IT = 1 << 26  # bytes that edits would look through one by one, from which on there is an index
+NOTHING: dict[bytes, list[tuple[Place, Place]]] = {}  # is found around most patches
 PAGE = 1 << 13  # bytes, at most, between two places of the base whose line number is known
 
 
@@ -76,6 +77,8 @@ class IndexedText:
         spans = self._patched.spans(search)
         if spans is None or (limit is not None and len(spans) > limit):
             return self._patched.places(self.plain().locate(search, limit))
+        if len(spans) == 1:  # as most
+            return Matches((spans[0][0],), (spans[0][1],), 1)
         taken = spans[:1]
         for start, end in spans[1:]:
             if start >= taken[-1][1]:  # they do not overlap, from left to right
@@ -132,7 +135,7 @@ class _Stretch:
 
     def __init__(self, start: int, end: int, new: bytes) -> None:
         self.start, self.end, self.new = start, end, new
-        self.found: dict[bytes, list[tuple[Place, Place]]] = {}
+        self.found = NOTHING
 
 
 class _Patched:
@@ -308,7 +311,10 @@ class _Patched:
             for old in self._patches[lo:hi]:
                 for search in old.found:
                     self._near[search].discard(old.start)
-        self._starts[lo:hi], self._patches[lo:hi], self._more_breaks[lo:hi] = [patch.start], [patch], [more]
+            del self._starts[lo:hi], self._patches[lo:hi], self._more_breaks[lo:hi]
+        self._starts.insert(lo, patch.start)
+        self._patches.insert(lo, patch)
+        self._more_breaks.insert(lo, more)
         self._data = None
 
     def _look_around(self, start: int) -> None:
@@ -319,7 +325,10 @@ class _Patched:
         around = b"".join((lead, patch.new, self.base[patch.end : patch.end + reach]))
         self._looked_at += len(around)
         before, after = len(lead), len(lead) + len(patch.new)
-        for search, offsets in self._finder.find(around).items():
+        found = self._finder.find(around)
+        if found and patch.found is NOTHING:
+            patch.found = {}
+        for search, offsets in found.items():
             if offsets is None:
                 self._unknown.add(search)
                 continue

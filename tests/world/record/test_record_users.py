@@ -8,8 +8,10 @@ and what the run and its undo do is what they do without them. A plain model say
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import subprocess
+import tarfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -162,9 +164,12 @@ def texts(place: Recorded) -> dict[str, str]:
 
 
 def committed(place: Recorded, revision: str) -> dict[str, str]:
-    """Return the content of all files of a commit."""
-    names = git(place.workspace, "ls-tree", "-r", "--name-only", revision).splitlines()
-    return {name: git(place.workspace, "show", f"{revision}:{name}") + "\n" for name in names}
+    """Return the content of all files of a commit, by one start of git."""
+    archive = ["git", "archive", "--format=tar", revision]
+    done = subprocess.run(archive, cwd=place.workspace, capture_output=True, check=True)
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as files:
+        found = {each.name: files.extractfile(each) for each in files}
+        return {name: file.read().decode() for name, file in found.items() if file}
 
 
 def clada_commits(place: Recorded, kind: str) -> list[str]:

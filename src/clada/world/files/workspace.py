@@ -134,9 +134,11 @@ class Workspace:
             return
         try:
             self.flush()
-            is_there = os.path.exists(self.root) and os.path.samestat(
-                os.lstat(self.root), os.fstat(self._root)
-            )
+            try:
+                status = os.lstat(self.root)
+                is_there = (status.st_dev, status.st_ino) == self.identity
+            except OSError:
+                is_there = False
             if error is None and not is_there:
                 message = f"the workspace {self.root} was moved, replaced or removed meanwhile"
                 raise Trouble("io_error", message, "look where it is now: what was done is there")
