@@ -13,7 +13,7 @@ demo: $(VENV)/.run          ## show the main job on an example answer
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo
 
 test: check                 ## everything that must hold
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	tools/in-memory $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/ruff format --check -q .
@@ -22,7 +22,7 @@ check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/lint-imports --no-logo
 
 cover: $(VENV)/.dev         ## the lines and branches that no test reaches; slower than the tests alone
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
+	tools/in-memory $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 bench: $(VENV)/.dev         ## speed and memory, as ratios in one run; PARTS="start git" for some, WRITE=1 for the page
 	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write) $(PARTS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.full import examples
 from tools import warm
 
 from clada.errors import Trouble
@@ -41,7 +42,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # How long an example takes says nothing about it: the machine may have other work.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "patient", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("patient")
 
 Picture = dict[str, tuple[str, int, object]]

@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.waiting import eventually
-from tools import warm
+from tools import standby, warm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,3 +77,45 @@ def test_what_takes_too_long_for_a_test_is_ended_with_it(tmp_path: Path) -> None
     looking = ["pgrep", "-f", f"sleep {mark}$"]
     assert eventually(lambda: subprocess.run(looking, capture_output=True, check=False).returncode)
     assert warm.clada("--version", directory=tmp_path).returncode == 0
+
+
+HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+SERVERS = {
+    "real": lambda: [sys.executable, "-m", "clada", "mcp"],
+    "standing by": lambda: standby.command("mcp"),
+}
+
+
+def _serving(how: str, folder: Path) -> subprocess.Popen[bytes]:
+    """Start a server; return when it has answered."""
+    server = subprocess.Popen(SERVERS[how](), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+    assert server.stdin
+    assert server.stdout
+    server.stdin.write(HELLO)
+    server.stdin.flush()
+    assert b'"id":1' in server.stdout.readline()
+    return server
+
+
+@pytest.mark.skipif(find_spec("mcp") is None, reason="the SDK of MCP is not installed")
+def test_a_server_that_stood_by_ends_as_a_real_one_does(tmp_path: Path) -> None:
+    """By the end of its input, and by signals."""
+    codes: dict[str, list[int]] = {}
+    for how in SERVERS:
+        for number in (0, signal.SIGTERM, signal.SIGINT):
+            server = _serving(how, tmp_path)
+            if number:
+                server.send_signal(number)
+                server.wait()
+            assert server.communicate()[0] == b""
+            codes.setdefault(how, []).append(server.returncode)
+    assert codes["standing by"] == codes["real"] == [0, 128 + signal.SIGTERM, 128 + signal.SIGINT]
+
+
+@pytest.mark.skipif(find_spec("mcp") is None, reason="the SDK of MCP is not installed")
+def test_a_server_that_stood_by_is_killed_with_what_was_started(tmp_path: Path) -> None:
+    """Nothing of it is left: it is the one that has the other end of the pipe."""
+    server = _serving("standing by", tmp_path)
+    server.kill()
+    assert server.communicate()[0] == b""
+    assert server.returncode == -signal.SIGKILL

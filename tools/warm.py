@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 READ_BY_PYTHON = ("PYTHON", "LANG", "LC_")  # beginnings of variables that count when Python starts
 # What is not loaded before, for it takes long and few starts need it: the front ends.
 FRONT_ENDS = ("clada.mcp", "clada.batch", "clada.review", "clada.cli.choose", "clada.cli.watch")
-# Forks for each request. What comes behind `serve` is done by the fork: it is as __main__.py of clada.
-SERVER = """
+# Forks for each request, by a `serve` that returns in the fork alone.
+SERVING = """
 import os
 if os.fork():
     os._exit(0)  # whoever asks has no child then: tests wait for all of theirs
@@ -52,7 +52,9 @@ def serve(requests):
         requests.send(b"%8d" % child)
         requests.send(b"%8d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     os._exit(0)
-
+"""
+# What the fork does is as __main__.py of clada. tools/standby.py has another `serve`, for servers.
+FORKING = """
 for module in pkgutil.walk_packages(clada.__path__, "clada."):
     if not module.name.startswith((*sys.argv[2:], "clada.__main__")):
         __import__(module.name)
@@ -70,9 +72,7 @@ os.environ.update(environment)
 os.umask(umask)
 sys.argv = ["clada", *arguments]
 code = clada.cli.main()
-for thread in threading.enumerate():
-    if thread is not threading.current_thread() and not thread.daemon:
-        thread.join()
+threading._shutdown()  # as Python does: pools of threads are told to end, and all threads are waited for
 sys.stdout.flush()
 sys.stderr.flush()
 os._exit(code)  # to tidy up all that is loaded, object by object, takes twice as long as all before
@@ -87,7 +87,7 @@ class Warm:
         self._at_work = Lock()
         with theirs:
             subprocess.run(
-                [python, "-P", "-c", SERVER, str(theirs.fileno()), *FRONT_ENDS],
+                [python, "-P", "-c", SERVING + FORKING, str(theirs.fileno()), *FRONT_ENDS],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",

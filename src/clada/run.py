@@ -301,12 +301,16 @@ class _Caller:
             raise TypeError(f"on_event must be a function, not {on_event!r}")
         if ask is not None and not callable(ask):
             raise TypeError(f"ask must be a function, not {ask!r}")
-        if stop is not None and not hasattr(stop, "handle"):
+        if stop is not None and not hasattr(type(stop), "handle"):
             raise TypeError(f"stop must be a Stop, not {stop!r}")
         self._on_event, self._ask, self._consent, self.stop = on_event, ask, consent, stop
-        self.stop_handle = stop.handle if stop else None
         self.can_answer = ask is not None
         self.notes: list[str] = []  # that were told
+
+    @property
+    def stop_handle(self) -> int | None:
+        """What becomes readable once the run is to end."""
+        return self.stop.handle if self.stop else None
 
     def emit(self, event: Event) -> None:
         """Tell an event; notes are kept for the report."""

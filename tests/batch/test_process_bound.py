@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -75,3 +77,59 @@ def test_groups_of_keepers_that_were_killed_are_removed() -> None:
     assert (left.exists(), kept.exists()) == (False, True)
     process_bound.remove_groups(os.getpid())
     assert not kept.exists()
+
+
+@pytest.mark.skipif(not can_make_groups(), reason="no control groups that count processes may be made here")
+def test_a_group_that_somebody_is_still_in_keeps_no_other_from_being_removed() -> None:
+    """What a killed keeper left may live on for a while."""
+    folder = next(folder for folder in process_bound._folders() if os.access(folder, os.W_OK))
+    gone = [subprocess.Popen(["true"]) for _ in range(4)]
+    groups = [Path(folder, f"{process_bound._NAME}{process.pid}") for process in gone]
+    sleeper = subprocess.Popen(["sleep", "60"])
+    for process, group in zip(gone, groups, strict=True):
+        process.wait()
+        group.mkdir()
+    busy = Path(folder, next(name for name in os.listdir(folder) if Path(folder, name) in groups))
+    (busy / "cgroup.procs").write_text(f"{sleeper.pid}", encoding="ascii")
+    try:
+        process_bound.remove_groups()
+        assert [group for group in groups if group.exists()] == [busy]
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+        process_bound.remove_groups()
+    assert not busy.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "has"),
+    [
+        ("memory.max", "max\n", False),
+        ("memory.max", "1073741824\n", True),
+        ("memory.high", "1073741824\n", True),
+        ("cpu.max", "max 100000\n", False),
+        ("cpu.max", "50000 100000\n", True),
+        ("io.max", "", False),
+        ("io.max", "8:16 rbps=2097152 wbps=max riops=max wiops=max\n", True),
+        ("cpuset.cpus", "\n", False),
+        ("cpuset.cpus", "0-1\n", True),
+    ],
+)
+def test_no_job_leaves_a_group_that_has_limits_for_one_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str, *, has: bool
+) -> None:
+    """As a service does: the memory of all its processes together, say, is what somebody has allowed it."""
+    service = tmp_path / "slice" / "service"
+    service.mkdir(parents=True)
+    (service / name).write_text(limit, encoding="ascii")
+    described = {
+        "/proc/self/cgroup": "0::/slice/service\n",
+        "/proc/self/mountinfo": f"30 23 0:26 / {tmp_path} rw - cgroup2 cgroup2 rw\n",
+    }
+
+    def open_described(path: str) -> IO[str]:
+        return StringIO(described[path]) if path in described else open(path, encoding="ascii")
+
+    monkeypatch.setattr(process_bound, "open", open_described, raising=False)
+    beside = [] if has else [str(service.parent)]
+    assert list(process_bound._folders()) == [str(service), *beside]

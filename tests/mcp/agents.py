@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -11,6 +10,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import StdioServerParameters, types
 from mcp.client import Client
 from tests.cli.conftest import Shell
+from tools import standby
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,9 +101,10 @@ class Place(Shell):
 
     def agent(self, *flags: str, era: str = "legacy", answer: str | None = None) -> Agent:
         """Start a server in the workspace, with a client."""
+        program, *words = standby.command("mcp", *flags)
         server = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "clada", "mcp", *flags],
+            command=program,
+            args=words,
             env=self.environment,
             cwd=self.workspace,
         )

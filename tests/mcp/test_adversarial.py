@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
 from tests.conftest import picture
 from tests.mcp.agents import ERAS, run, text, write
 from tests.mcp.test_runs import Raw
@@ -230,3 +231,11 @@ def test_lone_surrogates_write_nothing(place: Place) -> None:
         assert "error" in message or message["result"]["isError"]
     assert [path.name for path in place.workspace.glob("*.txt")] == ["good.txt"]
     raw.end()
+
+
+@pytest.mark.parametrize("name", [["apply"], {"apply": 1}, 5, None])
+def test_a_name_of_a_tool_that_is_no_text_is_answered_as_such(place: Place, name: object) -> None:
+    raw = Raw(place)
+    raw.send("tools/call", {"name": name, "arguments": {}}, 7)
+    assert raw.receive()["error"]["code"] == INVALID_PARAMS
+    assert raw.end() == (0, b"")  # and no traceback

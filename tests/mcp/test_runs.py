@@ -3,12 +3,14 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +18,11 @@ from mcp import types
 from mcp_types.methods import serialize_server_result
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
+from tools import standby
+
+import clada
+import clada.mcp.run
+from clada.mcp.tools import MOST_QUICK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +120,28 @@ def test_one_run_at_a_time_and_others_say_that_they_wait(place: Place) -> None:
     assert (0, None, "waiting for another run in this workspace") in agent.progress
 
 
+def test_a_small_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
+    """It runs in no thread of its own; what is larger, or has a command, does."""
+    agent = place.agent("--record=none", "--approve", "sleep 0.1")
+    large = "x" * (MOST_QUICK + 1)
+    for document in (write("a.txt", "one"), write("b.txt", large), write("c.txt") + run("sleep 0.1")):
+        agent.progress.clear()
+        result = agent.call("apply", document=document)
+        assert not result.is_error
+        assert "[task-1] write " in str(agent.progress[0])
+    edit = '<---SEARCH file="{}"--->\none\n<---REPLACE--->\ntwo\n<---END--->\n'
+    assert not agent.call("apply", document=edit.format("a.txt")).is_error
+    assert (place.workspace / "a.txt").read_text() == "two"
+    for name, why in (
+        ("b.txt", "match_count_mismatch"), ("nowhere.txt", "file_not_found"), ("../a.txt", "path_escape"),
+    ):  # fmt: skip
+        failed = agent.call("apply", document=edit.format(name))
+        assert failed.is_error
+        assert why in text(failed)
+    assert agent.call("apply", document=edit.format("a\0b")).is_error
+    assert (place.workspace / "b.txt").read_text() == large
+
+
 def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
     agent = place.agent()
     running = subprocess.Popen(
@@ -150,11 +179,11 @@ def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -
 
 
 class Raw:
-    """A server that is spoken to in plain JSON."""
+    """A server that is spoken to in plain JSON; one that is really started, if it is to be ended by force."""
 
-    def __init__(self, place: Place, *flags: str) -> None:
+    def __init__(self, place: Place, *flags: str, started: bool = False) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "clada", "mcp", *flags],
+            [sys.executable, "-m", "clada", "mcp", *flags] if started else standby.command("mcp", *flags),
             cwd=place.workspace,
             env=place.environment,
             stdin=subprocess.PIPE,
@@ -198,7 +227,7 @@ class Raw:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) -> None:
-    raw = Raw(place, *APPROVED)
+    raw = Raw(place, *APPROVED, started=True)
     raw.call(SLOW)
     until((place.workspace / "begun.txt").exists)
     raw.process.send_signal(number)
@@ -209,7 +238,7 @@ def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) ->
 
 
 def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -> None:
-    raw = Raw(place, *APPROVED)
+    raw = Raw(place, *APPROVED, started=True)
     raw.call(SLOW)
     until((place.workspace / "begun.txt").exists)
     raw.process.kill()
@@ -219,7 +248,7 @@ def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -
 
 
 def test_the_end_of_input_ends_the_server_without_a_word(place: Place) -> None:
-    raw = Raw(place)
+    raw = Raw(place, started=True)
     assert raw.end() == (0, b"")
     done = place("mcp", document=b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')  # without a line break
     assert (done.returncode, done.stderr) == (0, "")
@@ -285,7 +314,7 @@ def test_a_call_that_is_not_plain_is_for_the_sdk_to_refuse(place: Place, params:
 
 def test_output_that_nobody_reads_does_not_stop_the_run(place: Place) -> None:
     place.write("long.txt", "a line of text\n" * 60_000)
-    raw = Raw(place)
+    raw = Raw(place, started=True)
     raw.call(run("cat long.txt") + write("after.txt"))
     until((place.workspace / "after.txt").exists)  # though nothing is read of what it says
     raw.process.send_signal(signal.SIGTERM)
@@ -321,3 +350,23 @@ def test_a_very_long_report_is_cut_for_the_model(place: Place) -> None:
     planned = agent.call("plan", document=write("long.txt", "x\n" * 60_000))
     assert len(text(planned)) < 101_000
     assert "[the rest of the diff is left out: " in text(planned)
+
+
+def test_a_run_that_ends_in_a_moment_tells_all_before_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for without the loop, which wakes nobody meanwhile to send what is queued."""
+    monkeypatch.setattr(clada.mcp.run, "MOMENT", LONG)
+    told: list[str] = []
+
+    async def hear(_level: str, text: str, *_: object) -> None:
+        told.append(text)
+
+    async def call() -> list[str]:
+        session = SimpleNamespace(client_capabilities=None, can_send_request=False, send_log_message=hear)
+        context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
+        workspace = clada.mcp.run.SharedWorkspace(clada.Settings())
+        call = clada.mcp.run.ToolCall(workspace, context)
+        await call.run(lambda _stop: call.take(clada.Note("a note")))
+        workspace.threads.shutdown()
+        return list(told)
+
+    assert asyncio.run(call()) == ["a note"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.full import cuts, examples
 from tests.notations import render_dialects as render
 
 import clada
@@ -27,6 +28,7 @@ DOCUMENTS = [
     *(path for name in DIALECTS for path in sorted((ROOT / "tests" / "answers").glob(f"{name}-*/answer.md"))),
 ]
 LEAST_DOCUMENTS = 300
+TURNS = 20  # tests that share the documents
 UNSEEN = re.compile(r"the end of this block is not clear|differs at lines")
 
 
@@ -43,9 +45,14 @@ def _asked(path: Path) -> dict[str, Any]:
     return {"notation": notation, "run_fences": "--run-fences" in given}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_document_that_is_cut_off_asks_for_nothing_that_the_whole_does_not(path: Path) -> None:
+@pytest.mark.parametrize("number", range(TURNS))
+def test_a_document_that_is_cut_off_asks_for_nothing_that_the_whole_does_not(number: int) -> None:
     """Wherever it is cut, what is left is refused, or has only operations of the whole, each to its end."""
+    for path in DOCUMENTS[number::TURNS]:
+        _hold_for_beginnings(path)
+
+
+def _hold_for_beginnings(path: Path) -> None:
     data, asked = path.read_bytes(), _asked(path)
     complete = clada.parse(data, **asked)
     if any(UNSEEN.search(problem.message) for problem in complete.problems):
@@ -55,11 +62,11 @@ def test_a_document_that_is_cut_off_asks_for_nothing_that_the_whole_does_not(pat
     if any(note.endswith("left out") for note in complete.notes):
         return  # a log that ends before the result of a call does not know that it failed
     known = _operations(complete)
-    for cut in range(len(data)):
+    for cut in cuts(data, first=len(path.stem))[:-1]:
         beginning = data[:cut].decode(errors="ignore")
         plan = clada.parse(beginning, **asked)
         if not plan.fatal:
-            assert all(_is_of(operation, known) for operation in _operations(plan)), cut
+            assert all(_is_of(operation, known) for operation in _operations(plan)), (path, cut)
 
 
 def _operations(plan: clada.Plan) -> list[dict[str, Any]]:
@@ -100,7 +107,7 @@ NOISE = st.lists(st.tuples(st.sampled_from(["", "", "", " ", "\t"]), PIECES), ma
 
 
 @given(lines=NOISE, notation=st.sampled_from(["auto", *DIALECTS]))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_reading_never_raises_and_finds_nothing_that_is_not_there(
     lines: list[tuple[str, str]], notation: str
 ) -> None:
@@ -118,7 +125,7 @@ def test_reading_never_raises_and_finds_nothing_that_is_not_there(
 
 
 @given(lines=NOISE)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_usual_blocks_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
     """The quick way through usual blocks gives what the slow one gives."""
     noise = "\n".join(piece for _, piece in lines)
@@ -133,7 +140,7 @@ def test_usual_blocks_are_read_as_any_other(lines: list[tuple[str, str]]) -> Non
 
 
 @given(lines=NOISE)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_usual_files_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
     """The quick way through usual files gives what the slow one gives."""
     noise = "\n".join(piece for _, piece in lines)
@@ -159,7 +166,7 @@ TREES = st.dictionaries(st.sampled_from(["a.txt", "b/c.py", "d e.md"]), CONTENTS
 
 
 @given(before=TREES, after=TREES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_is_written_in_a_dialect_gives_the_tree_that_was_meant(
     dialect: str, before: dict[str, str], after: dict[str, str]

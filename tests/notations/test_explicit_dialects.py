@@ -8,6 +8,7 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.full import examples
 
 import clada
 
@@ -37,7 +38,7 @@ PIECES = st.sampled_from([
 
 
 @given(lines=st.lists(PIECES, max_size=25), notation=st.sampled_from(["auto", *NAMES]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_reading_never_raises(lines: list[str], notation: str) -> None:
     """Whatever the text: there is a plan that can be printed, and its spans are in the text."""
     plan = clada.parse("\n".join(lines), notation, roots=("/x",))
@@ -65,7 +66,7 @@ VALUES = st.recursive(
 
 
 @given(values=st.lists(VALUES, min_size=1, max_size=4), indent=st.sampled_from([None, 1]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_shape_of_json_raises(values: list[object], indent: int | None) -> None:
     """Calls of any shape, with anything in place of anything, are read or refused."""
     plan = clada.parse("\n".join(json.dumps(value, indent=indent) for value in values), "calls")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.full import examples
 
 from clada.text import finder, indexed
 from clada.text.indexed import IndexedText
@@ -73,7 +74,9 @@ def _compare(data: bytes, wanted: Sequence[tuple[bytes, bytes | None, bytes]]) -
 
 
 @given(data=texts, wanted=edits, ending=st.sampled_from([b"\n", b"\r\n", b"\r"]))
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_edits_in_a_row_give_what_the_plain_way_gives(
     data: bytes, wanted: list[tuple[bytes, bytes | None, bytes]], ending: bytes
 ) -> None:
@@ -82,7 +85,9 @@ def test_any_edits_in_a_row_give_what_the_plain_way_gives(
 
 
 @given(data=texts, wanted=edits, ending=st.sampled_from([b"\n", b"\r\n", b"\r"]))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_whole_lines_are_found_where_they_are_once(
     data: bytes, wanted: list[tuple[bytes, bytes | None, bytes]], ending: bytes
 ) -> None:

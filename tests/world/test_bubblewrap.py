@@ -60,3 +60,10 @@ def test_what_the_command_prints_is_its_own(workspace: tuple[str, int], text: st
     """Also where it looks like bubblewrap's words, alone or with more lines."""
     assert printed(f"echo '{text}'", workspace) == [text]
     assert printed(f"echo '{text}'; {between}echo end", workspace) == [text, "end"]
+
+
+def test_more_places_than_a_pipe_can_hold(workspace: tuple[str, int]) -> None:
+    """What the command sees is told to bubblewrap whole, however much it is."""
+    folder, _handle = workspace
+    missing = tuple(f"{folder}/{number}{'x' * 200}" for number in range(500))
+    assert printed("echo x; touch .clada", workspace, write=missing) == ["x", "permission_denied"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.full import examples
 
 from clada.errors import Trouble
 from clada.model import Done
@@ -255,7 +256,7 @@ def _outcome(files: Files, name: str, fields: dict[str, Any]) -> str:
 
 TestOperations = Operations.TestCase
 TestOperations.settings = settings(
-    max_examples=80,
+    max_examples=examples(80),
     stateful_step_count=30,
     deadline=None,
     database=None,  # the checkout may be read-only

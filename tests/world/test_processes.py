@@ -16,6 +16,7 @@ import pytest
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
+from clada.world.processes.process_tree import descendants
 from clada.world.processes.running import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
 
 if TYPE_CHECKING:
@@ -536,6 +537,55 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     clada.wait()
     clada.stdout.close()
     assert eventually(lambda: alive(mark) == [])
+
+
+class _NeverReady(Launcher):
+    """Cannot do what has to be done before a program runs."""
+
+    def prepare(self) -> None:
+        """Fail."""
+        raise Trouble("command_not_allowed", "not ready")
+
+
+@only_linux
+@pytest.mark.usefixtures("host")
+def test_what_cannot_be_prepared_is_not_started(tmp_path: Path) -> None:
+    """And nothing is left of what was to start it."""
+    before = descendants(os.getpid())
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with pytest.raises(Trouble, match="not ready"):
+            run(["touch", "made"], _NeverReady(os.environ), directory=handle, timeout=PATIENCE, emit=print)
+    finally:
+        os.close(handle)
+    assert os.listdir(tmp_path) == []
+    assert descendants(os.getpid()) == before
+
+
+@only_linux
+@pytest.mark.parametrize("threads", ["", _SECOND_THREAD], ids=["one thread", "threads"])
+def test_clada_killed_before_a_command_may_run(threads: str, tmp_path: Path) -> None:
+    """The supervisor is ready, and nobody tells it to start the command any more."""
+    script = f"""
+        import os, sys, time
+        sys.path.insert(0, {_source_root()!r})
+        from clada.world.processes.running import Launcher, run
+        {threads}
+        class Slow(Launcher):
+            def prepare(self):
+                print("preparing", flush=True)
+                time.sleep(99)
+        run(["touch", "made"], Slow(os.environ), directory=os.open({str(tmp_path)!r}, 0), timeout=None,
+            emit=print)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as clada:
+        assert clada.stdout
+        assert clada.stdout.readline() == b"preparing\n"
+        supervisors = descendants(clada.pid)
+        assert len(supervisors) == 1
+        clada.kill()
+    assert eventually(lambda: not os.path.exists(f"/proc/{supervisors[0]}/fd"))
+    assert os.listdir(tmp_path) == []
 
 
 @only_linux

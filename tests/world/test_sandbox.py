@@ -602,8 +602,11 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
     monkeypatch.setenv("TMPDIR", place.path("outside"))
     wanted = Confinement("landlock", place.workspace)
     before = open_handles(), place.state()
+    launcher = confined_launcher(wanted, {})
     with few_handles(3), pytest.raises(Trouble, match="the sandbox could not be set up: Too many open files"):
-        confined_launcher(wanted, {})
+        launcher.prepare()
+    launcher.close()
+    assert (open_handles(), place.state()) == before
     monkeypatch.setenv("TMPDIR", "/proc")  # where nobody can make a folder
     with pytest.raises(Trouble, match="the sandbox could not be set up"):
         confined_launcher(wanted, {})

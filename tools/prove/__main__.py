@@ -8,6 +8,7 @@ figures and dates, in place of what the same parts showed before; a quick look w
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import os
 import platform
@@ -52,11 +53,17 @@ PARTS: dict[str, Callable[[bool], list[Row]]] = {
 
 def main() -> int:
     """Run the parts, print what fails, and write down all of it."""
-    quick = "--quick" in sys.argv
-    chosen = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    names = [name for name in PARTS if not chosen or any(word.lower() in name.lower() for word in chosen)]
-    shown = dict(zip(names, _all(names, quick=quick), strict=True))
-    if not quick:
+    parser = argparse.ArgumentParser("python -m tools.prove", description="Show that the whole holds.")
+    parser.add_argument("--quick", action="store_true", help="a quick look, which writes nothing")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"words of: {', '.join(PARTS)}")
+    given = parser.parse_args()
+    names = [
+        name for name in PARTS if not given.parts or any(word.lower() in name.lower() for word in given.parts)
+    ]
+    if not names:
+        parser.error(f"no part has this in its name: {' '.join(given.parts)}")
+    shown = dict(zip(names, _all(names, quick=given.quick), strict=True))
+    if not given.quick:
         known = page.load().parts | shown
         page.save(Proof(_machine(), {name: known[name] for name in PARTS if name in known}))
         print(f"written: {page.PAGE.relative_to(ROOT)}")

@@ -38,9 +38,8 @@ copy_file_range setsid prctl
 """.split()
 STRACE = shutil.which("strace")
 TEMPORARY = ".clada-tmp-"
-IMPORTS = (
-    r"ImportError|ModuleNotFoundError|module '\w+' has no attribute"  # which the interpreter could not finish
-)
+# What the interpreter says of an import that it could not finish.
+IMPORTS = r"ImportError|ModuleNotFoundError|module '[\w.]+' has no attribute"
 REQUIRED = "every file old or new, git sound, no litter, nothing lost"
 
 

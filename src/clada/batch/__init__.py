@@ -153,7 +153,7 @@ class Batch:
             if self._stopped:
                 engine.stop()
             try:
-                for finished in engine.run(self._left(done)):
+                for finished in engine.run(line for line in self._lines() if line.job.id not in done):
                     tick()
                     if finished is None:
                         continue
@@ -176,9 +176,6 @@ class Batch:
 
     def _lines(self) -> Iterator[Line]:
         return lines_of(self._jobs) if isinstance(self._jobs, str) else lines_from(self._jobs)
-
-    def _left(self, done: Ids) -> Iterator[Line]:
-        return (line for line in self._lines() if line.job.id not in done)
 
     def _put_back(self, config: Config, done: Ids) -> None:
         """Put back what was begun in place and has no result, the last first."""

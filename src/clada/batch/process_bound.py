@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NAME = "clada-batch-"
 _THREADS = 16  # of each process: the kernel counts threads, where the limit of a job is one of processes
 _ROOM = 64  # for our own, and for what has just ended
+_LIMITS = ("memory.max", "memory.high", "memory.swap.max", "cpu.max", "io.max", "cpuset.cpus")  # of a group
 
 
 def bound_processes(keeper: int, processes: int) -> None:
@@ -38,7 +39,8 @@ def remove_groups(keeper: int | None = None) -> None:
             for name in os.listdir(folder):
                 owner = name.removeprefix(_NAME)
                 if owner != name and (owner == f"{keeper}" or not os.path.exists(f"/proc/{owner}")):
-                    os.rmdir(f"{folder}/{name}")
+                    with suppress(OSError):  # somebody is still in it
+                        os.rmdir(f"{folder}/{name}")
 
 
 def _folders() -> Iterator[str]:
@@ -58,7 +60,19 @@ def _folders() -> Iterator[str]:
             yield point + place.removeprefix(root.rstrip("/")).rstrip("/")
         elif kind == "cgroup2":
             place = point + ours.get("", "/").removeprefix(root.rstrip("/")).rstrip("/")
-            yield from (place, os.path.dirname(place)) if place != point else (place,)
+            yield place
+            if place != point and not _has_limits(place):
+                yield os.path.dirname(place)
+
+
+def _has_limits(group: str) -> bool:
+    """Whether somebody has set limits for all in a group: these would not hold for who leaves it."""
+    for name in _LIMITS:
+        with suppress(OSError), open(f"{group}/{name}") as file:
+            limit = file.read().strip()
+            if limit and not limit.startswith("max"):
+                return True
+    return False
 
 
 def _join(folder: str, keeper: int, most: int) -> bool:

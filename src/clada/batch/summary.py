@@ -131,7 +131,12 @@ def as_table(summary: Summary) -> str:
     others = [status for status in STATUSES[1:] if summary.total.counts.get(status)]
     for field in shown:
         rows = [
-            (group.name, f"{group.total:,}", f"{group.rate:.1%}", *_columns(group, others))
+            (
+                group.name,
+                f"{group.total:,}",
+                f"{group.rate:.1%}",
+                *(f"{group.counts.get(status, 0):,}" for status in others),
+            )
             for group in summary.groups[field]
         ]
         parts.append(_table((field, "jobs", "applied", *others), rows))
@@ -143,10 +148,6 @@ def as_table(summary: Summary) -> str:
         f"{summary.peak_memory / (1 << 20):,.0f} MB at most\n"
     )
     return "\n".join(parts)
-
-
-def _columns(group: Group, statuses: Sequence[str]) -> list[str]:
-    return [f"{group.counts.get(status, 0):,}" for status in statuses]
 
 
 def _shares(counts: dict[str, int], total: int) -> list[tuple[str, str, str]]:

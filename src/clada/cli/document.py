@@ -92,7 +92,7 @@ def carry_out(
             consoles.append(lines := EventLines(options["events"]))
             present = lines.presenter
         with Signals(lambda: _hurry(consoles)) as stop:
-            presenter = present(plan, options, console, stop.handle)
+            presenter = present(plan, options, console, stop)
             settings = settings_of(options)
             report = execute(
                 plan,
@@ -208,8 +208,10 @@ class Signals(Stop):
 
     def __enter__(self) -> Self:
         self._before: dict[int, Any] = {}
-        os.set_blocking(self._sink, False)
-        self._woken_before = signal.set_wakeup_fd(self._sink, warn_on_full_buffer=False)
+        self._pipes.append(os.pipe())
+        sink = self._pipes[0][1]
+        os.set_blocking(sink, False)
+        self._woken_before = signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
         for number in SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._catch)
@@ -235,7 +237,7 @@ class Presenter:
     """
 
     def __init__(
-        self, plan: Plan, options: dict[str, Any], console: Console, stop: int | None = None
+        self, plan: Plan, options: dict[str, Any], console: Console, stop: Stop | None = None
     ) -> None:
         self.plan, self.options, self.console, self.stop = plan, options, console, stop
         self.mode, self.detail = options["output_mode"], options["error_detail"]
@@ -319,12 +321,16 @@ class Presenter:
 
         self.console.pause()
         try:
-            return prompt(command, directory, reason, network, self.stop, plan=self._surrounding_plan())
+            return prompt(command, directory, reason, network, self._handle(), plan=self._surrounding_plan())
         except Exception as bug:  # noqa: BLE001 (the other tasks may not need it)
             self._lose("the question", bug)
             return "no"
         finally:
             self.console.working(self._ended, len(self._items), command)
+
+    def _handle(self) -> int | None:
+        """Return what to wait for besides an answer."""
+        return self.stop.handle if self.stop else None
 
     def _surrounding_plan(self) -> list[str]:
         """Return the plan around the present task, a line for each: what came before, and what is to come."""
@@ -345,7 +351,7 @@ class Presenter:
 
         self.console.pause()
         try:
-            return confirm(question, self.stop)
+            return confirm(question, self._handle())
         except Exception as bug:  # noqa: BLE001 (as above)
             self._lose("the question", bug)
             return False

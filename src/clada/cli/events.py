@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from clada.model import Event, Plan
     from clada.report import Report
+    from clada.world.world import Stop
 
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
 NEW_FILE = 0o666  # less the umask
@@ -51,7 +52,7 @@ class EventPresenter(Presenter):
     """Tells events as lines, beside what is shown of a run. Notes on standard error are not told twice."""
 
     def __init__(
-        self, lines: EventLines, plan: Plan, options: dict[str, Any], console: Console, stop: int
+        self, lines: EventLines, plan: Plan, options: dict[str, Any], console: Console, stop: Stop
     ) -> None:
         super().__init__(plan, options, console, stop)
         self._lines = lines

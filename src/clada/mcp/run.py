@@ -50,6 +50,7 @@ class ToolCall:
         self.workspace, self.context = workspace, context
         self.questions = Questions(context)
         self.total = 0  # operations
+        self.is_quick: Callable[[], bool] = lambda: False  # whether it is over in a moment: asked at its turn
         self._begun = 0  # of them
         self._counted = "progress_token" in (context.meta or {})  # whether the client wants to know
         self._waiting: deque[tuple[str, str, int]] = deque()  # kind, text, operations begun
@@ -60,7 +61,10 @@ class ToolCall:
         self._teller: asyncio.Task[None] | None = None  # who sends what is queued
 
     async def run(self, work: Callable[[clada.Stop], Result]) -> Result:
-        """Do this in a thread when it is its turn; a cancelled call ends the run, and waits for its end."""
+        """Do this when it is its turn; a cancelled call ends the run, and waits for its end.
+
+        That is in a thread, unless it is over before anybody could cancel it.
+        """
         await self._turn()
         try:
             return await self.look(work)
@@ -68,11 +72,11 @@ class ToolCall:
             self.workspace.turn.release()
 
     async def look(self, work: Callable[[clada.Stop], Result]) -> Result:
-        """Do this in a thread at once: it changes nothing."""
+        """Do this at once: it changes nothing."""
         with clada.Stop() as stop:
             try:
-                result = await self._in_thread(work, stop)
-                if self._teller:
+                result = work(stop) if self.is_quick() else await self._in_thread(work, stop)
+                if self._waiting or self._teller:  # nobody was woken yet by a run that ended in a moment
                     await self._tell()  # all that comes before the result
                 return result
             finally:

@@ -113,7 +113,8 @@ def _is_plain_call(context: Context) -> bool:
         and context.protocol_version in TAKE_OUR_RESULTS
         and params is not None
         and params.keys() <= CALL
-        and params.get("name") in TOOLS
+        and isinstance(params.get("name"), str)
+        and params["name"] in TOOLS
         and isinstance(params.get("arguments"), dict)
         and ("_meta" not in params or context.meta is not None)  # which is None where it is malformed
     )

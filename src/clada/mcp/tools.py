@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -52,6 +53,7 @@ CHANGES = types.ToolAnnotations(
 )
 RUNS = CHANGES.model_copy(update={"open_world_hint": True})  # commands, some of which may use the network
 LONGEST_TEXT = 100_000  # characters of a report; the structured content has all of it
+FEW, MOST_QUICK = 8, 1 << 14  # operations, and characters of a document or bytes of a file, that are quick
 PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
 
 
@@ -157,7 +159,30 @@ async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) ->
     def execute(**how: Any) -> clada.Report:
         return clada.execute(planned(), **how)
 
+    if len(given["document"]) <= MOST_QUICK and settings.record == "none" and not settings.lock_file:
+        call.is_quick = lambda: _is_quick(planned(), settings)
     return await _carry_out(call, settings, execute, has_commands, responses)
+
+
+def _is_quick(plan: clada.Plan, settings: clada.Settings) -> bool:
+    """Whether a run waits for nothing, and changes a few small files: then to wake a thread takes longer."""
+    if settings.atomic or plan.atomic:
+        return False  # it is recorded, and waits for whoever records now
+    items = [item for block in plan.blocks for item in block.operations]
+    return len(items) <= FEW and all(_is_small(item, settings.workspace) for item in items)
+
+
+def _is_small(item: clada.Operation | clada.Invalid, workspace: str) -> bool:
+    """Whether this reads no more than a small file; what is not there may be looked for everywhere."""
+    if isinstance(item, clada.Invalid):
+        return True
+    try:
+        sizes = [os.lstat(os.path.join(workspace, path)).st_size for path in item.paths]
+    except FileNotFoundError:
+        return isinstance(item, clada.Write)
+    except (OSError, ValueError):
+        return False
+    return item.only_its_paths and all(size <= MOST_QUICK for size in sizes)
 
 
 async def _plan(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:

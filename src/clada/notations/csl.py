@@ -248,9 +248,9 @@ class Parser:
             line += data.count(b"\n", counted, at)
             counted, finish = at, close + len(last_line) - 1
             writes.append(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
-            at = find(b"<", finish)  # no reasoning block can begin before that
-            if not startswith(next_head, at - 1):
-                break
+            at = find(sign, finish)
+            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
+                break  # as there may be a reasoning block before it
         if writes:
             self._line, self._line_at, self._outside = line, counted, finish + 1
             self._add(*writes)
@@ -263,12 +263,8 @@ class Parser:
             return 0
         from clada.operations.edit import Edit, Hunk
 
-        to, divider, last_line = (
-            self._plain_lines["TO"],
-            self._plain_lines["REPLACE"],
-            self._plain_lines["END"],
-        )
-        find, startswith, next_head = data.find, data.startswith, b"\n" + head
+        to, divider, last_line = (self._plain_lines[name] for name in ("TO", "REPLACE", "END"))
+        find, startswith, next_head, sign = data.find, data.startswith, b"\n" + head, self._mark[:1]
         line, counted, finish = self._line, self._line_at, 0
         edits: list[Edit] = []
         while True:
@@ -295,9 +291,9 @@ class Parser:
             counted, finish = at, close + len(last_line) - 1
             hunk = Hunk(text, new) if begin is None else Hunk(begin.decode(), new, text)
             edits.append(Edit(line, (at, finish), NO_ATTRIBUTES, path, (hunk,), count))
-            at = find(b"<", finish)
-            if not startswith(next_head, at - 1):
-                break
+            at = find(sign, finish)
+            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
+                break  # as above
         if edits:
             self._line, self._line_at, self._outside = line, counted, finish + 1
             self._add(*edits)

@@ -106,27 +106,36 @@ def _text(old: bytes, new: bytes) -> list[str]:
 
 
 def _one_line(old: bytes, new: bytes) -> list[str] | None:
-    """Return the hunk where one line was changed, added or removed, as most edits do; else None."""
-    if len(old) > SMALL or len(new) > SMALL:
+    """Return the hunk where one line was changed, added or removed, as most edits do; else None.
+
+    The texts are not split into lines, of which all but a few are the same: that takes twice as long.
+    """
+    if old == new or len(old) > SMALL or len(new) > SMALL:
         return None
-    before, after = old.split(b"\n"), new.split(b"\n")
-    start = common_start(before, after)
-    tail = min(common_start(before[::-1], after[::-1]), len(before) - start, len(after) - start)
-    end, new_end = len(before) - tail, len(after) - tail
-    last = len(before) - 1  # what is behind the last line break is no line, or one without a break
-    if end - start > 1 or new_end - start > 1 or end > last or new_end > len(after) - 1:
+    start = old.rfind(b"\n", 0, common_start(old, new)) + 1
+    next_line, next_new = old.find(b"\n", start) + 1, new.find(b"\n", start) + 1
+    for end, new_end in ((next_line, next_new), (start, next_new), (next_line, start)):
+        if end >= start <= new_end and old[end:] == new[new_end:]:
+            break
+    else:
         return None
-    if before[last] and end + CONTEXT > last:
-        return None  # the line without a break is near enough to be shown
-    first, final = max(0, start - CONTEXT), min(last, end + CONTEXT)
-    lines = [
-        *(b" " + line for line in before[first:start]),
-        *(b"-" + line for line in before[start:end]),
-        *(b"+" + line for line in after[start:new_end]),
-        *(b" " + line for line in before[end:final]),
-    ]
-    ranges = hunk_range(first, final, 0), hunk_range(first, final + new_end - end, 0)
-    return [f"@@ -{ranges[0]} +{ranges[1]} @@\n", b"\n".join(lines).decode(), "\n"]
+    first, final = start, end
+    for _ in range(CONTEXT):
+        first = old.rfind(b"\n", 0, max(0, first - 1)) + 1
+        final = old.find(b"\n", final) + 1 or len(old)
+    if final == len(old) and old[-1:] not in {b"", b"\n"}:
+        return None  # a line without a break would be shown
+    above, below = _signed_lines(b" ", old[first:start]), _signed_lines(b" ", old[end:final])
+    gone, come = _signed_lines(b"-", old[start:end]), _signed_lines(b"+", new[start:new_end])
+    top = old.count(b"\n", 0, first)
+    same = above.count(b"\n") + below.count(b"\n")
+    ranges = [hunk_range(top, top + same + bool(part), 0) for part in (gone, come)]
+    return [f"@@ -{ranges[0]} +{ranges[1]} @@\n", (above + gone + come + below).decode()]
+
+
+def _signed_lines(sign: bytes, lines: bytes) -> bytes:
+    """Return whole lines, each with this sign before it."""
+    return sign + lines[:-1].replace(b"\n", b"\n" + sign) + b"\n" if lines else b""
 
 
 def _hunk(group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int) -> Iterator[str]:

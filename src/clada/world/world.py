@@ -40,19 +40,30 @@ class Stop:
     def __init__(self, on_set: Callable[[], None] = lambda: None) -> None:
         self._on_set = on_set
         self.signal: int | None = None  # set, once the run is to end
-        self.handle, self._sink = os.pipe()
+        self._pipes: list[tuple[int, int]] = []  # the first counts: of two threads, both may make one
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self.handle)
-        os.close(self._sink)
+        for pipe in self._pipes:
+            os.close(pipe[0])
+            os.close(pipe[1])
+
+    @property
+    def handle(self) -> int:
+        """What to wait for; made when first asked for, as most runs wait for nothing."""
+        if not self._pipes:
+            self._pipes.append(os.pipe())
+            if self.signal is not None:  # there was no pipe when it was set
+                os.write(self._pipes[0][1], b"!")
+        return self._pipes[0][0]
 
     def set(self, signal: int = SIGINT) -> None:
         """End the run as this signal would."""
-        self.signal = signal
-        os.write(self._sink, b"!")
+        self.signal = signal  # first: whoever makes the pipe from here on sees it
+        if self._pipes:
+            os.write(self._pipes[0][1], b"!")
         self._on_set()
 
 

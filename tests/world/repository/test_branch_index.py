@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -117,6 +118,19 @@ def test_while_the_index_is_replaced_other_git_processes_keep_off(repo: Repo) ->
     assert repo.status() == ["M  a"]
 
 
+def test_a_lock_that_cannot_say_whose_it_is_is_not_left(repo: Repo) -> None:
+    """As on a full disk: nobody would know later that it was clada's."""
+    repo.commit(a="1")
+    found, before = repo.found(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"), IndexLock(found):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (repo.root / ".git/index.lock").exists()
+
+
 def test_a_copy_knows_what_may_have_changed_since_git_looked(repo: Repo) -> None:
     """A file that changed in the same instant, to the same size, is seen in the copy as in the original."""
     for number in range(20):
@@ -172,6 +186,29 @@ def test_an_interrupt_at_the_last_step_leaves_head_and_index_together(
     assert repo.status() == []
     assert record.after(["a"], run=1) == repo.head()
     assert repo.subjects() == ["clada:post", "by hand"]
+
+
+def test_a_run_that_must_end_while_head_is_set_ends_after_that(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git that is ended in the middle can leave its lock, or HEAD without the index."""
+    repo.commit(a="1")
+    repo.write("a", "2")
+    whole, (reading, writing) = calls.run, os.pipe()
+
+    def run(argv: list[str], *rest: object) -> calls.GitOutput:
+        if "update-ref" in argv:
+            os.write(writing, b"!")
+        return whole(argv, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(calls, "run", run)
+    record = BranchCommits(repo.found(), "clada")
+    try:
+        assert record.before(["a"], wide=False, consent=None, stop=reading) == repo.head()
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (repo.status(), list((repo.root / ".git").rglob("*.lock"))) == ([], [])
 
 
 SHARED = """

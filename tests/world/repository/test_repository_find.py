@@ -17,6 +17,7 @@ from clada.settings import Settings
 from clada.world.git import calls as git
 from clada.world.git.repository import find
 from clada.world.record.recording import RunToRecord, recording
+from clada.world.record.store import in_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -455,6 +456,30 @@ def test_a_configuration_may_name_dev_null_and_files(repo: Repo) -> None:
     repo.git("config", "core.excludesFile", os.devnull)
     repo.git("config", "core.attributesFile", str(repo.write("own.attributes", "")))
     assert find(str(repo.root)).root == str(repo.root)
+
+
+def test_a_git_directory_that_is_gone_meanwhile_is_no_place_for_a_record(repo: Repo) -> None:
+    """Another place is looked for, and no error of ours is raised."""
+    found = repo.found()
+    shutil.rmtree(found.git_dir)
+    assert in_repository(found).outside
+
+
+def test_a_git_that_is_done_in_a_moment_is_not_ended_in_the_middle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the run must end: what it is about to do is done."""
+    monkeypatch.setattr(git, "MOMENT_MS", 30_000)
+    reading, writing = os.pipe()
+    command = f"sleep 0.05; echo done > {tmp_path}/done"
+    try:
+        os.write(writing, b"!")
+        with pytest.raises(Trouble, match="interrupted while git was at work"):
+            git.run(["/bin/sh", "-c", command], {}, when_slow=lambda: None, stop=reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (tmp_path / "done").read_text() == "done\n"
 
 
 def test_a_git_that_waits_is_ended_when_the_run_must_end(repo: Repo) -> None:

@@ -308,20 +308,24 @@ class BranchCommits:
                     self._before = self._before.replace(staged=before.union(kept))
 
     def _move(self, new: OwnIndex, lock: IndexLock, draft: _Draft, made: Head) -> None:
-        """Set HEAD, and the index with it, even where an interrupt comes between."""
+        """Set HEAD, and the index with it, even where an interrupt comes between.
+
+        A run that must end waits for this moment: git that is ended at making a lock can leave it behind.
+        """
+        git = new.git.replace(stop=None)
         lock.promise(new, made.commit)
         reason = f"clada: {draft.message.splitlines()[0]}"
         call = ("update-ref", "--create-reflog", "-m", reason, "HEAD", made.commit, draft.old.commit)
         try:
-            result = new.git.call(*call)
+            result = git.call(*call)
         except BaseException:
-            if commits.head(new.git).commit == made.commit:
+            if commits.head(git).commit == made.commit:
                 self._settle(new, made)
                 self._unreported = made.commit
             raise
         if result.code == 0:
             self._settle(new, made)
-        elif commits.head(new.git).commit != draft.old.commit:
+        elif commits.head(git).commit != draft.old.commit:
             raise _Moved
         else:
             raise git_failed("update-ref", result)

@@ -101,6 +101,7 @@ READ_BY_GIT = frozenset((".gitignore", ".gitattributes", ".gitmodules", ".mailma
 
 PAUSE = 0.05  # seconds
 SLOW_MS = 3000  # milliseconds after which a git call counts as slow
+MOMENT_MS = 200  # that a git call has to end by itself when the run must end
 SIGPIPE, SIGTERM, SIGXFSZ = 13, 15, 25  # importing signal costs more than a git call
 
 
@@ -369,8 +370,12 @@ def _wait(pid: int, when_slow: Callable[[], None] | None, stop: int | None = Non
 
 
 def _terminate(pid: int) -> None:
-    """End the process by SIGTERM: git then removes its lock files."""
+    """End the process by SIGTERM: git then removes its lock files, but for one that it is just making.
+
+    What is done in a moment comes to its end by itself before.
+    """
     try:
+        _ends(pid, MOMENT_MS, None)
         os.kill(pid, SIGTERM)
         os.waitpid(pid, 0)
     except (ChildProcessError, ProcessLookupError):

@@ -133,7 +133,7 @@ class IndexLock:
                 if not clear_left_lock(self._repository):
                     pause()
             else:
-                os.write(self._handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
+                self._mark()
                 return self
         message = f"another git process holds {escape_controls(self._path)}"
         remedy = "wait for it (where none is running any more, remove that file)"
@@ -142,6 +142,14 @@ class IndexLock:
     def __exit__(self, *_exception: object) -> None:
         _unlink(self._path)
         os.close(self._handle)
+
+    def _mark(self) -> None:
+        """Say whose lock it is; one that cannot, for the disk is full, would be in everybody's way."""
+        try:
+            os.write(self._handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
+        except BaseException:
+            self.__exit__()
+            raise
 
     def promise(self, new: OwnIndex, commit: str) -> None:
         """Leave word that this becomes the index as soon as HEAD is this commit."""

@@ -85,7 +85,7 @@ def _supervisor_killed() -> Trouble:
     )
 
 
-def _wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
+def wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
     """Return whether the child is dead, and its wait status; None if the host has taken that."""
     try:
         found, status = os.waitpid(pid, options)
@@ -106,7 +106,7 @@ class DirectChild:
     def has_ended(self) -> bool:
         """Return whether the program has ended."""
         if self.handle < 0:  # without a handle, only a wait can tell
-            self._reaped, self._status = _wait_for(self._pid, os.WNOHANG)
+            self._reaped, self._status = wait_for(self._pid, os.WNOHANG)
             return self._reaped
         return True
 
@@ -122,7 +122,7 @@ class DirectChild:
         """End what is left of the group. Nobody else can get its number before we have waited for it."""
         self._signal_group(SIGKILL)
         if not self._reaped:
-            self._reaped, self._status = _wait_for(self._pid)
+            self._reaped, self._status = wait_for(self._pid)
         deadline = time.monotonic() + GRACE
         while self._signal_group(0) and time.monotonic() < deadline:  # being killed takes a moment
             time.sleep(_MOMENT)
@@ -225,10 +225,13 @@ class SupervisedChild:
         self._received = b""
 
     def has_ended(self) -> bool:
-        """Read what the supervisor reports; it closes the pipe when nothing of the command is left."""
+        """Read what the supervisor reports; its last word is that nothing of the command is left."""
+        return not self._read() or bool(self._reported("exited"))
+
+    def _read(self) -> bytes:
         data = os.read(self.handle, 1 << 12)
         self._received += data
-        return not data
+        return data
 
     def terminate(self) -> None:
         """Tell the supervisor to end everything, by closing the control pipe; it sends SIGTERM first."""
@@ -240,12 +243,20 @@ class SupervisedChild:
         """Do nothing: the supervisor sends SIGKILL to what does not end."""
 
     def reap(self) -> None:
-        """Wait until the supervisor is done; if it is dead or stuck, do what can be done without it."""
+        """Make sure that nothing of the command is left; the supervisor itself may be about to end."""
         self.terminate()
+        if not self._reported("exited"):
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the supervisor is done; if it is dead or stuck, do what can be done without it."""
+        if self.handle < 0:
+            return
         if not self._wait_for_end(GRACE + 2 * GIVE_UP_AFTER):
             end_tree(self._pid)
         os.close(self.handle)
-        _wait_for(self._pid)
+        self.handle = -1
+        wait_for(self._pid)
         if not any(map(self._reported, ("exited", "failed", "trouble"))):
             kill_orphans(self._pipe, int(self._reported("started") or -1), self._mark)
 
@@ -267,7 +278,7 @@ class SupervisedChild:
         poll.register(self.handle, select.POLLIN)
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if poll.poll(int(left * 1000) + 1) and self.has_ended():
+            if poll.poll(int(left * 1000) + 1) and not self._read():
                 return True
         return False
 

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clada.world.processes.children import Child
+    from clada.world.processes.children import Child, SupervisedChild
     from clada.world.processes.output import Emit, OutputReader
     from clada.world.processes.spawn import SpawnSpec, ThreadRules
 
@@ -47,11 +47,12 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
     """Return a name with a slash as it is; else look it up in the absolute directories of the path."""
     if "/" in name:
         return name
-    candidates = [f"{directory}/{name}" for directory in path if directory.startswith("/")]
-    files = [candidate for candidate in candidates if os.path.isfile(candidate)] if name else []
-    for candidate in files:
+    candidates = [f"{directory}/{name}" for directory in path if directory.startswith("/")] if name else []
+    files = []
+    for candidate in filter(os.path.isfile, candidates):
         if os.access(candidate, os.X_OK):
             return candidate
+        files.append(candidate)
     if files:
         raise Trouble("exec_failed", f"{name} is not executable", f"found at {files[0]}")
     raise Trouble("exec_failed", f"{name} is not installed")
@@ -85,19 +86,18 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
     from clada.world.processes.spawn import SpawnSpec
 
-    deadline = None if timeout is None else time.monotonic() + timeout
     try:
         program = find_program(argv[0], path)
         _refuse_directory(argv[0], directory)
         spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
-        result, tail = _run_with_retries(launcher, spec, emit, deadline, stop)
+        result, tail = _run_with_retries(launcher, spec, emit, timeout, stop)
     finally:
         launcher.close()
     return launcher.explain(result, tail)
 
 
 def _run_with_retries(
-    launcher: Launcher, spec: SpawnSpec, emit: Emit, deadline: float | None, stop: int | None
+    launcher: Launcher, spec: SpawnSpec, emit: Emit, timeout: float | None, stop: int | None
 ) -> tuple[ProcessResult, list[str]]:
     from clada.world.processes.children import NotStarted
 
@@ -106,10 +106,10 @@ def _run_with_retries(
 
     for _attempt in range(_ATTEMPTS - 1):
         try:
-            return _run_once(start, launcher.listen(emit), deadline, stop)
+            return _run_once(start, launcher.listen(emit), timeout, stop)
         except NotStarted:
             continue
-    return _run_once(start, launcher.listen(emit), deadline, stop)
+    return _run_once(start, launcher.listen(emit), timeout, stop)
 
 
 def run_pipeline(  # noqa: PLR0913 (as above)
@@ -127,14 +127,13 @@ def run_pipeline(  # noqa: PLR0913 (as above)
     """
     from clada.world.processes.spawn import SpawnSpec
 
-    deadline = None if timeout is None else time.monotonic() + timeout
     specs = [
         SpawnSpec(find_program(argv[0], path), argv, launcher.environment, directory, cpu_seconds=timeout)
         for argv, launcher in programs
     ]
     started = list(zip(specs, (launcher for _argv, launcher in programs), strict=True))
     try:
-        result, _tail = _run_once(lambda sink: _start_pipeline(started, sink), emit, deadline, stop)
+        result, _tail = _run_once(lambda sink: _start_pipeline(started, sink), emit, timeout, stop)
     finally:
         for _argv, launcher in programs:
             launcher.close()
@@ -170,7 +169,7 @@ def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -
 
 
 def _run_once(
-    start: Callable[[int], Child], emit: Emit, deadline: float | None, stop: int | None
+    start: Callable[[int], Child], emit: Emit, timeout: float | None, stop: int | None
 ) -> tuple[ProcessResult, list[str]]:
     """Run what is started with its output to a handle; return how it ended, and its last lines of output."""
     from clada.world.processes.output import OutputReader
@@ -183,6 +182,7 @@ def _run_once(
         finally:
             os.close(sink)  # from now on only the program can write to the pipe
         try:
+            deadline = None if timeout is None else time.monotonic() + timeout
             cut = _follow(child, output, deadline, stop)
         finally:
             child.reap()
@@ -208,6 +208,7 @@ class Launcher:
     ) -> None:
         self.environment = environment
         self._supervised, self._rules = supervised, rules
+        self._child: SupervisedChild | None = None
 
     def listen(self, emit: Emit) -> Emit:
         """Return what takes the lines of the program that is started next, and passes them on to `emit`."""
@@ -226,14 +227,20 @@ class Launcher:
                 from clada.world.processes.supervisor import start_supervisor
 
                 spec = spec.replace(environment={**spec.environment, MARK: os.urandom(8).hex()})
-                return SupervisedChild(*start_supervisor(spec), spec)
+                self._child = SupervisedChild(*start_supervisor(spec, self.prepare), spec)
+                return self._child
         try:
             return DirectChild(spawn(spec))
         except OSError as error:
             raise cannot_start(spec.argv[0], error.errno or 0) from error
 
+    def prepare(self) -> None:
+        """Do what has to be done before the program runs, while its supervisor makes itself ready."""
+
     def close(self) -> None:
-        """Clean up, whatever has happened; called once."""
+        """Clean up, whatever has happened; called once. Subclasses do their part first."""
+        if self._child:
+            self._child.wait()
 
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
         """Return the result, with a hint if the sandbox seems to be the cause. `tail`: the last output."""

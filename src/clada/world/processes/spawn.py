@@ -5,14 +5,13 @@ Python's own os.posix_spawn cannot change the directory, and a fork is not safe 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 import sys
 
 from clada.errors import Trouble, system_words
 from clada.values import Value
-from clada.world.libc import LIBC
+from clada.world.libc import LIBC, byref, c_char_p, c_int, c_short, c_uint64
 from clada.world.processes.children import NotStarted
 from clada.world.processes.process_tree import SIGKILL
 from clada.world.processes.threads import in_thread
@@ -20,6 +19,7 @@ from clada.world.processes.threads import in_thread
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from ctypes import Array
     from typing import Any, Protocol
 
     class ThreadRules(Protocol):
@@ -126,11 +126,16 @@ class PreparedSpawn:
                 error = trouble.error
                 raise NotStarted(error.type, error.message, error.hint) from None
 
-    def start(self) -> int:
-        """Start it, under its rules if it has any, and return its process id."""
+    def start(self, wait: Callable[[], None] | None = None) -> int:
+        """Start it, under its rules if it has any, and return its process id.
+
+        All that can be done before is done before it calls `wait`.
+        """
         if self._spec.namespaces:
+            if wait:
+                wait()
             return self._start_apart(self._spec.namespaces)
-        pid = in_thread(self._start) if self._rules else self._start()
+        pid = in_thread(lambda: self._start(wait)) if self._rules else self._start(wait)
         if self._spec.cpu_seconds is not None and hasattr(
             LIBC, "prlimit"
         ):  # not in the thread: rules forbid it
@@ -179,12 +184,14 @@ class PreparedSpawn:
         if self._rules:
             self._rules.close()
 
-    def _start(self) -> int:
+    def _start(self, wait: Callable[[], None] | None = None) -> int:
         if self._rules:
             self._rules.apply()
-        pid = ctypes.c_int()
+        if wait:
+            wait()
+        pid = c_int()
         given = (self._actions, self._attributes, self._argv, self._variables)
-        _check(_posix_spawn(ctypes.byref(pid), self._program, *given))
+        _check(_posix_spawn(byref(pid), self._program, *given))
         return pid.value
 
 
@@ -198,18 +205,19 @@ def _no_sandbox(reason: str) -> Trouble:
     return NotStarted("command_not_allowed", f"the sandbox could not be set up: {reason}")
 
 
-def _c_structure() -> ctypes.Array[ctypes.c_uint64]:
+def _c_structure() -> Array[c_uint64]:
     """Return room for one of libc's own structures, the largest of which takes 336 bytes."""
-    return (ctypes.c_uint64 * 128)()
+    return (c_uint64 * 128)()
 
 
-def _c_strings(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
-    if any("\0" in text for text in texts):
+def _c_strings(texts: Sequence[str]) -> Array[c_char_p]:
+    strings = os.fsencode("\0".join(texts)).split(b"\0")  # one call for all of them is quicker
+    if len(strings) > max(1, len(texts)):
         raise Trouble("exec_failed", "an argument or variable contains a NUL character")
-    return (ctypes.c_char_p * (len(texts) + 1))(*map(os.fsencode, texts), None)
+    return (c_char_p * (len(texts) + 1))(*strings[: len(texts)], None)
 
 
-def _add_actions(actions: ctypes.Array[ctypes.c_uint64], spec: SpawnSpec) -> None:
+def _add_actions(actions: Array[c_uint64], spec: SpawnSpec) -> None:
     # In this order none of them can overwrite a handle that a later one still needs.
     _check(LIBC.posix_spawn_file_actions_addfchdir_np(actions, spec.directory))
     for target, handle in ((1, spec.output), (2, spec.errors if spec.errors >= 0 else spec.output)):
@@ -223,7 +231,7 @@ def _add_actions(actions: ctypes.Array[ctypes.c_uint64], spec: SpawnSpec) -> Non
     _close_from(actions, _FIRST_OTHER + len(spec.handles))
 
 
-def _close_from(actions: ctypes.Array[ctypes.c_uint64], first: int) -> None:
+def _close_from(actions: Array[c_uint64], first: int) -> None:
     """Close what the host left open to its children: it could lead out of the workspace."""
     if _CLOSE_OTHERS:
         return
@@ -239,14 +247,14 @@ def _close_from(actions: ctypes.Array[ctypes.c_uint64], first: int) -> None:
             _check(LIBC.posix_spawn_file_actions_addclose(actions, handle))
 
 
-def _set_attributes(attributes: ctypes.Array[ctypes.c_uint64]) -> None:
+def _set_attributes(attributes: Array[c_uint64]) -> None:
     """Give the program the default handling of all signals, none blocked, and a session of its own."""
     every, none = _c_structure(), _c_structure()
     LIBC.sigfillset(every)
     LIBC.sigemptyset(none)
     _check(LIBC.posix_spawnattr_setsigdefault(attributes, every))
     _check(LIBC.posix_spawnattr_setsigmask(attributes, none))
-    flags = ctypes.c_short(_SET_SIGNALS | _SET_SESSION | _CLOSE_OTHERS)
+    flags = c_short(_SET_SIGNALS | _SET_SESSION | _CLOSE_OTHERS)
     _check(LIBC.posix_spawnattr_setflags(attributes, flags))
 
 

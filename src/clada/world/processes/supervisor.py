@@ -4,21 +4,22 @@ It is the subreaper of the command's processes: one that leaves its session or l
 supervisor's child. When the command ends, or clada says so, or clada itself is gone, it ends everything. In a
 host with one thread it is a plain fork; in others it is a new interpreter, because a fork is not safe there.
 
-It reads its control pipe, whose end means "end everything", and writes to its status pipe:
+It makes everything ready, while clada does what has to be done before the command runs; a byte in its control
+pipe means "start it", and the end of that pipe "end everything". It writes to its status pipe:
 `started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
 """
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import marshal
 import os
 import select
 import sys
 
 from clada.errors import Trouble, system_words
-from clada.world.libc import LIBC
-from clada.world.processes.children import shell_code
+from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
+from clada.world.processes.children import shell_code, wait_for
 from clada.world.processes.process_tree import SIGKILL, end_children, open_pidfd
 from clada.world.processes.spawn import PreparedSpawn, SpawnSpec, spawn
 
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
 # Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
 # pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
-_fork = ctypes.PyDLL(None, use_errno=True).fork
+_fork = HOLDING_LIBC.fork
 _prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
+_close_range = getattr(LIBC, "close_range", lambda *_words: -1)
+_NO_HANDLE = 1 << 31  # above all that there can be
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _SIG_DFL, _SIG_IGN = 0, 1
 _IGNORED = (1, 2, 3, 10, 12, 13, 15)  # SIGHUP INT QUIT USR1 USR2 PIPE TERM, on Linux
@@ -47,27 +50,49 @@ _ROOT = os.path.abspath(__file__).rsplit("/", 4)[0]
 _MAIN = f"import sys; sys.path.append({_ROOT!r}); from clada.world.processes.supervisor import main; main()"
 
 
-def start_supervisor(spec: SpawnSpec) -> tuple[int, int, int]:
-    """Start a supervisor; return its process id, its control pipe to write and its status pipe to read."""
+def start_supervisor(spec: SpawnSpec, meanwhile: Callable[[], None]) -> tuple[int, int, int]:
+    """Start a supervisor; return its process id, its control pipe to write and its status pipe to read.
+
+    The command is started once `meanwhile` is done, and not at all if that raises.
+    """
     control, control_writer = os.pipe()
     status_reader, status = os.pipe()
+    pid = 0
     try:
-        pid = (_fork_supervisor if can_fork() else _spawn_supervisor)(spec, control, status)
+        try:
+            pid = (_fork_supervisor if can_fork() else _spawn_supervisor)(spec, control, status)
+        finally:
+            os.close(control)
+            os.close(status)
+        meanwhile()
+        _tell_to_start(control_writer)
     except BaseException:
         os.close(control_writer)
         os.close(status_reader)
+        if pid:
+            wait_for(pid)
         raise
-    finally:
-        os.close(control)
-        os.close(status)
     return pid, control_writer, status_reader
+
+
+def _tell_to_start(control: int) -> None:
+    try:
+        os.write(control, b"!")
+    except BrokenPipeError:  # the supervisor is dead, which its status pipe will tell
+        return
+
+
+def _wait_to_start(control: int) -> None:
+    """Wait until clada says that the command can be started; raise OSError if it never will."""
+    if not os.read(control, 1):
+        raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
 
 def can_fork() -> bool:
     """Return whether a fork is safe, and quicker than a new interpreter."""
     if len(os.listdir("/proc/self/task")) > 1:  # it could inherit a lock that another thread holds, for ever
         return False
-    with open("/proc/self/statm", encoding="ascii") as file:
+    with open("/proc/self/statm", "rb", buffering=0) as file:
         resident = int(file.read().split()[1])
     return resident * os.sysconf("SC_PAGE_SIZE") <= _MOST_TO_FORK
 
@@ -77,9 +102,10 @@ def _fork_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
     try:
         pid: int = _fork()
         if pid < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            raise OSError(get_errno(), os.strerror(get_errno()))
         if not pid:
-            supervise(spec, prepared.start, control, status, prepared.handles)
+            ready = prepared.handles
+            supervise(spec, lambda: prepared.start(lambda: _wait_to_start(control)), control, status, ready)
         return pid
     finally:
         prepared.close()
@@ -129,7 +155,12 @@ def main() -> NoReturn:
         module, name, fields = request[key]
         request[key] = getattr(__import__(module, fromlist=[name]), name)(**fields)
     spec = SpawnSpec(**request)
-    supervise(spec, lambda: spawn(spec), _CONTROL, _STATUS, {_DIRECTORY, _OUTPUT})
+
+    def start() -> int:
+        _wait_to_start(_CONTROL)
+        return spawn(spec)
+
+    supervise(spec, start, _CONTROL, _STATUS, {_DIRECTORY, _OUTPUT})
 
 
 def supervise(
@@ -162,16 +193,27 @@ def leave_host(keep: set[int]) -> None:
     for signal in _IGNORED:
         _signal(signal, _SIG_IGN)
     _signal(_SIGCHLD, _SIG_DFL)  # a host that ignores it would make every wait fail
-    # The host's files and locks would otherwise stay open when the host ends.
+    _close_all_but(keep)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    while nothing <= 2:  # noqa: PLR2004 (standard input, output and error must lead somewhere)
+        nothing = os.open(os.devnull, os.O_RDWR)
+    os.close(nothing)
+
+
+def _close_all_but(keep: set[int]) -> None:
+    """Close the host's files and locks, which would otherwise stay open when the host ends."""
+    first = 0
+    for handle in (*sorted(keep), _NO_HANDLE):
+        if handle > first and _close_range(first, handle - 1, 0):
+            break  # an old kernel
+        first = handle + 1
+    else:
+        return
     for handle in set(map(int, os.listdir("/proc/self/fd"))) - keep:
         try:
             os.close(handle)
         except OSError:  # the one that the listing itself used
             continue
-    nothing = os.open(os.devnull, os.O_RDWR)
-    while nothing <= 2:  # noqa: PLR2004 (standard input, output and error must lead somewhere)
-        nothing = os.open(os.devnull, os.O_RDWR)
-    os.close(nothing)
 
 
 def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status: int) -> None:

@@ -124,7 +124,7 @@ def in_repository(found: Repository) -> Store:
     One that had runs before it was a repository, or in one, goes on with that record: they can be undone.
     """
     path = os.path.join(found.git_dir, "clada", str(os.geteuid()))
-    above = next(each for each in (path, os.path.dirname(path), found.git_dir) if os.path.lexists(each))
+    above = next(filter(os.path.lexists, (path, os.path.dirname(path))), found.git_dir)
     if not os.access(above, os.W_OK | os.X_OK):
         return outside_store(found.workspace)
     inside = Store(path, found.workspace, found.prefix, found)

@@ -34,6 +34,7 @@ _SANDBOX = """
 _OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
 # Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
 _MACHINE = "/sys"
+_PIPE = 1 << 16  # bytes that a pipe can hold
 _PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
@@ -41,7 +42,8 @@ def trouble() -> str | None:
     """Return why bubblewrap does not work here with our options, by trying it; None if it does."""
     lines: list[str] = []
     try:
-        argv = [find_program("bwrap"), *_SANDBOX, *_OWN, *_system(), "--", find_program("true")]
+        options = [*_SANDBOX, *_OWN, *_system(visible.listening())]
+        argv = [find_program("bwrap"), *options, "--", find_program("true")]
     except Trouble:
         return "not installed"
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -68,23 +70,50 @@ def start(spec: SpawnSpec, confinement: Confinement, output: BwrapOutput) -> Bwr
 
 
 def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
-    """Start bubblewrap, which writes its JSON messages to `status`, and return its process id."""
+    """Start bubblewrap, which writes its JSON messages to `status`, and return its process id.
+
+    What the command sees is looked up while bubblewrap starts, and sent after it: that saves half a
+    millisecond. Until it has all of it, nothing is there that could be executed.
+    """
     from clada.world.processes.spawn import spawn
 
     program = find_program("bwrap")
-    handles = [status]
+    source, sink = os.pipe()
+    handles = [status, source]
     try:
         handles.append(_filter_handle(network=confinement.network))
-        options = ["--json-status-fd", "3", "--seccomp", "4"]
-        options += arguments(confinement, spec.environment.get("PATH", ""), spec.program)
+        network = ["--share-net"] if confinement.network else []
+        options = ["--json-status-fd", "3", *_SANDBOX, *network, "--args", "4", "--seccomp", "5"]
         argv = [program, *options, "--", spec.program, *spec.argv[1:]]
-        return spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
+        pid = spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
+        try:
+            _send(sink, mounts(confinement, spec.environment.get("PATH", ""), spec.program))
+        except BaseException:
+            os.kill(pid, SIGKILL)
+            os.waitpid(pid, 0)
+            raise
     except OSError as error:
         message = f"the sandbox could not be started: {system_words(error)}"
         raise Trouble("command_not_allowed", message) from error
     finally:
-        for handle in handles[1:]:
+        for handle in (*handles[1:], sink):
             os.close(handle)
+    return pid
+
+
+def _send(sink: int, options: Sequence[str]) -> None:
+    """Write options to an empty pipe, all at once: if clada is killed, a part must not pass for all."""
+    data = os.fsencode("\0".join(options) + "\0")
+    if data.count(b"\0") != len(options):
+        raise OSError(errno.EINVAL, "a path contains a NUL character")
+    if len(data) > _PIPE:
+        import fcntl
+
+        fcntl.fcntl(sink, fcntl.F_SETPIPE_SZ, len(data))
+    try:
+        os.write(sink, data)
+    except BrokenPipeError:  # it has ended, and its exit code will tell
+        return
 
 
 def _execute_errno(spec: SpawnSpec) -> int:
@@ -106,36 +135,30 @@ def _filter_handle(*, network: bool) -> int:
     return handle
 
 
-def arguments(confinement: Confinement, path: str, program: str) -> list[str]:
-    """Return the options that build the sandbox."""
-    network = ["--share-net"] if confinement.network else []
-    return [*_SANDBOX, *network, *mounts(confinement, path, program)]
-
-
 def bare_mounts() -> list[str]:
     """Return the options for a command that sees the system only."""
-    return [*_OWN, *_system(), "--remount-ro", "/"]
+    return [*_OWN, *_system(visible.listening()), "--remount-ro", "/"]
 
 
 def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options for all that the command sees. A later mount covers an earlier one."""
-    programs = visible.programs(path, program)
-    opened = sorted(_open(confinement, programs), key=lambda mount: mount[-1].count("/"))
+    home, programs, listening = visible.home(), visible.programs(path, program), visible.listening()
+    opened = sorted(_open(confinement, home, programs), key=lambda mount: mount[-1].count("/"))
     late = [] if any(visible.is_in(mount[-1], _MACHINE) for mount in opened) else [_MACHINE]
-    options = [*_OWN, *_system(without=late)]
+    options = [*_OWN, *_system(listening, without=late)]
     options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
     for mount in opened:
         options += mount
-    options += _hidden(_closed(confinement, programs))
-    if visible.home() == confinement.workspace:
+    options += _hidden(_closed(confinement, programs, listening))
+    if home == confinement.workspace:
         options += _covered(confinement.workspace)
         options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
     return [*options, *_protected(confinement), *_bound("--ro-bind-try", late), "--remount-ro", "/"]
 
 
-def _open(confinement: Confinement, programs: Iterable[str]) -> Iterable[Sequence[str]]:
+def _open(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
     """Return the options for what is open; of those for the same place, the last one counts."""
-    home, workspace = visible.home(), confinement.workspace
+    workspace = confinement.workspace
     if _can_be_private(home):
         yield "--tmpfs", home
     for place in programs:
@@ -147,10 +170,10 @@ def _open(confinement: Confinement, programs: Iterable[str]) -> Iterable[Sequenc
     yield "--bind", workspace, workspace
 
 
-def _closed(confinement: Confinement, programs: Iterable[str]) -> Iterator[str]:
+def _closed(confinement: Confinement, programs: Iterable[str], listening: Sequence[str]) -> Iterator[str]:
     """Yield what is hidden of what is open: sockets of services, but for those where the command writes."""
     own = (confinement.workspace, *confinement.write)
-    for path in visible.closed_in(programs, confinement.read):
+    for path in visible.closed_in(programs, confinement.read, listening):
         has_own = any(visible.is_in(place, path) for place in (*own, *confinement.read))
         if not has_own and not any(visible.is_in(path, place) for place in own):
             yield path
@@ -171,7 +194,7 @@ def _bound(option: str, paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in (option, path, path)]
 
 
-def _system(without: Sequence[str] = ()) -> list[str]:
+def _system(listening: Sequence[str], without: Sequence[str] = ()) -> list[str]:
     """Return the options for the system's own directories; root's rights in them are taken away."""
     options: list[str] = []
     for path in visible.system():
@@ -179,7 +202,7 @@ def _system(without: Sequence[str] = ()) -> list[str]:
             continue
         is_link = os.path.islink(path)
         options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
-    options += _hidden(visible.closed_places())
+    options += _hidden(visible.closed_places(listening))
     if os.geteuid():
         return options
     closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))
@@ -199,7 +222,8 @@ def _can_be_private(home: str) -> bool:
     """Return whether an empty home can be put in the place of this one."""
     if home in ("/", *_PRIVATE) or visible.is_in(home, "/dev") or visible.is_in(home, "/proc"):
         return False
-    within = [path for path in visible.system() if visible.is_in(home, path) or visible.is_in(path, home)]
+    near = (path for path in visible.ALL_SYSTEM if visible.is_in(home, path) or visible.is_in(path, home))
+    within = list(filter(os.path.lexists, near))
     return not within or (os.path.isdir(home) and home not in within)
 
 

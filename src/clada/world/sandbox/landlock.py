@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
 import struct
 
 from clada.errors import Trouble, system_words
 from clada.values import Value
-from clada.world.libc import LIBC
+from clada.world.libc import LIBC, c_size_t, get_errno
 from clada.world.sandbox import seccomp
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
@@ -33,6 +32,7 @@ _NEW_IN = ((2, _REFER), (3, _TRUNCATE))  # the version that brought a right
 SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
+_capset = LIBC.capset  # looked up once here, rather than in every forked supervisor
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -125,7 +125,7 @@ class KeptRules:
 
 def version() -> int:
     """Return the version of the kernel's Landlock, 0 if it has none."""
-    found: int = LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _GET_VERSION)
+    found: int = LIBC.syscall(_CREATE_RULESET, None, c_size_t(0), _GET_VERSION)
     return max(0, found)
 
 
@@ -140,7 +140,7 @@ def _open_ruleset(known: int, handled: int, given: dict[str, int]) -> int:
             handled &= ~right
     scoped = _ABSTRACT_SOCKETS | _SIGNALS if known >= SCOPED_SINCE else 0
     attributes = struct.pack("=QQQ", handled, 0, scoped) if scoped else struct.pack("=Q", handled)
-    ruleset = _check(LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    ruleset = _check(LIBC.syscall(_CREATE_RULESET, attributes, c_size_t(len(attributes)), 0))
     try:
         for path, rights in given.items():
             _allow(ruleset, path, rights & handled)
@@ -174,11 +174,11 @@ def drop_capabilities() -> None:
         if LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
             _check(-1 if capability == 0 else 0)  # others fail where the kernel knows fewer of them
             break
-    _check(LIBC.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
+    _check(_capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
 
 
 def _check(result: int) -> int:
     if result < 0:
-        code = ctypes.get_errno()
+        code = get_errno()
         raise OSError(code, os.strerror(code))
     return result

@@ -164,27 +164,39 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
     if isinstance(confinement, ReadOnly):
         return reader_launcher(confinement, environment)
     try:
-        return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), environment)
+        # The system's own are decoded each time that one looks at them.
+        variables = dict(environment)
+        return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), variables)
     except OSError as error:
-        message = f"the sandbox could not be set up: {system_words(error)}"
-        raise Trouble("command_not_allowed", message) from error
+        raise _no_sandbox(error) from error
+
+
+def _no_sandbox(error: OSError) -> Trouble:
+    return Trouble("command_not_allowed", f"the sandbox could not be set up: {system_words(error)}")
 
 
 class _GuardedLauncher(Launcher):
     """Starts a command that may write; what it changes in the protected directories is undone."""
 
-    def __init__(self, confinement: Confinement, environment: Mapping[str, str], guard: Guard) -> None:
-        seen = passed_on(environment, confinement.hide, confinement.keep)
-        super().__init__(seen)
-        hidden = ((name, value) for name, value in environment.items() if name not in seen)
-        self._secret = {name for name, value in hidden if looks_secret(name, value)}
+    def __init__(
+        self, confinement: Confinement, environment: Mapping[str, str], guard: Guard | None = None
+    ) -> None:
+        super().__init__(passed_on(environment, confinement.hide, confinement.keep))
+        self._given = environment
         self._confinement = confinement
         self._guard = guard
         self._changed: list[str] = []
 
     def close(self) -> None:
-        """Undo what the command changed in the protected directories."""
-        self._changed = self._guard.restore()
+        """Undo what the command changed in the protected directories; a supervisor ends meanwhile."""
+        try:
+            self._changed = self._guard.restore() if self._guard else []
+        finally:
+            self._remove_own()
+            super().close()
+
+    def _remove_own(self) -> None:
+        """Remove what only this command had."""
 
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
         """Raise if something had to be undone; else add what a failed command seems to have lacked."""
@@ -195,7 +207,10 @@ class _GuardedLauncher(Launcher):
         return result.replace(hint=self._hint(tail)) if result.exit_code else result
 
     def _hint(self, tail: Sequence[str]) -> str | None:
-        return failure_hint(self._confinement, tail) or _missing_variable(self._secret, tail)
+        if hint := failure_hint(self._confinement, tail):
+            return hint
+        hidden = ((name, value) for name, value in self._given.items() if name not in self.environment)
+        return _missing_variable((name for name, value in hidden if looks_secret(name, value)), tail)
 
 
 class _BubblewrapLauncher(_GuardedLauncher):
@@ -229,14 +244,10 @@ class _LandlockLauncher(_GuardedLauncher):
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         self._own = _own_directory()
-        try:
-            guard = Guard(confinement.workspace, confinement.protected)
-        except OSError:
-            self._remove_own()
-            raise
+        self._opened: tuple[str, ...] = ()
         own = dict.fromkeys((*_TEMPORARY, "HOME"), self._own)
         seen = {name: value for name, value in environment.items() if name not in _PARTS_OF_HOME}
-        super().__init__(confinement, seen, guard)
+        super().__init__(confinement, seen)
         self.environment = {**self.environment, **own}
 
     def start(self, spec: SpawnSpec) -> Child:
@@ -250,19 +261,23 @@ class _LandlockLauncher(_GuardedLauncher):
         write = (confined.workspace, self._own, *confined.write)
         read = (*visible.system(), *network, "/proc", *opened)
         rules = LandlockRules(write, confined.network, read, execute=(*write, *read))
-        _link_from(self._own, (*opened, *confined.write, confined.workspace))
+        self._opened = (*opened, *confined.write, confined.workspace)
         rules.filter_program()
         return super().start(spec.replace(rules=rules, temporary=self._own))
 
+    def prepare(self) -> None:
+        """Look at the protected directories, and fill the command's own one."""
+        if self._guard:  # of an attempt in which nothing was run
+            self._guard.close()
+            self._guard = None
+        try:
+            self._guard = Guard(self._confinement.workspace, self._confinement.protected)
+            _link_from(self._own, self._opened)
+        except OSError as error:
+            raise _no_sandbox(error) from error
+
     def _hint(self, tail: Sequence[str]) -> str | None:
         return super()._hint([line.replace(self._own, "~") for line in tail])
-
-    def close(self) -> None:
-        """Undo what the command changed in the protected directories; remove its own."""
-        try:
-            super().close()
-        finally:
-            self._remove_own()
 
     def _remove_own(self) -> None:
         try:
@@ -280,8 +295,12 @@ def _link_from(own: str, paths: Iterable[str]) -> None:
     firsts = ((name.partition("/")[0], name) for name in names)
     for name in visible.outermost(top if top in visible.ONLY_PROGRAMS else name for top, name in firsts):
         if os.path.lexists(f"{real}/{name}"):
-            os.makedirs(os.path.dirname(f"{own}/{name}"), exist_ok=True)
-            os.symlink(f"{real}/{name}", f"{own}/{name}")
+            if "/" in name:
+                os.makedirs(os.path.dirname(f"{own}/{name}"), exist_ok=True)
+            try:
+                os.symlink(f"{real}/{name}", f"{own}/{name}")
+            except FileExistsError:  # made for an attempt before this one
+                continue
 
 
 class _NamespaceLauncher(_GuardedLauncher):

@@ -15,7 +15,7 @@ import struct
 
 from clada.errors import system_words
 from clada.values import Value
-from clada.world.libc import LIBC
+from clada.world.libc import HOLDING_LIBC, LIBC
 from clada.world.processes.children import NamespacedChild, cannot_start, shell_code
 from clada.world.processes.running import Launcher
 from clada.world.processes.spawn import spawn
@@ -160,9 +160,7 @@ def _fork_with(flags: int) -> int:
     is only one thread, so nothing has to be put in order in the child.
     """
     number = ctypes.c_long(_CLONE[os.uname().machine])
-    pid: int = ctypes.PyDLL(None, use_errno=True).syscall(
-        number, ctypes.c_ulong(flags), None, None, None, None
-    )
+    pid: int = HOLDING_LIBC.syscall(number, ctypes.c_ulong(flags), None, None, None, None)
     return pid
 
 

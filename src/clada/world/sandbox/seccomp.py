@@ -6,13 +6,12 @@ refused here, by one table for every layer. The filter is a list of BPF instruct
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import struct
 
 from clada.values import Value
-from clada.world.libc import LIBC
+from clada.world.libc import LIBC, c_char_p, c_void_p, get_errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ _MACHINES = {"x86_64": (0xC000003E, _X86_64 | _COMMON), "aarch64": (0xC00000B7, 
 def is_supported() -> bool:
     """Return whether this kernel takes filters, and we know the numbers of this machine's system calls."""
     LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
-    return os.uname().machine in _MACHINES and ctypes.get_errno() == errno.EFAULT
+    return os.uname().machine in _MACHINES and get_errno() == errno.EFAULT
 
 
 def filter_program(*, network: bool, shared: bool, refused: tuple[str, ...] = ()) -> bytes:
@@ -210,8 +209,8 @@ def _checked_calls(rows: Iterable[CallRule], numbers: dict[str, int]) -> dict[in
     """Return the instructions for each call that a row names; its number is loaded before and after them."""
     checked: dict[int, list[bytes]] = {}
     for row in rows:
+        body = _body(row)
         for number in (numbers[name] for name in row.calls.split() if name in numbers):
-            body = _body(row)
             checked.setdefault(number, []).extend((_step(_EQUAL, number, no=len(body)), *body))
     return checked
 
@@ -264,8 +263,8 @@ def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
 
 def install(program: bytes) -> None:
     """Apply the filter to this thread and all that it starts."""
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
+    where = c_void_p.from_buffer(c_char_p(program)).value
+    header = struct.pack("@HP", len(program) // 8, where)
     if LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0):
-        code = ctypes.get_errno()
+        code = get_errno()
         raise OSError(code, os.strerror(code))

@@ -21,8 +21,8 @@ SYSTEM = {
     "settings of the system: names, time zones, certificates": "/etc /var/lib/ca-certificates",
     "what the machine has: processors, limits of memory": "/sys",
 }
-_SYSTEM = tuple(path for paths in SYSTEM.values() for path in paths.split())
-_IN_SYSTEM = tuple(f"{path}/" for path in _SYSTEM)
+ALL_SYSTEM = tuple(path for paths in SYSTEM.values() for path in paths.split())
+_IN_SYSTEM = tuple(f"{path}/" for path in ALL_SYSTEM)
 # With the network: where names of hosts are looked up.
 NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # What root can read of the system, and others cannot.
@@ -83,35 +83,39 @@ def is_in(path: str, directory: str) -> bool:
 
 def system() -> list[str]:
     """Return the system's own directories that this machine has; links among them as they are."""
-    return [path for path in _SYSTEM if os.path.lexists(path)]
+    return [path for path in ALL_SYSTEM if os.path.lexists(path)]
 
 
-def closed_places() -> list[str]:
+def closed_places(listening: Sequence[str]) -> list[str]:
     """Return what is in the way of sockets: where services keep theirs below the system's own directories.
 
     Mounts cannot keep a command from a socket that it can see. What is installed beside the system keeps
-    what changes in folders with these names; the sockets that the system knows of go as well.
+    what changes in folders with these names; the sockets that somebody listens at go as well.
     """
     packages = _folders("/opt", 1000) if _is_real_folder("/opt") else []
     products = [path for package in packages for path in _folders(package, _FEW)]
     tops = (*filter(_is_real_folder, ("/usr/local", "/opt")), *packages, *products)
-    return outermost((*_changing(tops), *listening(_SYSTEM)))
+    return outermost((*_changing(tops), *_below(ALL_SYSTEM, listening)))
 
 
 def _changing(tops: Iterable[str]) -> Iterable[str]:
     return filter(_is_real_folder, (f"{top}/{name}" for top in tops for name in _CHANGING))
 
 
-def closed_in(installed: Iterable[str], others: Iterable[str]) -> list[str]:
+def closed_in(installed: Iterable[str], others: Iterable[str], listening: Sequence[str]) -> list[str]:
     """Return the same of what is open besides the system: of installations, and of other places."""
     tops = tuple(installed)
-    return outermost((*_changing(tops), *listening((*tops, *others))))
+    return outermost((*_changing(tops), *_below((*tops, *others), listening)))
 
 
 def _is_real_folder(path: str) -> bool:
     """Return whether a path is a folder and no link: a link may lead to where no command sees anything."""
-    # Most are not there, which `access` tells in a third of the time.
-    return os.access(path, os.F_OK) and os.path.isdir(path) and not os.path.islink(path)
+    return _exists(path) and os.path.isdir(path) and not os.path.islink(path)
+
+
+def _exists(path: str) -> bool:
+    """Return whether there is something at a path; of what is missing, as most is, quicker than os.path's."""
+    return os.access(path, os.F_OK)
 
 
 def _folders(path: str, most: int) -> list[str]:
@@ -125,14 +129,18 @@ def _folders(path: str, most: int) -> list[str]:
         return []
 
 
-def listening(places: Iterable[str]) -> list[str]:
-    """Return the sockets below these places that somebody listens at, by the names they have there."""
+def listening() -> list[str]:
+    """Return the sockets that somebody listens at, by where they really are."""
     try:
-        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
-            names = [line.rstrip("\n").partition(" /")[2] for line in file]
+        with open("/proc/net/unix", "rb", buffering=0) as file:
+            names = [line.partition(" /")[2] for line in os.fsdecode(file.read()).split("\n")]
     except OSError:
         return []
-    sockets = [path for path in {os.path.realpath(f"/{name}") for name in names if name} if _is_socket(path)]
+    return [path for path in {os.path.realpath(f"/{name}") for name in names if name} if _is_socket(path)]
+
+
+def _below(places: Iterable[str], sockets: Sequence[str]) -> list[str]:
+    """Return the sockets that are below these places, by the names they have there."""
     tops = [(os.path.realpath(place), place) for place in places] if sockets else []
     return [
         place + path[len(real) :]
@@ -159,7 +167,7 @@ def programs(environment_path: str, program: str) -> list[str]:
     folders += [folder for folder in map(os.path.dirname, executed) if _holds_programs(folder, whole)]
     found = dict.fromkeys(path for folder in dict.fromkeys(folders) for path in _prefix(folder, whole))
     alone = (path for path in executed if is_in(path, whole))
-    return outermost(path for path in (*named, *found, *alone) if os.path.exists(path))
+    return outermost(filter(_exists, {*named, *found, *alone}))
 
 
 def _names(folder: str) -> set[str]:
@@ -191,7 +199,7 @@ def _prefix(folder: str, whole: str) -> Sequence[str]:
     if os.path.basename(folder) not in _FOLDERS or is_in(whole, above):
         return (folder,)
     if is_in(above, whole):
-        is_whole = any(os.path.lexists(f"{above}/{name}") for name in _INSTALLED.values())
+        is_whole = any(_exists(f"{above}/{name}") for name in _INSTALLED.values())
     else:
         is_whole = os.path.dirname(above) != "/" and not os.path.lexists(f"{above}/.git")
     homebrew = ("Cellar", "opt") if os.path.isdir(f"{above}/Cellar") else ()

@@ -1,0 +1,25 @@
+"""How much is tried of what is only more of the same: all with CLADA_FULL, which `make prove` sets."""
+
+from __future__ import annotations
+
+import os
+
+FULL = bool(os.environ.get("CLADA_FULL"))
+STEP = 7  # of the places in a text, every so many is tried
+
+
+def cuts(text: str | bytes, first: int) -> list[int]:
+    """Return where to cut a text: at every place, or at the end of every line and at every seventh place.
+
+    From `first` on, which differs from text to text: together they are cut at every kind of place.
+    """
+    if FULL:
+        return list(range(len(text) + 1))
+    ends = (at for at in range(len(text)) if text[at] in ("\n", 0x0A))
+    around = (cut for end in ends for cut in (end, end + 1))
+    return sorted({0, len(text), *around, *range(first % STEP, len(text), STEP)})
+
+
+def examples(number: int) -> int:
+    """Return how many random examples are tried, of so many: a quarter, for each run has others."""
+    return number if FULL else max(number // 4, 20)
