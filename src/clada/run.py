@@ -14,7 +14,7 @@ from clada.notations import parse
 from clada.report import Report
 from clada.settings import KEPT, Settings
 from clada.world.files.workspace import Limits, Workspace
-from clada.world.world import World
+from clada.world.world import Stop, World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
     from clada.world.locks import LockFile
     from clada.world.record.recording import Recording, RunToRecord
-    from clada.world.world import Ask, Stop
+    from clada.world.world import Ask
 
 MOST_TARGETS, MOST_OF_TARGETS = 3, 60  # that the history names of a run, and their characters
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
@@ -301,7 +301,7 @@ class _Caller:
             raise TypeError(f"on_event must be a function, not {on_event!r}")
         if ask is not None and not callable(ask):
             raise TypeError(f"ask must be a function, not {ask!r}")
-        if stop is not None and not hasattr(type(stop), "handle"):
+        if stop is not None and not isinstance(stop, Stop):
             raise TypeError(f"stop must be a Stop, not {stop!r}")
         self._on_event, self._ask, self._consent, self.stop = on_event, ask, consent, stop
         self.can_answer = ask is not None
