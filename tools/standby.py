@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -51,6 +50,8 @@ def serve(asked):
             else:
                 break
         else:
+            os.unlink(sys.argv[2])
+            os.rmdir(os.path.dirname(sys.argv[2]))
             os._exit(0)
     asked.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -92,8 +93,7 @@ def command(front_end: str, *arguments: str) -> list[str]:
 @cache
 def _listening(front_end: str) -> str:
     """Return the address of the one that has loaded a front end, and ends with us."""
-    folder = tempfile.mkdtemp(prefix="clada-standby-")
-    address = os.path.join(folder, "asked")
+    address = os.path.join(tempfile.mkdtemp(prefix="clada-standby-"), "asked")
     ours, theirs = socket.socketpair()
     others = [name for name in FRONT_ENDS if name != f"clada.{front_end}"]
     with theirs:
@@ -107,6 +107,5 @@ def _listening(front_end: str) -> str:
             check=True,
         )
     ours.recv(1)  # when it listens
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    atexit.register(ours.close)
+    atexit.register(ours.close)  # which it notices, and so it does if we are killed
     return address
