@@ -10,7 +10,7 @@ IN_MEMORY = Path(__file__).parents[1] / "tools" / "in-memory"
 
 def test_a_command_has_its_arguments_and_its_exit_code() -> None:
     """As if it were started by itself."""
-    argv = [IN_MEMORY, "/bin/sh", "-c", 'printf %s "$1"; exit 3', "sh", "a  b"]
+    argv = [str(IN_MEMORY), "/bin/sh", "-c", 'printf %s "$1"; exit 3', "sh", "a  b"]
     done = subprocess.run(argv, capture_output=True, check=False)
     assert (done.stdout, done.returncode) == (b"a  b", 3)
 
