@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-IN_MEMORY = Path(__file__).parents[1] / "tools" / "in-memory"
+IN_MEMORY = str(Path(__file__).parents[1] / "tools" / "in-memory")
 
 
 def test_a_command_has_its_arguments_and_its_exit_code() -> None:
