@@ -309,26 +309,17 @@ def test_nothing_in_a_block_follows_an_edit_that_could_not_be_written(
 # Ending early.
 
 
-class Stop:
-    """A signal that comes after so many looks."""
-
-    handle = -1
-
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
-
-    @property
-    def signal(self) -> int | None:
-        """Return it, once its time has come."""
-        self.looks -= 1
-        return 2 if self.looks < 0 else None
-
-
 def test_an_interrupt_skips_the_rest_and_keeps_what_is_done(place: Place) -> None:
     """Edits that wait are written."""
     place.write("a", "1")
     document = edit("a", "1", "2") + edit("a", "2", "3") + edit("a", "3", "4") + write("b")
-    report = execute(place, document, stop=Stop(2))
+    with clada.Stop() as stop:
+
+        def interrupt(event: Event) -> None:
+            if isinstance(event, TaskStarted) and event.label == "2":
+                stop.set()
+
+        report = execute(place, document, stop=stop, on_event=interrupt)
     assert ends(report) == ["success", "success", "interrupted", "interrupted"]
     assert (place.inside / "a").read_text() == "3"
     assert not (place.inside / "b").exists()
