@@ -3,8 +3,6 @@
 Names are loaded when they are first used, so that the command line starts at once.
 """
 
-from __future__ import annotations
-
 from clada.version import VERSION
 
 TYPE_CHECKING = False

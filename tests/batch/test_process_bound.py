@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 from typing import IO
@@ -55,6 +56,35 @@ def can_make_groups() -> bool:
 def test_a_control_group_holds_processes_that_multiply() -> None:
     """Whoever starts them, and whether or not anyone looks."""
     assert grown() < 2 * process_bound._THREADS + process_bound._ROOM
+
+
+BOMB = """
+import os, sys, time
+from clada.batch.process_bound import bound_processes
+bound_processes(int(sys.argv[1]), 4)
+end = time.time() + 60
+while time.time() < end:
+    try:
+        os.fork()
+    except BlockingIOError:
+        time.sleep(0.001)
+"""
+
+
+@pytest.mark.skipif(not can_make_groups(), reason="no control groups that count processes may be made here")
+def test_processes_that_multiply_are_counted_and_ended_at_once() -> None:
+    """One look kills all of them, for none can start another meanwhile."""
+    keeper = os.getpid()
+    with subprocess.Popen([sys.executable, "-c", BOMB, str(keeper)]) as bomb:
+        end = time.monotonic() + 60
+        while len(process_bound.members(group := process_bound.group_of(keeper))) < 100:
+            assert time.monotonic() < end
+        process_bound.end_group(group)
+        bomb.wait(60)
+    while process_bound.members(group):  # each takes a moment to die
+        assert time.monotonic() < end
+    process_bound.remove_groups(keeper)
+    assert process_bound.group_of(keeper) == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are counted in /proc")

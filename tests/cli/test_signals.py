@@ -236,3 +236,20 @@ def test_a_signal_that_another_thread_gets_wakes_the_main_one() -> None:
         [sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=False, timeout=90
     )
     assert (done.stdout, done.returncode) == ("True 2\n", 0)
+
+
+EARLY = """import os, runpy, signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "clada.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("clada", run_name="__main__")
+"""
+
+
+def test_an_interrupt_while_clada_is_loaded_is_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, "--version"], capture_output=True, text=True, check=False, timeout=90
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

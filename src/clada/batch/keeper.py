@@ -22,9 +22,9 @@ import signal
 import socket
 import time
 
-from clada.batch.limits import excess, limit_memory, usage
+from clada.batch.limits import excess, limit_memory, too_many, usage
 from clada.batch.perform import CRASHED, TIMEOUT, Config
-from clada.batch.process_bound import bound_processes, remove_groups
+from clada.batch.process_bound import bound_processes, end_group, group_of, members, remove_groups
 from clada.batch.worker import BOARD, NOW, Worker, die_with_parent, prctl
 from clada.notations.registry import NOTATIONS
 from clada.world.processes.process_tree import descendants, end_children, end_tree, send_signal
@@ -82,6 +82,7 @@ class Keeper:
     def __init__(self, engine: socket.socket, board: mmap.mmap, config: Config) -> None:
         self.engine, self.board, self.config = engine, board, config
         self.worker = 0
+        self._group = ""  # that the worker has joined, once that was looked for
         self._wake, sink = os.pipe()
         os.set_blocking(sink, False)
         signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
@@ -146,6 +147,7 @@ class Keeper:
             if verdict is None:
                 verdict = self._judge()
                 if verdict:
+                    end_group(self._group)
                     end_tree(self.worker)
 
     def _judge(self) -> tuple[str, str] | None:
@@ -154,10 +156,14 @@ class Keeper:
         age = time.monotonic() - began
         if not number or age < POLL:
             return None
+        self._group = self._group or group_of(os.getpid())
         verdict = None
         if age > self.config.timeout + GRACE:
             verdict = TIMEOUT, f"it took longer than {self.config.timeout:g} s"
-        elif over := excess(self.worker, self.config.memory, self.config.processes):
+        elif over := (
+            too_many(len(members(self._group)) - 1, self.config.processes)
+            or excess(self.worker, self.config.memory, self.config.processes)
+        ):
             verdict = CRASHED, over
         return verdict if NOW.unpack_from(self.board) == (number, began) else None  # else another job runs
 

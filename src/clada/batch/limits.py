@@ -58,11 +58,16 @@ def usage(rusage: resource.struct_rusage) -> tuple[float, int]:
     return rusage.ru_utime + rusage.ru_stime, rusage.ru_maxrss * _PEAK_UNIT
 
 
+def too_many(count: int, allowed: int) -> str | None:
+    """Return that these are more processes than are allowed; None if they are not."""
+    return f"it had {count} processes, and {allowed} are allowed" if count > allowed else None
+
+
 def excess(worker: int, memory: int, processes: int) -> str | None:
     """Return which limit a worker is over, with all that it started; None if it is over none."""
     pids = [worker, *descendants(worker)]
-    if len(pids) - 1 > processes:
-        return f"it had {len(pids) - 1} processes, and {processes} are allowed"
+    if over := too_many(len(pids) - 1, processes):
+        return over
     # What processes share is counted for each of them; where that is too much, it is counted exactly.
     if sum(map(_resident, pids)) > memory:
         exact = proportional(pids)

@@ -34,6 +34,8 @@ def start() -> NoReturn:
     To take the interpreter apart first would be an eighth of a short run, for memory that the system frees
     anyway. That is left out where nothing else waits for the end: no thread, and nothing registered for it.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as it is while clada is loaded
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     code = main()
     import atexit
 
