@@ -87,6 +87,14 @@ def test_processes_that_multiply_are_counted_and_ended_at_once() -> None:
     assert process_bound.group_of(keeper) == ""
 
 
+@pytest.mark.parametrize("group", [None, ""])
+def test_without_a_group_nobody_is_counted_or_ended(group: str | None) -> None:
+    """Least of all by a file in the root of the system."""
+    process_bound.end_group(group)
+    assert process_bound.members(group) == []
+    assert not Path("/pids.max").exists()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are counted in /proc")
 def test_the_limit_of_an_ordinary_user_holds_processes_that_multiply() -> None:
     """It counts all that the user has, of which some may end meanwhile."""

@@ -82,7 +82,7 @@ class Keeper:
     def __init__(self, engine: socket.socket, board: mmap.mmap, config: Config) -> None:
         self.engine, self.board, self.config = engine, board, config
         self.worker = 0
-        self._group = ""  # that the worker has joined, once that was looked for
+        self._group: str | None = None  # that the worker has joined, once that was looked for
         self._wake, sink = os.pipe()
         os.set_blocking(sink, False)
         signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
@@ -106,7 +106,7 @@ class Keeper:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        keeper = os.getpid()
+        keeper, self._group = os.getpid(), None
         self.worker = os.fork()
         if not self.worker:
             try:
@@ -156,7 +156,8 @@ class Keeper:
         age = time.monotonic() - began
         if not number or age < POLL:
             return None
-        self._group = self._group or group_of(os.getpid())
+        if self._group is None:
+            self._group = group_of(os.getpid())
         verdict = None
         if age > self.config.timeout + GRACE:
             verdict = TIMEOUT, f"it took longer than {self.config.timeout:g} s"

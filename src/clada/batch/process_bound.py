@@ -43,18 +43,21 @@ def group_of(keeper: int) -> str:
     return next(filter(os.path.isdir, groups), "")
 
 
-def members(group: str) -> list[int]:
+def members(group: str | None) -> list[int]:
     """Return the processes of a group; nothing where there is none."""
+    if not group:
+        return []
     with suppress(OSError), open(f"{group}/cgroup.procs") as file:
         return list(map(int, file.read().split()))
-    return []
+    return []  # it is gone
 
 
-def end_group(group: str) -> None:
+def end_group(group: str | None) -> None:
     """Kill all processes of a group, which can start no others from now on."""
-    with suppress(OSError), open(f"{group}/pids.max", "w") as file:
-        file.write("0")
-    send_signal(members(group), SIGKILL)
+    if group:
+        with suppress(OSError), open(f"{group}/pids.max", "w") as file:
+            file.write("0")
+        send_signal(members(group), SIGKILL)
 
 
 def remove_groups(keeper: int | None = None) -> None:
