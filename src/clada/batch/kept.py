@@ -15,6 +15,7 @@ import stat
 
 from clada.model import Operation
 from clada.values import Value
+from clada.world import handles
 from clada.world.files.paths import is_protected
 from clada.world.handles import READ, open_descendant, read
 
@@ -110,15 +111,9 @@ def write(target: str, files: Sequence[KeptFile]) -> None:
     data = b"".join([json.dumps(rows).encode(), b"\n", *(file.content or b"" for file in files)])
     handle = os.open(target, NEW, 0o600)
     try:
-        _write(handle, data)
+        handles.write(handle, data)
     finally:
         os.close(handle)
-
-
-def _write(handle: int, data: bytes) -> None:
-    written = os.write(handle, data)
-    while written < len(data):  # which is rare
-        written += os.write(handle, memoryview(data)[written:])
 
 
 def load(source: str) -> list[KeptFile]:
@@ -164,7 +159,7 @@ def _replace(name: str, parent: int, file: KeptFile) -> None:
     handle = os.open(name, REPLACE, 0o600, dir_fd=parent)
     try:
         os.fchmod(handle, file.mode or 0o600)
-        _write(handle, file.content or b"")
+        handles.write(handle, file.content or b"")
     finally:
         os.close(handle)
 

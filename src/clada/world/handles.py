@@ -105,6 +105,16 @@ def read_at_most(handle: int, limit: int) -> bytes:
         return file.read(limit)
 
 
+# Writing.
+
+
+def write(handle: int, data: bytes, written: int = 0) -> None:
+    """Write all of this, or what is left of it, however much the system takes at once."""
+    with memoryview(data) as view:
+        while written < len(data):
+            written += os.write(handle, view[written:])
+
+
 # Removing.
 
 

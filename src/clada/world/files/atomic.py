@@ -10,6 +10,7 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
+from clada.world.handles import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def fill(
     try:
         written = os.write(fd, data) if data else 0
         if written < len(data):
-            _write_rest(fd, data, written)
+            write(fd, data, written)
         if target.old is not None or mode is not None or target.given or target.durable:
             _prepare(fd, target, mode)
         if scratch is None and target.old is None:
@@ -162,13 +163,6 @@ def _scratch(target: Target, *, named: bool) -> tuple[int, str | None]:
 
 def _scratch_name() -> str:
     return f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"
-
-
-def _write_rest(fd: int, data: bytes, written: int) -> None:
-    """Write on where the system took only a part of it."""
-    with memoryview(data) as view:
-        while written < len(data):
-            written += os.write(fd, view[written:])
 
 
 def _adopt(fd: int, target: Target, mode: int | None) -> None:

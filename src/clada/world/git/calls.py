@@ -9,6 +9,7 @@ from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.confinement import git_confinement
+from clada.world.handles import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -341,9 +342,7 @@ def _unnamed_file(content: bytes = b"") -> int:
 
         handle, path = tempfile.mkstemp()
         os.unlink(path)
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
+    write(handle, content)
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
 

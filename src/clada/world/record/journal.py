@@ -17,7 +17,7 @@ from zlib import crc32
 
 from clada.grammar import read_number
 from clada.values import Value
-from clada.world.handles import NO_FOLLOW
+from clada.world.handles import NO_FOLLOW, write
 from clada.world.locks import try_flock
 from clada.world.record.states import KINDS, State
 from clada.world.record.store import sync_directory
@@ -96,9 +96,7 @@ class Journal:
         try:
             written = os.writev(self._handle, pieces)
             if written < size:
-                rest = memoryview(b"".join(pieces))[written:]
-                while rest:
-                    rest = rest[os.write(self._handle, rest) :]
+                write(self._handle, b"".join(pieces), written)
         except OSError:  # no room: half a record would hide all that come after it
             os.ftruncate(self._handle, self._end)
             os.lseek(self._handle, self._end, os.SEEK_SET)
