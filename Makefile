@@ -13,7 +13,7 @@ demo: $(VENV)/.run          ## show the main job on an example answer
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo
 
 test: check                 ## everything that must hold
-	tools/in-memory $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	tools/in-memory $(BIN)/python -m pytest -p tools.forks --forks=$(WORKERS)
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/ruff format --check -q .

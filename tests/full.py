@@ -23,3 +23,8 @@ def cuts(text: str | bytes, first: int) -> list[int]:
 def examples(number: int) -> int:
     """Return how many random examples are tried, of so many: a quarter, for each run has others."""
     return number if FULL else max(number // 4, 20)
+
+
+def many(number: int) -> int:
+    """Return how often something is repeated that is to be read in one go: a third, unless all is tried."""
+    return number if FULL else number // 3

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from tests.full import FULL
 from tools import warm
 
 import clada
@@ -107,7 +108,7 @@ HUNGRY = (
 def test_too_little_memory(arguments: tuple[str, ...], place: Place) -> None:
     """From so little that nothing begins to so much that all succeeds."""
     ends = set()
-    for megabytes in range(16, 80, 3):
+    for megabytes in range(16, 80, 1 if FULL else 4):
         done = place.clada(HUNGRY, *arguments, preexec_fn=limited(resource.RLIMIT_AS, megabytes << 20))
         place.judge(done, 6)
         ends.add(done.returncode)

@@ -58,6 +58,10 @@ FORKING = """
 for module in pkgutil.walk_packages(clada.__path__, "clada."):
     if not module.name.startswith((*sys.argv[2:], "clada.__main__")):
         __import__(module.name)
+for name in os.listdir(clada.prompts.__path__[0]):
+    if name.endswith(".md"):  # whose examples have something of each notation: to compile patterns takes long
+        with open(os.path.join(clada.prompts.__path__[0], name)) as file:
+            clada.parse(file.read())
 gc.freeze()  # what is loaded stays: none of the forks is to look through it, and so to copy it
 arguments, directory, environment, umask, handles = serve(socket.socket(fileno=int(sys.argv[1])))
 os.setsid()
@@ -82,12 +86,15 @@ os._exit(code)  # to tidy up all that is loaded, object by object, takes twice a
 class Warm:
     """A Python that has loaded clada, and waits for what to do."""
 
-    def __init__(self, python: str, environment: Mapping[str, str], **identity: Any) -> None:
+    def __init__(
+        self, python: str, environment: Mapping[str, str], before: Sequence[str] = (), **identity: Any
+    ) -> None:
+        """Take words that may stand before the path of Python, for who is to start it."""
         self._requests, theirs = socket.socketpair()
         self._at_work = Lock()
         with theirs:
             subprocess.run(
-                [python, "-P", "-c", SERVING + FORKING, str(theirs.fileno()), *FRONT_ENDS],
+                [*before, python, "-P", "-c", SERVING + FORKING, str(theirs.fileno()), *FRONT_ENDS],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",

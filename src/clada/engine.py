@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 from clada.errors import Error, Trouble, unforeseen
@@ -23,8 +24,8 @@ from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
 
     from clada.model import Block, Outcome, Plan
     from clada.notations.registry import Notation
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     # How a task went: how long it took, whether it is invalid, its confinement and output, and whether that
     # was cut off.
     Course = tuple[float, bool, str | None, tuple[str | None, ...], bool]
+    Result = TypeVar("Result")
 
 NOT_TRIED: Course = (0.0, False, None, (), False)
 INVALID_ITEM: Course = (0.0, True, None, (), False)
@@ -40,6 +42,7 @@ EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
 INVALID = "document has validation errors"  # which is atomic
+SELDOM = 50_000  # new values after which Python looks for cycles while a long plan is carried out
 
 
 class Engine:
@@ -92,19 +95,22 @@ class Engine:
                         outcome, course = self._outcome(number, block, item, label, valid=valid)
                 except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
                     outcome = Failed(unforeseen(bug))
-                path: str | None = getattr(item, "path", None)
-                is_part = index in self._not_chosen or getattr(item, "is_part", False)
+                duration, invalid, confinement, output, truncated = course
                 task = Task(
                     label,
                     index,
                     item.name,
                     item.line,
                     item.target,
-                    path,
+                    getattr(item, "path", None),
                     outcome,
-                    *course,
+                    duration,
+                    invalid,
+                    confinement,
+                    output,
+                    truncated,
                     getattr(item, "dialect", ""),
-                    is_part,
+                    index in self._not_chosen or getattr(item, "is_part", False),
                 )
                 if isinstance(outcome, Done) and outcome.held:  # its file is not written yet
                     self._waiting.append((number, task))
@@ -133,7 +139,7 @@ class Engine:
             return Skipped(SIBLING), NOT_TRIED
         if self._waiting:
             last = self._waiting[-1][1]
-            if (last.operation, last.target) != (item.name, item.holds):
+            if last.target != item.holds or last.operation != item.name:
                 self._settle()
         if self._refused:
             return Skipped(INVALID), NOT_TRIED
@@ -206,8 +212,24 @@ class Engine:
         if self.world.takes_back:
             self.error = self.world.takes_back.end_mark(mark, keep=fine) or self.error
         if not fine:
+            self.world.tree_after = None  # what is put back is not the next command's
             tasks = [(number, _rolled_back(task)) for number, task in tasks]
         self._settle(*tasks)
+
+
+def seldom_collecting(call: Callable[[], Result]) -> Result:
+    """Call what makes many values that stay, and no cycles, while Python looks for these less often.
+
+    It is not turned off, for commands, and what is told of them, may take hours.
+    """
+    usual = gc.get_threshold()
+    if not 0 < usual[0] < SELDOM:
+        return call()
+    try:
+        gc.set_threshold(SELDOM, *usual[1:])
+        return call()
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _rolled_back(task: Task) -> Task:

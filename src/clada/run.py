@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from clada.engine import Engine
+from clada.engine import Engine, seldom_collecting
 from clada.errors import Error, Trouble, unforeseen
 from clada.model import Note, Operation, Plan
-from clada.notations import parse
+from clada.notations import LARGE, parse
 from clada.report import Report
 from clada.settings import KEPT, Settings
 from clada.world.files.workspace import Limits, Workspace
@@ -117,7 +117,8 @@ def _carry_out(
         if course.record:
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
-        course.blocks = engine.run()  # from here on there is a report, whatever goes wrong
+        # From here on there is a report, whatever goes wrong.
+        course.blocks = seldom_collecting(engine.run) if len(plan.source) > LARGE else engine.run()
         course.error = engine.error
         if settings.dry_run:
             course.changes, course.modes = tuple(files.changes()), tuple(files.modes())

@@ -62,6 +62,16 @@ class Yard:
         """Write the jobs file."""
         self.jobs_file.write_text("".join(f"{json.dumps(job)}\n" for job in jobs))
 
+    def counting_jobs(self) -> tuple[Path, list[dict[str, Any]]]:
+        """Make a workspace with a 0 in a.txt, and two jobs that count on there, in place; return both."""
+        folder = self.workspace("w", a_txt="0\n")
+        jobs: list[dict[str, Any]] = [
+            {"id": str(n), "path": "w", "in_place": True, "document": edit(str(n), str(n + 1))}
+            for n in (0, 1)
+        ]
+        self.jobs(jobs)
+        return folder, jobs
+
     def command(self, *flags: str) -> list[str]:
         """Return the command line of a batch."""
         return [sys.executable, "-m", "clada", "batch", str(self.jobs_file), f"--out={self.out}", *flags]

@@ -16,6 +16,8 @@ from tests.batch.conftest import edit, run_document
 import clada
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.batch.conftest import Yard
 
 
@@ -330,6 +332,24 @@ def test_jobs_in_one_directory_run_in_order(yard: Yard) -> None:
     yard.batch("--workers=3")
     assert set(yard.statuses().values()) == {"applied"}
     assert (folder / "a.txt").read_text() == f"{count}\n"
+
+
+def test_few_jobs_wait_behind_another_where_some_take_long(yard: Yard) -> None:
+    """No other worker takes those. The result of a long one comes together with those of short ones."""
+    folder = str(yard.workspace("w"))
+    job = {"path": folder, "in_place": True, "document": edit("x", "y")}
+    long = {**job, "document": run_document("sleep 0.1"), "options": {"approve": ["sleep 0.1"]}}
+    drawn: list[int] = []
+    ahead: list[int] = []
+
+    def jobs() -> Iterator[dict[str, Any]]:
+        for number in range(192):
+            drawn.append(number)
+            yield {**(job if number % 16 else long), "id": number}
+
+    for number, _result in enumerate(clada.batch.run(jobs(), workers=1)):
+        ahead.append(len(drawn) - number)
+    assert max(ahead[96:]) < 24
 
 
 @pytest.mark.parametrize("in_place", [True, False])

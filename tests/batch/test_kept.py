@@ -51,7 +51,7 @@ def test_files_are_put_back_as_they_were(tmp_path: Path, what: str) -> None:
     before = picture(folder)
     plan = clada.parse(DOCUMENTS[what])
     files = kept.look(str(folder), kept.named_files(plan))
-    kept.write(str(tmp_path / "kept"), files)
+    kept.write(str(tmp_path / "kept"), kept.packed(files))
     assert clada.execute(plan, workspace=folder, git=False).ok
     assert picture(folder) != before
     for _ in range(2):  # to do it again changes nothing
@@ -63,7 +63,7 @@ def test_what_a_kill_tore_is_nothing_for_nothing_was_changed(tmp_path: Path) -> 
     folder = tmp_path / "w"
     fill(folder)
     whole = tmp_path / "kept"
-    kept.write(str(whole), kept.look(str(folder), ["a.txt", "run.sh"]))
+    kept.write(str(whole), kept.packed(kept.look(str(folder), ["a.txt", "run.sh"])))
     data = whole.read_bytes()
     (folder / "a.txt").write_text("changed since\n")
     for size in range(len(data)):

@@ -3,10 +3,15 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import json
+import mmap
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from contextlib import closing
@@ -17,7 +22,9 @@ from tests.batch.conftest import edit, run_document
 from tests.waiting import eventually, is_alive
 
 import clada
+from clada.batch import workspaces
 from clada.batch.limits import excess
+from clada.batch.worker import BOARD, JOB, NOW, RESULT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +114,36 @@ def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
     assert statuses["spread"] == "crashed"
     assert "of memory, and 600 MB are allowed" in results["spread"]["error"]
     assert not [line for line in processes() if str(yard.top) in line]
+
+
+def test_the_board_names_a_job_that_begins_when_the_results_of_short_ones_are_sent(yard: Yard) -> None:
+    """By that its limits hold. Both jobs are there before the worker is, so the first one's result waits."""
+    yard.workspace("w")
+    work = str(yard.top / "work")
+    workspaces.make_directories(work)
+    ours, theirs = socket.socketpair()
+    for number, job in enumerate([*good(1), command_job("slow", "sleep 1")]):
+        text = json.dumps(job).encode()
+        ours.sendall(JOB.pack(number, 1, len(text)) + text)
+    with ours, theirs, tempfile.TemporaryFile() as file:
+        file.truncate(BOARD)
+        board = mmap.mmap(file.fileno(), BOARD)
+        program = f"""
+            import mmap, socket
+            from clada.batch.worker import BOARD, Worker
+            from clada.batch.perform import Config
+            board = mmap.mmap({file.fileno()}, BOARD)
+            Worker(socket.socket(fileno={theirs.fileno()}), board, Config({work!r}, {str(yard.top)!r})).run()
+        """
+        handles = (file.fileno(), theirs.fileno())
+        with subprocess.Popen([PYTHON, "-c", textwrap.dedent(program)], pass_fds=handles) as worker:
+            assert RESULT.unpack_from(ours.recv(1 << 16))[0] == 0
+            seen = set()
+            while not select.select([ours], [], [], 0.01)[0]:  # the second result
+                seen.add(NOW.unpack_from(board)[0])
+            ours.shutdown(socket.SHUT_WR)
+            assert worker.wait() == 0
+        assert 2 in seen
 
 
 def processes() -> list[str]:

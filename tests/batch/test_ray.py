@@ -199,8 +199,8 @@ def anonymous():
         return next(int(line.split()[1]) >> 10 for line in file if line.startswith("RssAnon:"))
 
 with RayEngine(Config(f"{top}/work", top), address, 1) as engine:
-    for result in engine.run(lines_from(jobs())):
-        finished += result is not None
+    for results in engine.run(lines_from(jobs())):
+        finished += len(results)
         ahead, tasks = max(ahead, drawn - finished), max(tasks, engine.running)
         memory.setdefault(finished * 4 // count, anonymous())
 print(json.dumps({"finished": finished, "ahead": ahead, "tasks": tasks, "more": anonymous() - memory[1]}))

@@ -18,6 +18,7 @@ from tests.waiting import eventually, is_alive
 import clada
 from clada.batch import kept, workspaces
 from clada.batch.jobs import Job, key_of
+from clada.world.handles import remove_tree
 from clada.world.processes.process_tree import descendants
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ def picture(top: Path, names: list[str]) -> dict[str, str]:
         for name in names
         for file in sorted(os.listdir(top / name))
     }
+
+
+def written(path: Path) -> int:
+    """Return how many results there are."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def fill(yard: Yard, count: int) -> list[str]:
@@ -68,15 +74,13 @@ def fill(yard: Yard, count: int) -> list[str]:
 def test_a_batch_that_is_killed_at_any_moment_and_resumed_ends_as_one_that_is_not(
     yard: Yard, tmp_path: Path
 ) -> None:
-    names = fill(yard, 24)
+    names = fill(yard, 30)
     subprocess.run(["cp", "-r", str(tmp_path), f"{tmp_path}-unbroken"], check=True)
     unbroken = type(yard).__new__(type(yard))
     unbroken.__dict__.update(yard.__dict__)
     unbroken.top = tmp_path.with_name(f"{tmp_path.name}-unbroken")
     unbroken.jobs_file, unbroken.out = unbroken.top / "jobs.jsonl", unbroken.top / "results.jsonl"
-    begin = time.monotonic()
     assert unbroken.batch("--approve-checks", "--workers=2").returncode == 0
-    length = time.monotonic() - begin
     chance = random.Random(21)
     kills = 0
     for number in range(KILLS):
@@ -85,7 +89,9 @@ def test_a_batch_that_is_killed_at_any_moment_and_resumed_ends_as_one_that_is_no
             yard.command("--approve-checks", "--workers=2", *flags), cwd=yard.top, env=yard.environment,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        time.sleep(chance.uniform(0.1, length * 0.6))
+        enough = written(yard.out) + chance.randrange(4)  # by the clock, a quick batch might be done
+        assert eventually(lambda: written(yard.out) >= enough or process.poll() is not None)  # noqa: B023
+        time.sleep(chance.uniform(0, 0.1) if enough else chance.uniform(0.1, 0.4))
         kills += process.poll() is None
         process.kill()
         process.wait()
@@ -199,16 +205,12 @@ def test_two_batches_do_not_write_the_same_results(yard: Yard, monkeypatch: pyte
 
 def test_what_was_begun_in_one_directory_is_put_back_the_last_first(yard: Yard) -> None:
     """Two jobs changed one file, and neither got its result."""
-    folder = yard.workspace("w", a_txt="0\n")
-    jobs: list[dict[str, Any]] = [
-        {"id": str(n), "path": "w", "in_place": True, "document": edit(str(n), str(n + 1))} for n in (0, 1)
-    ]
-    yard.jobs(jobs)
+    folder, jobs = yard.counting_jobs()
     work = f"{yard.out}.work"
     workspaces.make_directories(work)
     for number, job in enumerate(jobs):
         place = workspaces.place_of(number, Job(job["id"], path="w", in_place=True), work, str(yard.top))
-        kept.write(place.files, kept.look(str(folder), ["a.txt"]))
+        kept.write(place.files, kept.packed(kept.look(str(folder), ["a.txt"])))
         assert clada.execute(job["document"], workspace=folder, git=False).ok
         assert key_of(job["id"]) in place.files
     assert (folder / "a.txt").read_text() == "2\n"
@@ -217,14 +219,42 @@ def test_what_was_begun_in_one_directory_is_put_back_the_last_first(yard: Yard) 
     assert (folder / "a.txt").read_text() == "2\n"
 
 
-def test_results_that_cannot_be_written_stop_the_batch_and_are_not_torn(yard: Yard) -> None:
-    """The limit of a file's size stands in for a full disk."""
-    yard.workspace("w")
-    yard.jobs([{"id": number, "path": "w", "document": edit()} for number in range(12)])
+def with_a_full_disk(yard: Yard) -> subprocess.CompletedProcess[str]:
+    """Run a batch that cannot write all its results: the limit of a file's size stands in for a full disk."""
     limited = ["sh", "-c", 'ulimit -f 16; exec "$0" "$@"', *yard.command("--workers=1")]
-    done = subprocess.run(
+    return subprocess.run(
         limited, cwd=yard.top, env=yard.environment, capture_output=True, text=True, check=False
     )
+
+
+def test_a_copy_that_a_kill_left_half_removed_is_not_put_back(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = yard.workspace("w", a_txt="old\n", b_txt="old\n")
+    place = workspaces.place_of(0, Job("0", path="w", in_place=True), str(yard.top / "work"), str(yard.top))
+    workspaces.make_directories(place.work)
+    workspaces.keep_copy(place)
+    (folder / "a.txt").write_text("new\n")
+
+    def killed(path: str) -> None:
+        if not os.path.exists(f"{path}/a.txt"):
+            return remove_tree(path)
+        os.unlink(f"{path}/a.txt")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workspaces, "remove_tree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        workspaces.restore(place)
+    monkeypatch.undo()
+    workspaces.restore(place)
+    assert picture(yard.top, ["w"]) == {"w/a.txt": "old\n", "w/b.txt": "old\n"}
+    assert not os.listdir(f"{place.work}/{workspaces.BEGUN}")
+
+
+def test_results_that_cannot_be_written_stop_the_batch_and_are_not_torn(yard: Yard) -> None:
+    yard.workspace("w")
+    yard.jobs([{"id": number, "path": "w", "document": edit()} for number in range(12)])
+    done = with_a_full_disk(yard)
     assert done.returncode == 1
     assert done.stderr.startswith(
         f"clada: {yard.out} cannot be written: file too large; make room, and go on"
@@ -232,6 +262,18 @@ def test_results_that_cannot_be_written_stop_the_batch_and_are_not_torn(yard: Ya
     assert 0 < len(yard.results()) < 12  # all of them whole
     assert yard.batch("--resume").returncode == 0
     assert len(yard.results()) == 12
+
+
+def test_a_job_whose_result_cannot_be_written_is_put_back(yard: Yard) -> None:
+    for number in range(12):
+        yard.workspace(f"w{number}")
+    yard.jobs([
+        {"id": number, "path": f"w{number}", "in_place": True, "document": edit()} for number in range(12)
+    ])  # fmt: skip
+    assert with_a_full_disk(yard).returncode == 1
+    assert 0 < len(yard.results()) < 12
+    assert yard.batch("--resume").returncode == 0
+    assert set(yard.statuses().values()) == {"applied"}
 
 
 def test_a_line_that_is_no_result_is_named(yard: Yard) -> None:

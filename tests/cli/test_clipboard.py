@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.display import display as start_display
+from tests.waiting import eventually
 
 from clada.cli import clipboard
 from clada.errors import Trouble
@@ -56,6 +57,10 @@ def clada(workspace: Path, *arguments: str, document: str = "") -> subprocess.Co
     )
 
 
+def _read_by(program: str) -> str:
+    return subprocess.run(READING[program], capture_output=True, check=True).stdout.decode()
+
+
 @pytest.mark.parametrize("program", READING)
 def test_a_report_is_on_the_clipboard(
     display: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
@@ -77,7 +82,8 @@ def test_a_report_is_on_the_clipboard(
     copied = clada(workspace, "report", "--copy")
     assert (copied.returncode, copied.stdout) == (0, "")
     assert copied.stderr == "clada: the report is on the clipboard\n"
-    assert subprocess.run(READING[program], capture_output=True, check=True).stdout.decode() == report
+    # A moment after it has ended in the foreground, xsel has it for others.
+    assert eventually(lambda: _read_by(program) == report), _read_by(program)
     assert clipboard.paste().decode() == report
     assert display
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,17 @@ SECRET = "what must not be seen"
 HIDDEN = ("GIT_", "XDG_", "PYTHON", "NO_COLOR")
 
 
+def _kept() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
+
+
+@cache
+def _as_nobody() -> warm.Warm:
+    """Return a Python that has loaded clada, as an ordinary user."""
+    # Not by `user=`: setpriv can still start a Python in a folder that is closed to that user.
+    return warm.Warm(sys.executable, _kept(), AS_NOBODY)
+
+
 class Place:
     """A folder with a home, a workspace that is a repository, and an outside that holds a secret."""
 
@@ -35,8 +47,7 @@ class Place:
             folder.mkdir()
         for file in (self.outside / "secret", self.home / "secret"):
             file.write_text(f"{SECRET}\n")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
-        self.environment = {**kept, "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
+        self.environment = {**_kept(), "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
         (self.home / ".gitconfig").write_text(
             "[user]\nname = User\nemail = user@example.org\n[init]\ndefaultBranch = main\n"
         )
@@ -92,10 +103,11 @@ class Place:
         self.give()
         blocks = [{"tasks": [{"action": "run", "command": body}]} for body in bodies]
         flags = ("--format=json", "--summary=json", *arguments)
-        if self.user:
-            return Result(self.start([sys.executable, "-m", "clada", *flags], json.dumps(blocks)))
         document = json.dumps(blocks).encode()
-        done = warm.clada(*flags, document=document, directory=self.inside, environment=self.environment)
+        if self.user:
+            done = _as_nobody().run(flags, document, str(self.inside), self.environment)
+        else:
+            done = warm.clada(*flags, document=document, directory=self.inside, environment=self.environment)
         out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         return Result(subprocess.CompletedProcess(done.args, done.returncode, out, err))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.counting import calls
 
 from clada.notations import json, structured, toml_scan
 
@@ -25,19 +25,7 @@ def steps() -> Steps:
 
 
 def _steps(notation: ModuleType, text: bytes) -> int:
-    count = 0
-
-    def seen(_frame: object, _event: str, _argument: object) -> None:
-        nonlocal count
-        count += 1
-
-    sys.setprofile(seen)
-    try:
-        notation.sign(text)
-        notation.read(text)
-    finally:
-        sys.setprofile(None)
-    return count
+    return calls(lambda: (notation.sign(text), notation.read(text)))
 
 
 @pytest.fixture

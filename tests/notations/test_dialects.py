@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import cuts, examples
+from tests.full import cuts, examples, many
 from tests.notations import render_dialects as render
 
 import clada
@@ -200,47 +200,47 @@ def _read(folder: Path) -> dict[str, str]:
 # Each is made when its turn comes: all at once they take half a gigabyte.
 LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
-    "60,000 heads": lambda: b"<<<<<<< SEARCH\n" * 60_000,
-    "60,000 heads of two lengths": lambda: b"<<<<<<< SEARCH\n<<<<<<<< SEARCH\n" * 30_000,
-    "60,000 dividers without an end": lambda: b"a.py\n<<<<<<< SEARCH\n" + b"=======\n" * 60_000,
-    "60,000 ends": lambda: b">>>>>>> REPLACE\n" * 60_000,
+    "heads": lambda: b"<<<<<<< SEARCH\n" * many(60_000),
+    "heads of two lengths": lambda: b"<<<<<<< SEARCH\n<<<<<<<< SEARCH\n" * many(30_000),
+    "dividers without an end": lambda: b"a.py\n<<<<<<< SEARCH\n" + b"=======\n" * many(60_000),
+    "ends": lambda: b">>>>>>> REPLACE\n" * many(60_000),
     "one long line": lambda: b"SEARCH *** Begin Patch +++ " * (LONG // 27),
     "one long line above a head": lambda: b"x" * LONG + b"\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",
     "one long line in a block": lambda: b"<<<<<<< SEARCH\n%b\n=======\n>>>>>>> REPLACE\n" % (b"x" * LONG),
-    "6,000 unusual blocks": lambda: b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * 6_000,
-    "20,000 blocks in tags without an end": lambda: b"<edit>\n<file>a</file>\n<old_code>\n" * 20_000,
-    "20,000 of the helper without an end": lambda: b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * 20_000,
-    "20,000 beginnings": lambda: b"*** Begin Patch\n" * 20_000,
-    "20,000 sections": lambda: b"*** Begin Patch\n" + b"*** Delete File: a\n" * 20_000 + b"*** End Patch\n",
-    "20,000 indented patches": lambda: b" *** Begin Patch\n *** Delete File: a\n" * 20_000,
-    "60,000 anchors": lambda: b"*** Begin Patch\n*** Update File: a\n" + b"@@ x\n" * 60_000 + b"*** End Patch\n",  # noqa: E501
-    "200,000 files of a diff": lambda: b"diff --git a/x b/x\n" * 200_000,
-    "60,000 dashes in a hunk": lambda: b"--- a/x\n+++ b/x\n@@\n" + b"--- x\n+++ y\n" * 30_000,
-    "20,000 fences of diffs": lambda: b"```diff\n-a\n+b\n" * 20_000,
-    "6,000 fences of diffs, closed": lambda: b"a.py\n```diff\n-a\n+b\n```\n" * 6_000,
-    "20,000 mails": lambda: (b"From " + b"b" * 40 + b" Mon Sep 17 00:00:00 2001\n") * 20_000,
-    "60,000 reasoning blocks": lambda: b"<think></think>\n" * 60_000 + b"a.py\n<<<<<<< SEARCH\n",
-    "60,000 reasoning blocks without an end": lambda: b"<think>\n" * 60_000 + b"<<<<<<< SEARCH\n",
-    "6,000 transcripts": lambda: b"```console\n--- a/x\n+++ b/x\n@@\n```\n" * 6_000,
-    "10,000 named files": lambda: b"a.py\n```\nx\n```\n" * 10_000,
-    "60,000 files without an end": lambda: b"a.py\n```py\n" * 60_000,
-    "20,000 fences with an info": lambda: b"```py\n" * 20_000,
-    "10,000 Markdown files": lambda: b"a.md\n```md\n```\n" * 10_000,
-    "10,000 Markdown files with a fence": lambda: b"a.md\n```md\n```x\n```\n```\n" * 10_000,
-    "one Markdown file, 60,000 fences after it": lambda: b"a.md\n```md\nx\n```\n" + b"```x\n```\n" * 10_000,
-    "10,000 Markdown files before fences": lambda: b"a.md\n```md\nx\n```\n```x\n```\n" * 10_000,
-    "60,000 tags without an end": lambda: b'<file path="a">\n' * 60_000,
-    "60,000 tags that are none": lambda: b"<source>\n" * 60_000,
-    "20,000 tagged files": lambda: b'<file path="a">\nx</file>\n' * 20_000,
+    "unusual blocks": lambda: b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * many(6_000),
+    "blocks in tags without an end": lambda: b"<edit>\n<file>a</file>\n<old_code>\n" * many(20_000),
+    "of the helper without an end": lambda: b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * many(20_000),
+    "beginnings": lambda: b"*** Begin Patch\n" * many(20_000),
+    "sections": lambda: b"*** Begin Patch\n" + b"*** Delete File: a\n" * many(20_000) + b"*** End Patch\n",
+    "indented patches": lambda: b" *** Begin Patch\n *** Delete File: a\n" * many(20_000),
+    "anchors": lambda: b"*** Begin Patch\n*** Update File: a\n" + b"@@ x\n" * many(60_000) + b"*** End Patch\n",  # noqa: E501
+    "files of a diff": lambda: b"diff --git a/x b/x\n" * many(200_000),
+    "dashes in a hunk": lambda: b"--- a/x\n+++ b/x\n@@\n" + b"--- x\n+++ y\n" * many(30_000),
+    "fences of diffs": lambda: b"```diff\n-a\n+b\n" * many(20_000),
+    "fences of diffs, closed": lambda: b"a.py\n```diff\n-a\n+b\n```\n" * many(6_000),
+    "mails": lambda: (b"From " + b"b" * 40 + b" Mon Sep 17 00:00:00 2001\n") * many(20_000),
+    "reasoning blocks": lambda: b"<think></think>\n" * many(60_000) + b"a.py\n<<<<<<< SEARCH\n",
+    "reasoning blocks without an end": lambda: b"<think>\n" * many(60_000) + b"<<<<<<< SEARCH\n",
+    "transcripts": lambda: b"```console\n--- a/x\n+++ b/x\n@@\n```\n" * many(6_000),
+    "named files": lambda: b"a.py\n```\nx\n```\n" * many(10_000),
+    "files without an end": lambda: b"a.py\n```py\n" * many(60_000),
+    "fences with an info": lambda: b"```py\n" * many(20_000),
+    "Markdown files": lambda: b"a.md\n```md\n```\n" * many(10_000),
+    "Markdown files with a fence": lambda: b"a.md\n```md\n```x\n```\n```\n" * many(10_000),
+    "one Markdown file, fences after it": lambda: b"a.md\n```md\nx\n```\n" + b"```x\n```\n" * many(10_000),
+    "Markdown files before fences": lambda: b"a.md\n```md\nx\n```\n```x\n```\n" * many(10_000),
+    "tags without an end": lambda: b'<file path="a">\n' * many(60_000),
+    "tags that are none": lambda: b"<source>\n" * many(60_000),
+    "tagged files": lambda: b'<file path="a">\nx</file>\n' * many(20_000),
     "one long file": lambda: b"a.py\n```\n%b\n```\n" % (b"x = 1\n" * (LONG // 6)),
     "a long comment as its first line": lambda: b"```\n# %b\n```\n" % (b"x" * LONG),
-    "20,000 shell fences": lambda: b"```bash\nls\n```\n" * 20_000,
-    "20,000 here-documents": lambda: b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * 20_000 + b"```\n",
-    "6,000 fences of here-documents": lambda: b"```bash\ncat > a <<'E'\nx\nE\n```\n" * 6_000,
-    "2,000 fences, each of a here-document without an end": lambda: b"```bash\ncat > a <<'E'\nx\n```\n" * 2_000,  # noqa: E501
-    "20,000 marks without an end": lambda: b"```bash\n" + b"cat > a <<'E%d'\n" * 20_000 + b"```\n",
-    "a long line before a mark": lambda: b"```bash\n" + b"x && " * 200_000 + b"cat > a <<'E'\nE\n```\n",
-    "60,000 fences": lambda: b"```\n" * 60_000 + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+    "shell fences": lambda: b"```bash\nls\n```\n" * many(20_000),
+    "here-documents": lambda: b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * many(20_000) + b"```\n",
+    "fences of here-documents": lambda: b"```bash\ncat > a <<'E'\nx\nE\n```\n" * many(6_000),
+    "fences, each of a here-document without an end": lambda: b"```bash\ncat > a <<'E'\nx\n```\n" * many(2_000),  # noqa: E501
+    "marks without an end": lambda: b"```bash\n" + b"cat > a <<'E%d'\n" * many(20_000) + b"```\n",
+    "a long line before a mark": lambda: b"```bash\n" + b"x && " * many(200_000) + b"cat > a <<'E'\nE\n```\n",
+    "fences": lambda: b"```\n" * many(60_000) + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.full import cuts, examples
+from tests.full import cuts, examples, many
 from tests.notations import render
 
 import clada
@@ -353,21 +353,21 @@ def test_values_in_json_are_what_json_reads(
 # Each is made when its turn comes: all at once they take half a gigabyte.
 LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
-    "300,000 markers": lambda: b'<---WRITE file="a"--->\nx\n<---END--->\n' * 150_000,
-    "300,000 markers in content": lambda: (
-        b'<---WRITE file="a"--->\n' + b"<---TO--->\n" * 300_000 + b"<---END--->\n"
+    "markers": lambda: b'<---WRITE file="a"--->\nx\n<---END--->\n' * many(150_000),
+    "markers in content": lambda: (
+        b'<---WRITE file="a"--->\n' + b"<---TO--->\n" * many(300_000) + b"<---END--->\n"
     ),
-    "5 million <": lambda: b'<write path="a">' + b"<" * 5_000_000,
-    "5 million < in prose": lambda: b"<" * 5_000_000 + b'\n<write path="a"/>\n',
-    "300,000 comment openings": lambda: b"<!--\n" * 300_000 + b'<write path="a"/>\n',
+    "<": lambda: b'<write path="a">' + b"<" * many(5_000_000),
+    "< in prose": lambda: b"<" * many(5_000_000) + b'\n<write path="a"/>\n',
+    "comment openings": lambda: b"<!--\n" * many(300_000) + b'<write path="a"/>\n',
     "one long line": lambda: b"x" * LONG,
     "one long line in an operation": lambda: b'<---WRITE file="a"--->\n' + b"x" * LONG + b"\n<---END--->\n",
-    "two million backslashes": lambda: b'<---WRITE file="' + b"\\" * 2_000_000 + b'"--->\nx\n<---END--->\n',
-    "a million quotes": lambda: b"<---WRITE file=" + b"'\\\"" * 1_000_000 + b"--->\nx\n<---END--->\n",
-    "100,000-deep XML": lambda: b"<tasks>" + b"<a>" * 100_000,
-    "100,000-deep JSON": lambda: b'{"tasks":' + b"[" * 100_000,
-    "unclosed CDATA sections": lambda: b'<write path="a">' + b"<![CDATA[" * 300_000,
-    "100,000 self-closing elements": lambda: b'<remove path="a"/>\n' * 100_000,
+    "backslashes": lambda: b'<---WRITE file="' + b"\\" * many(2_000_000) + b'"--->\nx\n<---END--->\n',
+    "quotes": lambda: b"<---WRITE file=" + b"'\\\"" * many(1_000_000) + b"--->\nx\n<---END--->\n",
+    "deep XML": lambda: b"<tasks>" + b"<a>" * many(100_000),
+    "deep JSON": lambda: b'{"tasks":' + b"[" * many(100_000),
+    "unclosed CDATA sections": lambda: b'<write path="a">' + b"<![CDATA[" * many(300_000),
+    "self-closing elements": lambda: b'<remove path="a"/>\n' * many(100_000),
 }
 
 

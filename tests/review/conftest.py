@@ -110,8 +110,8 @@ def browser() -> Iterator[Any]:
 class Tab:
     """A page of the browser, and all that went wrong on it."""
 
-    def __init__(self, browser: Any, **options: Any) -> None:
-        self.context = browser.new_context(**options)
+    def __init__(self, context: Any) -> None:
+        self.context = context
         self.page = self.context.new_page()
         self.page.set_default_timeout(LONG_MS)
         self.wrong: list[str] = []
@@ -132,12 +132,18 @@ class Tab:
         return self.page
 
 
+@pytest.fixture(scope="module")
+def context(browser: Any) -> Any:
+    """Return what tabs of the usual size share; each review has a port, and so an origin, of its own."""
+    return browser.new_context(viewport={"width": 1200, "height": 900})
+
+
 @pytest.fixture
-def tab(browser: Any) -> Iterator[Tab]:
+def tab(context: Any) -> Iterator[Tab]:
     """Return a tab in which nothing goes wrong, at the end."""
-    tab = Tab(browser, viewport={"width": 1200, "height": 900})
+    tab = Tab(context)
     yield tab
-    tab.context.close()
+    tab.page.close()
     assert tab.wrong == []
 
 

@@ -172,7 +172,7 @@ def test_the_next_answer_is_pasted(review: Start, tab: Tab) -> None:
 
 
 def test_the_report_is_copied_as_a_model_needs_it(review: Start, browser: Any) -> None:
-    tab = Tab(browser, permissions=["clipboard-read", "clipboard-write"])
+    tab = Tab(browser.new_context(permissions=["clipboard-read", "clipboard-write"]))
     page = tab.open(review(WHOLE_WAY, {"a.txt": TEXT}).address)
     page.get_by_role("button", name="Apply").click()
     page.wait_for_selector("#report-title:has-text('Done')")
@@ -230,7 +230,7 @@ def test_a_screen_reader_finds_names_and_places(review: Start, tab: Tab) -> None
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_readable_light_and_dark_and_on_a_phone(review: Start, browser: Any, scheme: str) -> None:
     """Nothing is wider than 400 pixels, and all text stands out from what is behind it."""
-    tab = Tab(browser, viewport={"width": 400, "height": 800}, color_scheme=scheme)
+    tab = Tab(browser.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme))
     long = f'<---WRITE file="{"long/" * 30}name.txt"--->\n{"word" * 200}\n<---END--->\n'
     page = tab.open(review(WHOLE_WAY + COMMANDS + long, {"a.txt": TEXT, "slow.py": SLOW}).address)
     page.wait_for_selector(".hunk")

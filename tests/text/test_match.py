@@ -195,6 +195,25 @@ def test_only_the_matches_change(data: bytes, search: bytes, replacement: bytes)
     assert text.replaced(found, replacement).data == replaced(data, spans(found), replacement)
 
 
+@given(files, searches, replacements)
+def test_what_is_there_once_is_replaced_in_one_step_as_in_several(
+    data: bytes, search: bytes, replacement: bytes
+) -> None:
+    """Or not in one step, where that would not do; and a text that stays the same is the same."""
+    text = Text(data)
+    found = text.locate(search)
+    edited = text.replaced(found, replacement)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(match, "MARK_EVERY", 1000)
+        once = text.replaced_once(search, replacement)
+    if once:
+        assert (once[0].data, [once[1]]) == (edited.data, text.lines(found.starts))
+        assert (once[0] is text) == (edited is text)
+    else:
+        assert found.count != 1 or any(b"\r" in each for each in (data, search, replacement))
+    assert Text(b"once, in a text that is too long").replaced_once(b"once", b"") is None
+
+
 @given(files, searches)
 def test_lines_are_counted_by_any_line_ending(data: bytes, search: bytes) -> None:
     """LF, CRLF and CR each end one line."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from clada.errors import Nearest
+from clada.text import similarity
+from clada.text.alignment import Alignment
 from clada.text.match import Text
 from clada.text.near_miss import Explanation, explain, explain_range
 
@@ -601,3 +604,18 @@ def test_short_lines_and_a_line_that_stands_for_others_are_no_reason_to_find_not
 ) -> None:
     """What is nearly there is named, however little there is."""
     assert explain(Text(data), search, b"something else").hint == clause
+
+
+def test_no_line_is_compared_with_the_same_wanted_one_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of its pieces are found there: the whole, halves, words."""
+    compared: list[tuple[str, str]] = []
+
+    def noting(*given: Any) -> Alignment:
+        wanted, found, _lines, (w, f) = given
+        compared.append((wanted.lines[w], found[f]))
+        return Alignment(*given)
+
+    monkeypatch.setattr(similarity, "Alignment", noting)
+    file = b"".join(b"    value_%d = compute(value_%d, first, second)\n" % (each, each) for each in range(40))
+    assert "line 8" in explain(Text(file), b"    value_7 = compute(value_7, first, 2nd)", b"x").hint
+    assert 0 < len(compared) == len(set(compared))

@@ -8,11 +8,14 @@ import stat
 import struct
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from clada.errors import Trouble
+from clada.model import Failed
+from clada.text.match import Text
 from clada.world.files import atomic
 from clada.world.files.attributes import ACL
 from clada.world.files.workspace import Workspace
@@ -31,6 +34,7 @@ if sys.platform != "linux":
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
 DEFAULT = "system.posix_acl_default"
+STILL = 0.05  # seconds after which the times of a file tell that it has changed
 NOBODY = 0xFFFFFFFF  # the entry names nobody, for its kind says who is meant
 KINDS = {"user": 0x01, "named user": 0x02, "group": 0x04, "named group": 0x08, "mask": 0x10, "other": 0x20}
 
@@ -115,6 +119,30 @@ def test_what_its_directory_hands_down_lets_nobody_into_an_old_file(
     assert ACL in _attributes(old.with_name("new"))
 
 
+def test_nor_into_one_that_is_edited(place: Place, workspace: Workspace, attempt: Attempt) -> None:
+    """That it had no list is known from when it was read."""
+    old = place.write("folder/file", "old")
+    old.chmod(0o640)
+    os.setxattr(old.parent, DEFAULT, HANDED_DOWN)
+    time.sleep(STILL)
+    attempt(workspace, "edit", path="folder/file", search="old", replace="new")
+    assert (old.read_text(), _attributes(old)) == ("new", {})
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+
+
+def test_a_list_that_a_file_gets_while_it_is_edited_is_not_lost(place: Place, workspace: Workspace) -> None:
+    """By then it is another file than the one that was read, though its mode is the same."""
+    file = place.write("file", "old")
+    file.chmod(0o660)
+    time.sleep(STILL)
+    workspace.text(("file",))
+    workspace.hold(("file",), Text(b"new"))
+    os.setxattr(file, ACL, SHUT_OUT)
+    with pytest.raises(Trouble, match="changed while it was being edited"):
+        workspace.flush()
+    assert (file.read_text(), os.getxattr(file, ACL)) == ("old", SHUT_OUT)
+
+
 def test_other_attributes_are_kept(place: Place, workspace: Workspace) -> None:
     """Those of users, and those of the system where we may set them."""
     file = place.write("file", "old")
@@ -145,6 +173,24 @@ def test_a_file_whose_list_cannot_be_kept_is_not_replaced(
     assert raised.value.error.message == "its access control list cannot be kept: its group is not ours"
     assert (file.read_text(), os.getxattr(file, ACL)) == ("old", SHUT_OUT)
     assert [path.name for path in place.inside.iterdir()] == ["file"]
+
+
+def test_a_file_that_nobody_may_write_keeps_its_attributes(
+    place: Place, workspace: Workspace, attempt: Attempt, ordinary_user: OrdinaryUser
+) -> None:
+    """The file that takes its place may be written until it has them."""
+    place.inside.chmod(0o777)
+    file = place.write("file", "old")
+    try:
+        os.setxattr(file, "user.origin", b"https://example.org")
+    except OSError as error:
+        pytest.skip(f"no attributes of users here: {error.strerror}")
+    file.chmod(0o444)
+    with ordinary_user():
+        outcome = attempt(workspace, "edit", path="file", search="old", replace="new")
+    assert not isinstance(outcome, Failed), outcome.error
+    assert (file.read_text(), _attributes(file)) == ("new", {"user.origin": b"https://example.org"})
+    assert stat.S_IMODE(file.stat().st_mode) == 0o444
 
 
 def test_attributes_that_cannot_be_set_are_a_reason_not_to_replace(

@@ -202,7 +202,7 @@ def test_a_link_that_takes_a_directorys_place_leads_nowhere(tmp_path: Path, oper
 DRIVER = """
 import os, sys
 import clada
-import clada.engine, clada.operations.edit, clada.operations.remove, clada.operations.write, clada.pipeline
+import clada.engine, clada.operations.edit, clada.operations.remove, clada.operations.write, clada.run
 import clada.world.files.workspace
 plan = clada.parse(sys.argv[1])
 with open("../pid", "w") as file:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import shutil
 import socket
 import subprocess
@@ -15,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.full import FULL
+from tests.handles import few_handles, open_handles
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher, ProcessResult, run, search_path
-from clada.world.sandbox import bubblewrap, landlock
+from clada.world.sandbox import bubblewrap, landlock, visible
 from clada.world.sandbox import layers as confinement
 from clada.world.sandbox.guard import Guard
 from clada.world.sandbox.layers import Confinement, ReadOnly, confined_launcher, failure_hint
@@ -51,7 +52,10 @@ def layer_mark(layer: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not there, reason=f"{layer} does not work on this machine")
 
 
-layers = pytest.mark.parametrize("layer", [pytest.param(name, marks=layer_mark(name)) for name in EVERY])
+_LAYERS = [pytest.param(name, marks=layer_mark(name)) for name in EVERY]
+layers = pytest.mark.parametrize("layer", _LAYERS)
+# One is enough where test_sandbox_projects.py has the same of a real project in each of them.
+layers_or_one = pytest.mark.parametrize("layer", _LAYERS if FULL else _LAYERS[:1])
 only_landlock = layer_mark("landlock")
 only_bubblewrap = layer_mark("bubblewrap")
 
@@ -261,30 +265,6 @@ def second_thread() -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-@contextlib.contextmanager
-def few_handles(left: int) -> Iterator[None]:
-    """Let this process open no more than so many files."""
-    old, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    fillers: list[int] = []
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, open_handles())) + 1 + left, most))
-    try:
-        with contextlib.suppress(OSError):
-            while True:
-                fillers.append(os.dup(0))
-        for _ in range(left):
-            os.close(fillers.pop())
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (old, most))
-        for filler in fillers:
-            os.close(filler)
-
-
-def open_handles() -> list[str]:
-    """Return the handles that this process holds."""
-    return sorted(os.listdir("/proc/self/fd"))
 
 
 def is_running(mark: str) -> bool:
@@ -614,12 +594,14 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
 
 
 @layers
-@pytest.mark.parametrize(("word", "message"), [("\0", "NUL"), ("x" * 10_000_000, "too long")])
-def test_a_start_that_fails_leaves_nothing_open(layer: str, word: str, message: str, place: Place) -> None:
+@pytest.mark.parametrize(("word", "length", "message"), [("\0", 1, "NUL"), ("x", 10_000_000, "too long")])
+def test_a_start_that_fails_leaves_nothing_open(
+    layer: str, word: str, length: int, message: str, place: Place
+) -> None:
     """Words that the system cannot take are refused, in words for people, and no handle stays open."""
     before = open_handles()
     with pytest.raises(Trouble, match=message) as caught:
-        place.run("true", word, layer=layer)
+        place.run("true", word * length, layer=layer)
     assert "Errno" not in str(caught.value)
     assert open_handles() == before
 
@@ -670,6 +652,22 @@ def test_why_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps bubblewrap from working is known, for a person to be told."""
     monkeypatch.setattr(bubblewrap, "_SANDBOX", ["--no-such-option"])
     assert bubblewrap.trouble() in {"not installed", "Unknown option --no-such-option"}
+
+
+@only_bubblewrap
+@pytest.mark.parametrize("vanishes", [True, False])
+def test_what_is_gone_when_it_is_to_be_hidden(vanishes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that ends while bubblewrap is tried says nothing about bubblewrap; what stays does."""
+    real, gone = visible.closed_places, ["/usr/no-such-folder/x.sock"]
+
+    def closed_places(listening: list[str]) -> list[str]:
+        now = gone[:]
+        if vanishes:
+            gone.clear()
+        return [*real(listening), *now]
+
+    monkeypatch.setattr(visible, "closed_places", closed_places)
+    assert (bubblewrap.trouble() is None) == vanishes
 
 
 @layers
@@ -861,7 +859,7 @@ def test_make(layer: str, place: Place) -> None:
     assert "built" in place.run("make", layer=layer).lines
 
 
-@layers
+@layers_or_one
 def test_pytest(layer: str, place: Place) -> None:
     """`pytest` runs tests, temporary directories included."""
     Path(place.path("workspace/test_it.py")).write_text(
@@ -885,7 +883,7 @@ def test_pip_install_from_a_folder(layer: str, place: Place) -> None:
     assert place.run(sys.executable, "-c", script, layer=layer, read=PREFIXES).lines == ["installed"]
 
 
-@layers
+@layers_or_one
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
 def test_npm_test(layer: str, place: Place) -> None:
     """`npm test` runs its script."""

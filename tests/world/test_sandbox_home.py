@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
 import shutil
@@ -282,8 +283,10 @@ def test_sockets_beside_the_system(layer: str, address: str, relative: bool, pla
         pytest.skip("only root can put something there")
     own = f"{before}{own}-{os.urandom(4).hex()}"
     folder, name = os.path.split(own + behind)
-    os.makedirs(folder)
+    taking_turns = os.open("/usr/local", os.O_RDONLY)  # each removes the folder var of all
+    fcntl.flock(taking_turns, fcntl.LOCK_EX)
     try:
+        os.makedirs(folder)
         with service(name if relative else f"{folder}/{name}", folder):
             Path(f"{own}/program").write_text("seen\n")
             words = ("/usr/bin/python3", "-I", "-S", "-c", CONNECT, f"{folder}/{name}")
@@ -296,6 +299,8 @@ def test_sockets_beside_the_system(layer: str, address: str, relative: bool, pla
         shutil.rmtree(own)
         with contextlib.suppress(OSError):
             os.rmdir("/usr/local/var")
+        fcntl.flock(taking_turns, fcntl.LOCK_UN)  # forks may have it open still
+        os.close(taking_turns)
 
 
 @layers

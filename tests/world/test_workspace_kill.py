@@ -97,7 +97,7 @@ def test_what_is_left_at_the_worst_moment_is_cleared(
     """Killed at each of its steps, a run leaves the old file, and at most one more for the next to clear."""
     if nameless and not NAMELESS:
         pytest.skip("this system has no files without a name")
-    place.write("file", "old")
+    place.write("file", "old").chmod(0o666)  # which the umask gives to no new file
     script = textwrap.dedent(DYING).format(nameless=nameless, call=call)
     died = subprocess.run([sys.executable, "-c", script], cwd=place.inside, check=False)
     assert died.returncode < 0

@@ -11,6 +11,8 @@ from tests.conftest import picture
 
 from clada.model import Done, Failed
 from clada.world.files.workspace import Workspace
+from clada.world.record.journal import Journal
+from clada.world.record.snapshot import MB, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,6 +148,30 @@ def test_a_move_at_the_very_moment_of_writing_is_no_success(
     assert isinstance(outcome, Failed)
     assert outcome.error.message == f"{folder} was moved or removed by another program at this moment"
     assert not (place.inside / folder).exists()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("to", ["elsewhere", "top/folder/deep/file"])
+def test_nothing_is_taken_out_of_a_directory_that_was_replaced_at_the_last_moment(
+    place: Place, attempt: Attempt, monkeypatch: pytest.MonkeyPatch, to: str, *, recorded: bool
+) -> None:
+    """Though another one stands at its place by then: neither is what was looked at, and still there."""
+    place.write("top/folder/file", "old")
+
+    def replace() -> None:
+        _rescue(place, "top/folder")
+        place.write("top/folder/file", "theirs")
+
+    with Workspace(str(place.inside)) as workspace, Journal(str(place.outside / "journal")) as journal:
+        if recorded:
+            workspace.record_in(Snapshot(journal, MB))
+        _when(monkeypatch, "dup", replace)
+        outcome = attempt(workspace, "move", source="top/folder/file", to=to)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.message == "top/folder was moved or removed by another program at this moment"
+    assert (place.outside / "rescued/file").read_text() == "old"
+    assert [path.name for path in (place.inside / "top/folder").iterdir()] == ["file"]
+    assert (place.inside / "top/folder/file").read_text() == "theirs"
 
 
 def test_a_directory_that_is_rescued_from_a_removal_keeps_what_it_has(

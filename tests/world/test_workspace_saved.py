@@ -101,6 +101,7 @@ def test_what_somebody_saves_meanwhile_stays(
     for (name, fields), pause in itertools.product((EDIT, REWRITE), (0, 0.05)):
         file.unlink(missing_ok=True)
         file.write_text(OLD)
+        file.chmod(0o666)  # which the umask gives to no new file: it has to be set
         time.sleep(pause)
         _before(monkeypatch, moment, lambda: save(file))
         with Workspace(str(file.parent.parent)) as workspace:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import json
 import os
+from array import array
+from contextlib import suppress
 
-from clada.batch import workspaces
-from clada.batch.jobs import Ids, count, key_of, lines_from, lines_of
+from clada.batch import journal, workspaces
+from clada.batch.jobs import Ids, check, key_of, lines_from, lines_of
 from clada.batch.perform import ALL, KEEP_FAILED, NONE, STATUSES, Config
 from clada.batch.results import ResultsFile, lock
 from clada.errors import Trouble, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
     from typing import Any, Protocol, Self
 
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
         def __exit__(self, *_: object) -> None:
             """End everything that it has started."""
 
-        def run(self, lines: Iterator[Line]) -> Iterator[Finished | None]:
-            """Yield results as they come, and None now and then meanwhile."""
+        def run(self, lines: Iterator[Line]) -> Iterator[Sequence[Finished]]:
+            """Yield results as they come, some at a time, and none now and then meanwhile."""
 
         def stop(self) -> None:
             """Let no other job begin."""
@@ -109,7 +111,8 @@ class Batch:
         self._config = config.replace(base=base)
         if isinstance(self._jobs, str) and os.path.exists(self._jobs) and not os.path.isfile(self._jobs):
             raise UsageError(f"{self._jobs} is no plain file: jobs are read twice, first to check them")
-        self.total = count(self._jobs) if isinstance(self._jobs, str) else None  # jobs
+        self._marks = check(self._jobs) if isinstance(self._jobs, str) else array("q")
+        self.total = len(self._marks) if isinstance(self._jobs, str) else None  # jobs
         self.skipped = 0  # that have a result already
         self.engine: JobEngine | None = None  # while it is at work
         self._stopped = False
@@ -145,25 +148,29 @@ class Batch:
     ) -> Iterator[Finished]:
         config = self._config.replace(work=work)
         done = results.done if results else Ids()
+        journal.unpack(work, lambda _number, id_: id_ not in done)
         self._put_back(config, done)
         self.skipped = len(done)
+        lines = (line for line in self._lines() if line.job.id not in done) if done else self._lines()
         tick()
-        with self._make_engine(config, handle) as engine:
-            self.engine = engine
-            if self._stopped:
-                engine.stop()
-            try:
-                for finished in engine.run(line for line in self._lines() if line.job.id not in done):
-                    tick()
-                    if finished is None:
-                        continue
-                    if results and not results.add(finished.line.job.id, finished.result):
-                        continue
-                    if finished.line.job.in_place:
-                        workspaces.forget(_place(finished.line.number, finished.line.job, config))
-                    yield finished
-            finally:
-                self.engine = None
+        try:
+            with self._make_engine(config, handle) as engine:
+                self.engine = engine
+                if self._stopped:
+                    engine.stop()
+                try:
+                    for finished in engine.run(lines):
+                        tick()
+                        new = results.add(finished) if results and finished else finished
+                        for each in new:
+                            if each.kept and each.line.job.in_place:
+                                workspaces.forget(_place(each.line.number, each.line.job, config))
+                        yield from new
+                finally:
+                    self.engine = None
+        finally:
+            with suppress(Trouble):  # what there is no room for is found in its journal by the next batch
+                journal.unpack(work, lambda _number, id_: results is not None and id_ not in done)
 
     def _make_engine(self, config: Config, handle: int) -> JobEngine:
         if self._engine == RAY:
@@ -175,25 +182,29 @@ class Batch:
         return LocalEngine(config, self._workers, handle)
 
     def _lines(self) -> Iterator[Line]:
-        return lines_of(self._jobs) if isinstance(self._jobs, str) else lines_from(self._jobs)
+        if isinstance(self._jobs, str):
+            return lines_of(self._jobs, self._marks)
+        return lines_from(self._jobs)
 
     def _put_back(self, config: Config, done: Ids) -> None:
         """Put back what was begun in place and has no result, the last first."""
         begun = workspaces.begun_jobs(config.work)
         if not begun:
             return
-        keys = {key for key, _path in begun}
+        if not isinstance(self._jobs, str):
+            self._jobs = list(self._jobs)  # a generator yields them once, and they are to run, too
+        keys = {key for _number, key, _path in begun}
         known: dict[str, Job] = {}
         for line in self._lines():
             key = key_of(line.job.id)
             if key in keys:
                 known[key] = line.job
-        for key, path in begun:
+        for number, key, path in begun:
             job = known.get(key)
             if job is None:
                 message = f"a job was begun that is not in the jobs file any more: {path}"
                 raise Trouble("io_error", message, "put it there again, or remove what is kept of it")
-            place = _place(0, job, config).replace(begun=path)
+            place = _place(number, job, config)
             if job.in_place and job.id not in done:
                 workspaces.restore(place)
             else:

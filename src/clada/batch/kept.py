@@ -14,6 +14,7 @@ import os
 import stat
 
 from clada.model import Operation
+from clada.report.line import quoted
 from clada.values import Value
 from clada.world import handles
 from clada.world.files.paths import is_protected
@@ -105,11 +106,20 @@ def _first_missing(workspace: str, path: str) -> str:
     return missing
 
 
-def write(target: str, files: Sequence[KeptFile]) -> None:
-    """Keep files as they are, in one new file."""
-    rows = [[file.path, file.mode, len(file.content or b""), file.made] for file in files]
-    data = b"".join([json.dumps(rows).encode(), b"\n", *(file.content or b"" for file in files)])
-    handle = os.open(target, NEW, 0o600)
+def packed(files: Sequence[KeptFile]) -> bytes:
+    """Return files as they are kept."""
+    rows = [
+        f"[{quoted(file.path)}, null, 0, {quoted(file.made)}]"
+        if file.content is None
+        else f"[{quoted(file.path)}, {file.mode}, {len(file.content)}, {quoted(file.made)}]"
+        for file in files
+    ]
+    return b"".join([f"[{', '.join(rows)}]\n".encode(), *[file.content or b"" for file in files]])
+
+
+def write(target: str, data: bytes, flags: int = NEW) -> None:
+    """Keep packed files in one file, which is new unless the flags say otherwise."""
+    handle = os.open(target, flags, 0o600)
     try:
         handles.write(handle, data)
     finally:

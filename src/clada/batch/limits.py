@@ -48,9 +48,10 @@ class PeakMemory:
         if self._handle >= 0:
             os.write(self._handle, b"5")
 
-    def read(self) -> int:
-        """Return the peak in bytes."""
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _PEAK_UNIT
+
+def used_so_far() -> tuple[float, int]:
+    """Return what this process has used: processor time in seconds, and its peak in bytes."""
+    return usage(resource.getrusage(resource.RUSAGE_SELF))
 
 
 def usage(rusage: resource.struct_rusage) -> tuple[float, int]:

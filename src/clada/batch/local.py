@@ -12,9 +12,21 @@ import sys
 import tempfile
 from collections import deque
 
+from clada.batch import journal
 from clada.batch.jobs import resolved
-from clada.batch.perform import CRASHED, STATUSES, failure, result_of
-from clada.batch.worker import BEGUN, BOARD, GIVE_UP, GIVEN_UP, JOB, RESULT, SKIPPED, STOP, encoded
+from clada.batch.perform import CRASHED, STATUSES, failure, result_line
+from clada.batch.worker import (
+    BEGUN,
+    BOARD,
+    GIVE_UP,
+    GIVEN_UP,
+    JOB,
+    KEPT,
+    MOST_AHEAD,
+    RESULT,
+    SKIPPED,
+    STOP,
+)
 from clada.errors import Error, Trouble
 from clada.values import Value
 
@@ -23,13 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    from clada.batch.jobs import Job, Line
+    from clada.batch.jobs import Line
     from clada.batch.perform import Config
 
 ATTEMPTS = 2  # of a job whose worker died
-# Jobs that a worker has beside the one that it is at work on, where they are short: few, for one of them may
-# turn out to be long, and no other worker takes those behind it.
-MOST_AHEAD = 16
 SHORT = 0.02  # seconds of work that a worker has ahead
 UNKNOWN = 1.0  # seconds that a job is thought to take: one at a time, for now
 SHORTEST = 1e-5  # seconds that a job takes at least
@@ -50,15 +59,17 @@ class Finished(Value):
     line: Line
     status: str
     result: bytes
+    kept: bool = True  # something may be kept of it that is its own
 
 
 class _Sent:
     """A job that is on its way: how often it was tried, and what came of that."""
 
-    __slots__ = ("attempts", "begun", "cpu", "error", "line", "peak", "status")
+    __slots__ = ("attempts", "begun", "cpu", "error", "line", "peak", "place", "status")
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, base: str) -> None:
         self.line = line
+        self.place = resolved(base, line.job.path or "") if line.job.in_place else None  # that it changes
         self.attempts = 1
         self.begun = False  # perhaps: its worker died
         self.status, self.error, self.cpu, self.peak = CRASHED, "", 0.0, 0
@@ -75,7 +86,7 @@ class LocalEngine:
         self.config = config
         self._lock = lock
         self._selector = selectors.DefaultSelector()
-        self._slots = [_Slot(self) for _ in range(workers)]
+        self._slots = [_Slot(self, number) for number in range(workers)]
         self._again: deque[_Sent] = deque()
         self._owners: dict[str, list[Any]] = {}  # of directories that are changed in place: slot, jobs
         self._stopping = False
@@ -107,8 +118,8 @@ class LocalEngine:
         """How many workers have something to do."""
         return sum(bool(slot.sent) for slot in self._slots)
 
-    def run(self, lines: Iterator[Line]) -> Iterator[Finished | None]:
-        """Carry out jobs; yield their results as they come, in any order, and None now and then meanwhile."""
+    def run(self, lines: Iterator[Line]) -> Iterator[list[Finished]]:
+        """Carry out jobs; yield results as they come, some at a time, and none now and then meanwhile."""
         source: Iterator[Line] | None = lines
         while True:
             if not self._stopping:
@@ -122,51 +133,48 @@ class LocalEngine:
             for key, events in self._selector.select(TICK):
                 slot, what = key.data
                 yield from slot.take(what, events)
-            yield None
+            yield []
 
     def _fill(self, source: Iterator[Line] | None) -> Iterator[Line] | None:
         """Give jobs to workers that have room; return the source, or None once it is empty."""
         waiting = sum(len(slot.queue) for slot in self._slots)
-        while waiting < MOST_WAITING:
-            slot = max(self._slots, key=_Slot.room)
-            if slot.room() <= 0:
-                return source
-            if self._again:
-                sent = self._again.popleft()
-            else:
-                line = next(source, None) if source else None
-                if line is None:
-                    return None
-                sent = _Sent(line)
-            owner = self._owner(sent.line.job, slot)
-            owner.queue.append(sent)
-            owner.fill()
-            waiting += owner is not slot
+        for slot in self._slots:
+            while slot.has_room() and waiting < MOST_WAITING:
+                if self._again:
+                    sent = self._again.popleft()
+                else:
+                    line = next(source, None) if source else None
+                    if line is None:
+                        return None
+                    sent = _Sent(line, self.config.base)
+                owner = self._owner(sent, slot)
+                owner.queue.append(sent)
+                owner.fill()
+                waiting += owner is not slot
         return source
 
-    def _owner(self, job: Job, slot: _Slot) -> _Slot:
+    def _owner(self, sent: _Sent, slot: _Slot) -> _Slot:
         """Return the worker for a job: one directory is changed by one worker at a time, in order."""
-        if not job.in_place:
+        if sent.place is None:
             return slot
-        held = self._owners.setdefault(resolved(self.config.base, job.path or ""), [slot, 0])
+        held = self._owners.setdefault(sent.place, [slot, 0])
         held[1] += 1
         owner: _Slot = held[0]
         return owner
 
-    def release(self, job: Job) -> None:
+    def release(self, sent: _Sent) -> None:
         """Note that a job does not run any more."""
-        if job.in_place:
-            path = resolved(self.config.base, job.path or "")
-            held = self._owners[path]
+        if sent.place is not None:
+            held = self._owners[sent.place]
             held[1] -= 1
             if not held[1]:
-                del self._owners[path]
+                del self._owners[sent.place]
 
     def try_again(self, sents: list[_Sent]) -> None:
         """Take back jobs that were not begun: any worker may have them."""
         self._again.extendleft(reversed(sents))
 
-    def start_keeper(self, board: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    def start_keeper(self, board: int, worker: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
         """Start a keeper; return it, and its control socket."""
         ours, theirs = socket.socketpair()
         handles = (theirs.fileno(), board, self._lock)
@@ -186,7 +194,9 @@ class LocalEngine:
             raise Trouble("io_error", f"no worker can be started: {error.strerror}") from error
         finally:
             theirs.close()
-        ours.sendall(json.dumps(self.config.by_name()).encode() + b"\n")
+        # Where others may have to put something back, it is found by the job alone.
+        own = "" if self.config.shared else journal.path_of(worker, self.config.work)
+        ours.sendall(json.dumps({**self.config.by_name(), "journal": own}).encode() + b"\n")
         return keeper, ours
 
     def watch(self, handle: socket.socket, slot: _Slot, what: str) -> None:
@@ -206,12 +216,12 @@ class LocalEngine:
 class _Slot:
     """One worker, and the keeper that starts it anew when it dies."""
 
-    def __init__(self, engine: LocalEngine) -> None:
-        self.engine = engine
+    def __init__(self, engine: LocalEngine, number: int) -> None:
+        self.engine, self._number = engine, number
         self.queue: deque[_Sent] = deque()  # jobs that this worker is to get
         self.sent: dict[int, _Sent] = {}  # jobs that it has, in order
         self._bytes = 0  # of them
-        self._pace = UNKNOWN  # seconds that a job takes, more or less
+        self._learn_pace(UNKNOWN)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed at the end)
         self._file.truncate(BOARD)
         self.board = mmap.mmap(self._file.fileno(), BOARD)
@@ -224,7 +234,7 @@ class _Slot:
 
     def start(self) -> None:
         """Start a keeper."""
-        self._keeper, self._control = self.engine.start_keeper(self._file.fileno())
+        self._keeper, self._control = self.engine.start_keeper(self._file.fileno(), self._number)
         self.engine.watch(self._control, self, "control")
 
     def close(self) -> None:
@@ -248,15 +258,13 @@ class _Slot:
         """Return whether this worker has anything to do."""
         return bool(self.sent or self.queue)
 
-    def room(self) -> int:
-        """Return how many more jobs this worker may have."""
-        if self._bytes > MOST_BYTES:
-            return 0
-        return 1 + min(MOST_AHEAD, int(SHORT / self._pace)) - len(self.sent) - len(self.queue)
+    def has_room(self) -> bool:
+        """Return whether this worker may have one more job; the first in any case."""
+        return len(self.sent) < self._most and self._bytes <= MOST_BYTES
 
     def fill(self) -> None:
-        """Send what waits, as far as the worker has room; the first in any case."""
-        while self.queue and (not self.sent or self.room() > -len(self.queue)):
+        """Send what waits, as far as the worker has room."""
+        while self.queue and self.has_room():
             sent = self.queue.popleft()
             self.sent[sent.line.number] = sent
             text = sent.line.text
@@ -281,14 +289,14 @@ class _Slot:
             self._writing = bool(self._out)
             self.engine.watch_writing(self._data, self, wanted=self._writing)
 
-    def take(self, what: str, events: int) -> Iterator[Finished]:
+    def take(self, what: str, events: int) -> Iterator[list[Finished]]:
         """Take what has come from the worker, or from its keeper."""
         if what == "control":
             yield from self._take_message()
         elif self._data and events & selectors.EVENT_READ:
             yield from self._take_data()
 
-    def _take_data(self) -> Iterator[Finished]:
+    def _take_data(self) -> Iterator[list[Finished]]:
         if not self._data:
             return
         try:
@@ -301,6 +309,7 @@ class _Slot:
             self._drop_data()
             return
         self._in += piece
+        found: list[Finished] = []
         start = 0
         while len(self._in) - start >= RESULT.size:
             number, status, length = RESULT.unpack_from(self._in, start)
@@ -309,26 +318,27 @@ class _Slot:
                 break
             text = bytes(memoryview(self._in)[start + RESULT.size : end])
             start = end
-            yield from self._finished(number, status, text)
+            found += self._finished(number, status, text)
         del self._in[:start]
-        self.fill()
+        yield found
+        if found:
+            seconds = sum(_seconds(each.result) for each in found)  # a long one is seldom the last that comes
+            self._learn_pace((self._pace + seconds / len(found)) / 2)
+        self.fill()  # not before: what a job changed is kept until its result is written
 
-    def _finished(self, number: int, status: int, text: bytes) -> Iterator[Finished]:
+    def _finished(self, number: int, status: int, text: bytes) -> tuple[Finished, ...]:
         sent = self.sent.pop(number)
         self._bytes -= len(sent.line.text)
-        self.engine.release(sent.line.job)
+        self.engine.release(sent)
         if status == SKIPPED:
-            return
+            return ()
         if status == GIVEN_UP:
-            yield _given_up(sent, text.decode())
-            return
-        self._learn_pace(text)
-        yield Finished(sent.line, STATUSES[status], text)
+            return (_given_up(sent, text.decode()),)
+        return (Finished(sent.line, STATUSES[status & ~KEPT], text, bool(status & KEPT)),)
 
-    def _learn_pace(self, text: bytes) -> None:
-        at = text.rfind(b'"seconds":')
-        end = text.find(b",", at)
-        self._pace = max((self._pace + float(text[at + 10 : end])) / 2, SHORTEST)
+    def _learn_pace(self, seconds: float) -> None:
+        self._pace = max(seconds, SHORTEST)  # that a job takes, more or less
+        self._most = 1 + min(MOST_AHEAD, int(SHORT / self._pace))  # jobs that it may have
 
     def _drop_data(self) -> None:
         if self._data:
@@ -339,7 +349,7 @@ class _Slot:
         self._in.clear()
         self._writing = False
 
-    def _take_message(self) -> Iterator[Finished]:
+    def _take_message(self) -> Iterator[list[Finished]]:
         assert self._control  # noqa: S101 (else nothing could have come)
         try:
             text, handles, _flags, _address = socket.recv_fds(self._control, 65536, 1)
@@ -360,32 +370,34 @@ class _Slot:
             self._data.setblocking(False)
             self.engine.watch(self._data, self, "data")
 
-    def _died(self, died: dict[str, Any]) -> Iterator[Finished]:
+    def _died(self, died: dict[str, Any]) -> Iterator[list[Finished]]:
         """Take what the worker had sent; then try again what it was at work on, and what it had not begun."""
         while self._data:
             yield from self._take_data()
+        unsettled = self.sent.keys()
+        own = f"{journal.PREFIX}{self._number}."
+        journal.unpack(self.engine.config.work, lambda number, _id: number in unsettled, own)
         left, self.sent = list(self.sent.values()), {}
         self._bytes = 0
-        self._pace = UNKNOWN
+        self._learn_pace(UNKNOWN)
         if not left:
             return
         numbers = [sent.line.number for sent in left]
-        at = numbers.index(died["number"]) if died["number"] in numbers else len(left) - 1
-        for sent in left[: at + 1]:
-            sent.begun = True  # those before it were done, and their results are lost
-        guilty = left[at if died["number"] in numbers else 0]
+        for sent in left:
+            sent.begun = True  # perhaps: those before it were done, and of short ones also some behind it
+        guilty = left[numbers.index(died["number"]) if died["number"] in numbers else 0]
         guilty.attempts += 1
         guilty.status, guilty.error = died["why"], died["what"]
         guilty.cpu, guilty.peak = died["cpu"], died["peak"]
         if guilty.attempts > ATTEMPTS + 2:  # not even to give it up was possible
             left.remove(guilty)
-            self.engine.release(guilty.line.job)
-            yield _given_up(guilty, "that crashed, too")
+            self.engine.release(guilty)
+            yield [_given_up(guilty, "that crashed, too")]
         stay = [sent for sent in left if sent is guilty or sent.line.job.in_place]
         self.queue.extendleft(reversed(stay))
         self.engine.try_again([sent for sent in left if sent not in stay])
 
-    def _lost_keeper(self) -> Iterator[Finished]:
+    def _lost_keeper(self) -> Iterator[list[Finished]]:
         """Start another keeper: somebody has killed this one. One that could not begin never will."""
         if not self._ready:
             raise Trouble("io_error", "a worker cannot be started", "see whether python3 runs clada here")
@@ -402,9 +414,16 @@ class _Slot:
         self.start()
 
 
+def _seconds(result: bytes) -> float:
+    """Return how long a job took, by the line of its result."""
+    at = result.rfind(b'"seconds":')
+    return float(result[at + 10 : result.find(b",", at)])
+
+
 def _given_up(sent: _Sent, trouble: str) -> Finished:
     """Return the result of a job whose worker died each time."""
     job = sent.line.job
     error = Error("io_error", sent.error, f"its workspace was not put back: {trouble}" if trouble else None)
-    result = result_of(job, failure(sent.status, error), ATTEMPTS, (0.0, sent.cpu, sent.peak))
-    return Finished(sent.line, sent.status, encoded(result))
+    found = failure(sent.status, error)
+    line = result_line(job, found, ("null", None), ATTEMPTS, (0.0, sent.cpu, sent.peak))
+    return Finished(sent.line, sent.status, line)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from json.encoder import encode_basestring_ascii
 
 from clada.batch import kept, workspaces
 from clada.batch.jobs import resolved
+from clada.batch.journal import LARGE
 from clada.errors import Error, Trouble, unforeseen
 from clada.grammar import MAX_INPUT
+from clada.report.line import encode, quoted, report_line
 from clada.report.patch import patch
 from clada.run import execute, plan_for
 from clada.settings import Settings
@@ -16,13 +17,18 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from clada.batch.jobs import Job
+    from clada.batch.journal import KeptJournal
     from clada.batch.workspaces import JobPlace
     from clada.model import Plan, Task
     from clada.report import Report
+
+    Contents = Sequence[tuple[str, bytes | None, bytes | None]]
+    Modes = Sequence[tuple[str, str | None, str | None]]
+    Run = tuple[Report, Contents | None, Modes | None]
 
 SCHEMA = "clada.batch.result/1"
 STATUSES = ("applied", "failed", "invalid", "timeout", "crashed")
@@ -43,11 +49,13 @@ class Config(Value):
     keep: str = NONE
     approve_checks: bool = False
     shared: bool = False  # whether others than this engine may have begun a job before, and were lost
+    journal: str = ""  # where a worker keeps what small jobs change in place; else each has a file of its own
 
 
 class Prepared(Value):
     """A job that is about to run: its document is read, and it is known what it may do."""
 
+    number: int
     job: Job
     place: JobPlace
     settings: Settings
@@ -58,6 +66,30 @@ class Prepared(Value):
     def plain(self) -> bool:
         """Whether it changes only files that are known, and starts no process."""
         return self.files is not None
+
+
+class JobOutcome(Value):
+    """What came of a job; the report and the changes are told when its result is written."""
+
+    status: str
+    error_type: str | None = None
+    error: str | None = None
+    notation: str | None = None
+    dialect: str | None = None
+    report: Report | None = None
+    changes: Contents | None = None  # None where they are not known
+    modes: Modes | None = None
+    told: Sequence[str | None] = ()  # the report as JSON, and the changes as a patch, where that is done
+    checks: Sequence[dict[str, Any]] = ()
+    workspace: str | None = None
+    seconds_workspace: float = 0.0
+    seconds_run: float = 0.0
+    seconds_checks: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """How much has changed: bytes before and after."""
+        return sum(len(old or b"") + len(new or b"") for _path, old, new in self.changes or ())
 
 
 def _files(job: Job, settings: Settings, plan: Plan) -> list[str] | None:
@@ -88,7 +120,7 @@ def prepare(number: int, job: Job, config: Config) -> Prepared:
         else _read(resolved(config.base, job.document_file or ""))
     )
     plan = plan_for(document, settings)
-    return Prepared(job, place, settings, plan, _files(job, settings, plan))
+    return Prepared(number, job, place, settings, plan, _files(job, settings, plan))
 
 
 def _read(path: str) -> bytes:
@@ -100,7 +132,7 @@ def _read(path: str) -> bytes:
         raise Trouble("file_not_found", message, "mend the job's document_file") from None
 
 
-def perform(prepared: Prepared, config: Config, started: float) -> dict[str, Any]:
+def perform(prepared: Prepared, config: Config, started: float, journal: KeptJournal | None) -> JobOutcome:
     """Make the workspace, carry out the document, run the checks; return what is known of it.
 
     `started` is when the job began, by the monotonic clock: its time counts from there.
@@ -110,7 +142,7 @@ def perform(prepared: Prepared, config: Config, started: float) -> dict[str, Any
     begin = clock()
     workspaces.make(job, place, config.base)
     ready = clock()
-    report, diff = _run(prepared, config, started)
+    report, changes, modes = _run(prepared, config, started, journal)
     ran = clock()
     tasks = report.tasks
     status, error = _outcome(report, tasks)
@@ -121,29 +153,32 @@ def perform(prepared: Prepared, config: Config, started: float) -> dict[str, Any
     kept = config.keep == ALL or (config.keep == KEEP_FAILED and status != APPLIED)
     if not job.in_place and not kept:
         workspaces.remove_all([place.workspace])
-    return {
-        "status": status,
-        "error_type": error.type if error else None,
-        "error": error.sentence if error else None,
-        "notation": report.notation,
-        "dialect": next((task.dialect for task in tasks if task.dialect), report.notation),
-        "report": report.to_dict(),
-        "diff": diff,
-        "checks": checks,
-        "workspace": place.workspace if kept or job.in_place else None,
-        "seconds_workspace": round(ready - begin, 6),
-        "seconds_run": round(ran - ready, 6),
-        "seconds_checks": round(done - ran, 6),
-    }
+    return JobOutcome(
+        status,
+        error.type if error else None,
+        error.sentence if error else None,
+        report.notation,
+        next((task.dialect for task in tasks if task.dialect), report.notation),
+        report,
+        changes,
+        modes,
+        (),
+        checks,
+        place.workspace if kept or job.in_place else None,
+        ready - begin,
+        ran - ready,
+        done - ran,
+    )
 
 
-def _run(prepared: Prepared, config: Config, started: float) -> tuple[Report, str | None]:
-    """Carry out the document; return the report, and what it changed as a patch."""
+def _run(prepared: Prepared, config: Config, started: float, journal: KeptJournal | None) -> Run:
+    """Carry out the document; return the report, and what it changed: contents and modes."""
     job, place, settings = prepared.job, prepared.place, prepared.settings
     if settings.dry_run:
+        workspaces.check_directory(place.workspace)
         report = execute(prepared.plan, settings=settings)
-        return report, _limited(report.changes, report.modes, config)
-    plain = _run_plain(prepared, config)
+        return report, report.changes, report.modes
+    plain = _run_plain(prepared, journal)
     if plain:
         return plain
     workspaces.keep_copy(place)
@@ -154,10 +189,10 @@ def _run(prepared: Prepared, config: Config, started: float) -> tuple[Report, st
     changes, modes = workspaces.differences(place.copy, place.workspace, since)
     if not job.in_place:
         workspaces.forget(place)
-    return report, _limited(changes, modes, config)
+    return report, changes, modes
 
 
-def _run_plain(prepared: Prepared, config: Config) -> tuple[Report, str | None] | None:
+def _run_plain(prepared: Prepared, journal: KeptJournal | None) -> Run | None:
     """Do so where all that can change is known; None where something is in the way that is no plain file."""
     if prepared.files is None:
         return None
@@ -166,22 +201,20 @@ def _run_plain(prepared: Prepared, config: Config) -> tuple[Report, str | None] 
         before = kept.look(place.workspace, prepared.files)
     except kept.NotOrdinary:
         return None
+    if all(file.content is None for file in before):  # else the directory is there
+        workspaces.check_directory(place.workspace)
     if prepared.job.in_place:
-        kept.write(place.files, before)
+        data = kept.packed(before)
+        if journal and len(data) <= LARGE:
+            journal.add(prepared.number, prepared.job.id, data)
+        else:
+            kept.write(place.files, data)
     report = execute(prepared.plan, settings=prepared.settings)
     try:
         changes, modes = kept.differences(before, kept.look(place.workspace, prepared.files))
     except kept.NotOrdinary:
-        return report, None
-    return report, _limited(changes, modes, config)
-
-
-def _limited(changes: Any, modes: Any, config: Config) -> str | None:
-    """Return the patch of these changes; None where it is longer than output may be."""
-    if sum(len(old or b"") + len(new or b"") for _path, old, new in changes) > 8 * config.max_output:
-        return None
-    text = patch(changes, modes)
-    return text if len(text) <= config.max_output else None
+        return report, None, None
+    return report, changes, modes
 
 
 def _outcome(report: Report, tasks: Sequence[Task]) -> tuple[str, Error | None]:
@@ -210,9 +243,7 @@ def _checks(prepared: Prepared, config: Config, started: float) -> list[dict[str
         if left <= 0:
             found.append(_not_run(check, "the job's time is over"))
             continue
-        plan = plan_for(
-            f'{{"tasks": [{{"action": "run", "command": {encode_basestring_ascii(check)}}}]}}', Settings()
-        )
+        plan = plan_for(f'{{"tasks": [{{"action": "run", "command": {quoted(check)}}}]}}', Settings())
         own = settings.replace(  # noqa: S604 (a person approved this text, as it is)
             format="auto", record="none", atomic=False, approve=(check,), shell="approved", timeout=left,
             total_timeout=left, max_output=room, dry_run=False,
@@ -246,28 +277,17 @@ def _not_run(check: str, why: str) -> dict[str, Any]:
 # What a result says in any case.
 
 
-def failure(status: str, error: Error) -> dict[str, Any]:
+def failure(status: str, error: Error) -> JobOutcome:
     """Return what is known of a job that has no report."""
-    return {
-        "status": status,
-        "error_type": error.type,
-        "error": error.sentence,
-        "notation": None,
-        "dialect": None,
-        "report": None,
-        "diff": None,
-        "checks": [],
-        "workspace": None,
-        "seconds_workspace": 0.0,
-        "seconds_run": 0.0,
-        "seconds_checks": 0.0,
-    }
+    return JobOutcome(status, error.type, error.sentence)
 
 
-def attempt(prepared: Prepared, config: Config, started: float) -> dict[str, Any]:
+def attempt(
+    prepared: Prepared, config: Config, started: float, journal: KeptJournal | None = None
+) -> JobOutcome:
     """Perform a job; whatever goes wrong is a result."""
     try:
-        return perform(prepared, config, started)
+        return perform(prepared, config, started, journal)
     except Exception as bug:  # noqa: BLE001 (one job's trouble is its own)
         if not prepared.job.in_place and config.keep == NONE:
             workspaces.remove_all([prepared.place.workspace])
@@ -280,21 +300,47 @@ def trouble_of(bug: Exception) -> Error:
     return bug.error if isinstance(bug, Trouble) else unforeseen(bug)
 
 
-def result_of(
-    job: Job, found: Mapping[str, Any], attempts: int, took: tuple[float, float, int]
-) -> dict[str, Any]:
-    """Return a result: the fields of the job, what came of it, and what it took.
+def told(found: JobOutcome, config: Config) -> tuple[JobOutcome, str, str | None]:
+    """Return what came of a job, with its report as JSON, and what it changed as a patch."""
+    try:
+        if found.told:
+            return found, found.told[0] or "null", found.told[1]
+        report = report_line(found.report) if found.report else "null"
+        return found, report, _patch(found, config.max_output)
+    except Exception as bug:  # noqa: BLE001 (as above)
+        return failure(FAILED, trouble_of(bug)), "null", None
 
-    That is seconds, those of the processor, and the peak of memory in bytes.
+
+def _patch(found: JobOutcome, most: int) -> str | None:
+    """Return the patch of what was changed; None where it is longer than output may be."""
+    if found.changes is None or found.size > 8 * most:
+        return None
+    text = patch(found.changes, found.modes or ())
+    return text if len(text) <= most else None
+
+
+def result_line(
+    job: Job,
+    found: JobOutcome,
+    what: tuple[str, str | None],
+    attempts: int,
+    took: tuple[float, float, int],
+) -> bytes:
+    """Return the line of a result: the fields of the job, what came of it, and what it took.
+
+    `what` has the report and the patch. What it took is seconds, those of the processor, and bytes of memory
+    at the peak.
     """
+    report, diff = what
     seconds, cpu, peak = took
-    return {
-        "schema": SCHEMA,
-        "id": job.id,
-        **job.fields,
-        **found,
-        "attempts": attempts,
-        "seconds": round(seconds, 6),
-        "cpu_seconds": round(cpu, 6),
-        "peak_memory": peak,
-    }
+    fields = "".join([f"{quoted(name)}:{encode(value)}," for name, value in job.fields.items()])
+    checks = encode(found.checks) if found.checks else "[]"
+    return (
+        f'{{"schema":"{SCHEMA}","id":{quoted(job.id)},{fields}"status":"{found.status}",'
+        f'"error_type":{quoted(found.error_type)},"error":{quoted(found.error)},'
+        f'"notation":{quoted(found.notation)},"dialect":{quoted(found.dialect)},"report":{report},'
+        f'"diff":{quoted(diff)},"checks":{checks},"workspace":{quoted(found.workspace)},'
+        f'"seconds_workspace":{found.seconds_workspace:.6f},"seconds_run":{found.seconds_run:.6f},'
+        f'"seconds_checks":{found.seconds_checks:.6f},"attempts":{attempts},"seconds":{seconds:.6f},'
+        f'"cpu_seconds":{cpu:.6f},"peak_memory":{peak}}}\n'
+    ).encode()

@@ -11,8 +11,9 @@ import os
 import time
 from collections import deque
 from importlib import import_module
+from itertools import chain
 
-from clada.batch.jobs import read_job, resolved
+from clada.batch.jobs import known_job, resolved
 from clada.batch.local import TICK, Finished, LocalEngine
 from clada.batch.perform import Config
 from clada.errors import Trouble, UsageError
@@ -98,8 +99,8 @@ class RayEngine:
         """How many chunks are on their way."""
         return len(self._tasks)
 
-    def run(self, lines: Iterator[Line]) -> Iterator[Finished | None]:
-        """Carry out jobs; yield their results as they come, in any order, and None now and then meanwhile."""
+    def run(self, lines: Iterator[Line]) -> Iterator[list[Finished]]:
+        """Carry out jobs; yield results as they come, those of a chunk, and none now and then meanwhile."""
         source: Iterator[Line] | None = lines
         while True:
             while not self._stopping and len(self._tasks) < self._most():
@@ -114,8 +115,8 @@ class RayEngine:
                 return
             ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=TICK)
             for task in ready:
-                yield from self._taken(task)
-            yield None
+                yield self._taken(task)
+            yield []
 
     def _most(self) -> int:
         """Return how many chunks may be on their way: the cluster may grow and shrink."""
@@ -123,7 +124,7 @@ class RayEngine:
         self._seconds = max(CHUNK_SECONDS, FOR_EACH_PROCESSOR * processors)
         return AHEAD * processors
 
-    def _taken(self, task: Any) -> Iterator[Finished]:
+    def _taken(self, task: Any) -> list[Finished]:
         chunk = self._tasks.pop(task)
         try:
             results, seconds = self._ray.get(task)
@@ -136,11 +137,12 @@ class RayEngine:
             self._release(chunk.lines)
         if results:
             self._pace = (self._pace + seconds / len(results)) / 2
-        for line, (status, text) in zip(chunk.lines, results, strict=False):
-            yield Finished(line, status, text)
         self._held.extendleft(
             reversed(chunk.lines[len(results) :])
         )  # the results were many: the rest is left
+        return [
+            Finished(line, status, text) for line, (status, text) in zip(chunk.lines, results, strict=False)
+        ]
 
     def _next_chunk(self, source: Iterator[Line] | None) -> _Chunk:
         """Return jobs for half a second or more; of those in one directory, all wait for the first."""
@@ -214,7 +216,7 @@ def run_chunk(
     found: list[tuple[str, bytes]] = []
     size = 0
     for number, text in texts:
-        for finished in filter(None, engine.run(iter([Line(number, text, read_job(text))]))):
+        for finished in chain.from_iterable(engine.run(iter([Line(number, text, known_job(text))]))):
             found.append((finished.status, finished.result))
             size += len(finished.result)
         if size > CHUNK_BYTES:

@@ -9,11 +9,14 @@ import time
 
 from clada.batch.jobs import Ids
 from clada.errors import Trouble, UsageError
+from clada.world import handles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any, Self
+
+    from clada.batch.local import Finished
 
 WAIT = 20.0  # seconds that the processes of a batch which was killed have to end
 PAUSE = 0.05
@@ -67,23 +70,23 @@ class ResultsFile:
             os.ftruncate(self._handle, end)
         return end
 
-    def add(self, id_: str, line: bytes) -> bool:
-        """Write the result of a job, or raise Trouble; return whether it is the first of this id."""
-        if not self.done.add(id_):
-            return False
+    def add(self, finished: Sequence[Finished]) -> list[Finished]:
+        """Write the results of jobs that have none yet, and return these jobs; Trouble where it cannot."""
+        new = [each for each in finished if each.line.job.id not in self.done]
+        text = b"".join([each.result for each in new])
+        end, trouble = self._size + len(text), None
         try:
-            written = os.write(self._handle, line)
-            if written < len(line):  # the disk is full, most likely: this tells why, or does the rest
-                written += os.write(self._handle, memoryview(line)[written:])
-        except OSError as error:
-            os.ftruncate(self._handle, self._size)
-            message = f"{self.path} cannot be written: {(error.strerror or str(error)).lower()}"
-            raise Trouble("io_error", message, "make room, and go on with --resume") from None
-        if written < len(line):
-            os.ftruncate(self._handle, self._size)
-            raise Trouble("io_error", f"{self.path} cannot be written", "make room, and go on with --resume")
-        self._size += len(line)
-        return True
+            handles.write(self._handle, text)
+        except OSError as error:  # the disk is full, most likely: what is whole stays
+            end, trouble = self._cut_torn_line(), (error.strerror or str(error)).lower()
+        for each in new:
+            self._size += len(each.result)
+            if self._size <= end:
+                self.done.add(each.line.job.id)  # not before: what it changed in place is kept until then
+        if trouble:
+            message = f"{self.path} cannot be written: {trouble}"
+            raise Trouble("io_error", message, "make room, and go on with --resume")
+        return new
 
 
 def read_results(path: str) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The workspace of a job: a copy, a work tree of a commit, or a directory that is changed where it is.
 
 What is changed in place can be put back until the job has its result: the files that a document names, or
-a copy of all where it may change anything. Both stand in the batch's own directory, by the job's number.
+a copy of all where it may change anything. Both stand in the batch's own directory, by the job's number; what
+small jobs change is in the journals of their workers first (see journal.py).
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ class JobPlace(Value):
     """Where one job is at work, and where the batch keeps what it needs to put back."""
 
     workspace: str
-    begun: str  # the path, without its ending, of what is kept
+    work: str  # the batch's own directory
+    number: int  # of the job
+    id: str
+
+    @property
+    def begun(self) -> str:
+        """The path, without its ending, of what is kept."""
+        return begun_of(self.number, self.id, self.work)
 
     @property
     def files(self) -> str:
@@ -64,23 +72,24 @@ def remove_directories(work: str) -> None:
                 return  # a batch that was stopped goes on by it
 
 
+def begun_of(number: int, id_: str, work: str) -> str:
+    """Return the path, without its ending, of what is kept of a job."""
+    return f"{work}/{BEGUN}/{number:0{DIGITS}}-{key_of(id_)}"
+
+
 def place_of(number: int, job: Job, work: str, base: str) -> JobPlace:
     """Return where a job is at work."""
-    begun = f"{work}/{BEGUN}/{number:0{DIGITS}}-{key_of(job.id)}"
-    if job.in_place:
-        return JobPlace(resolved(base, job.path or ""), begun)
-    return JobPlace(f"{work}/{TREES}/{name_of(job.id)}", begun)
+    workspace = resolved(base, job.path or "") if job.in_place else f"{work}/{TREES}/{name_of(job.id)}"
+    return JobPlace(workspace, work, number, job.id)
 
 
 def make(job: Job, place: JobPlace, base: str) -> None:
-    """Make the workspace of a job, unless it is changed in place."""
+    """Make the workspace of a job; one that is changed in place has to be there, which is seen later."""
     source = place.workspace if job.in_place else resolved(base, job.path or "")
-    if job.path and place.begun.startswith(f"{source}/"):
+    if job.path and f"{place.work}/{BEGUN}/".startswith(f"{source}/"):
         message = f"the results of the batch are inside of {job.path}"
         raise Trouble("path_escape", message, "let --out name a file elsewhere")
     if job.in_place:
-        if not os.path.isdir(place.workspace):
-            raise Trouble("file_not_found", f"there is no directory {place.workspace}", "mend the job's path")
         return
     remove_tree(place.workspace)  # of an attempt that was cut short
     if job.repo is None:
@@ -91,6 +100,12 @@ def make(job: Job, place: JobPlace, base: str) -> None:
     commit = job.commit or ""
     repo = mirror(job.repo, commit, _mirrors()) if is_url(job.repo) else resolved(base, job.repo)
     make_work_tree(repo, commit, place.workspace)
+
+
+def check_directory(path: str) -> None:
+    """Raise where there is no such directory."""
+    if not os.path.isdir(path):
+        raise Trouble("file_not_found", f"there is no directory {path}", "mend the job's path")
 
 
 def _mirrors() -> str:
@@ -111,13 +126,15 @@ def keep_copy(place: JobPlace) -> None:
 
 def restore(place: JobPlace) -> None:
     """Put a workspace back as it was before the job began, if it did; to do it again changes nothing."""
+    unfinished = place.begun + UNFINISHED
+    remove_tree(unfinished)
     if os.path.isdir(place.copy):
         copy_over(place.copy, place.workspace)
-        remove_tree(place.copy)
+        os.rename(place.copy, unfinished)  # one that a kill leaves half removed must not be put back
+        remove_tree(unfinished)
     if os.path.exists(place.files):
         put_back(place.files, place.workspace)
         os.unlink(place.files)
-    remove_tree(place.begun + UNFINISHED)
 
 
 def forget(place: JobPlace) -> None:
@@ -128,14 +145,19 @@ def forget(place: JobPlace) -> None:
         remove_all([place.copy, place.begun + UNFINISHED])
 
 
-def begun_jobs(work: str) -> list[tuple[str, str]]:
-    """Return what was kept of jobs that were begun, the last first: the key of the job, and the path."""
+def begun_names(work: str) -> list[str]:
+    """Return the names of all that is kept."""
     try:
-        names = os.listdir(f"{work}/{BEGUN}")
+        return os.listdir(f"{work}/{BEGUN}")
     except FileNotFoundError:
         return []
-    stems = sorted({name.partition(".")[0] for name in names}, reverse=True)
-    return [(stem[DIGITS + 1 :], f"{work}/{BEGUN}/{stem}") for stem in stems]
+
+
+def begun_jobs(work: str) -> list[tuple[int, str, str]]:
+    """Return what was kept of jobs that were begun, the last first: number and key of each, and the path."""
+    stems = sorted({name.partition(".")[0] for name in begun_names(work)}, reverse=True)
+    parts = [(stem[:DIGITS], stem[DIGITS + 1 :], f"{work}/{BEGUN}/{stem}") for stem in stems]
+    return [(int(number) if number.isdecimal() else 0, key, path) for number, key, path in parts]
 
 
 # Trees.
@@ -143,8 +165,7 @@ def begun_jobs(work: str) -> list[tuple[str, str]]:
 
 def copy_tree(source: str, target: str) -> None:
     """Copy a directory to where nothing is: links as links, modes and times too; no pipes and devices."""
-    if not os.path.isdir(source):
-        raise Trouble("file_not_found", f"there is no directory {source}", "mend the job's path")
+    check_directory(source)
     os.mkdir(target, OWNER_ALL)
     own = os.stat(target)
     folders = [(source, target)]

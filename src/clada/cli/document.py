@@ -256,20 +256,22 @@ class Presenter:
         """Show an event."""
         try:
             match event:
-                case Output(label=label, lines=printed):
-                    self._say([("exec", output_text(label, printed))])
-                case OutputTruncated():
-                    self._say([("exec", TRUNCATED)])
                 case TaskStarted(label=label, target=target):
                     self._begun.add(label)
                     self._passed += 1
                     self.console.working(self._ended, len(self._items), target)
                 case TaskEnded(task=task):
+                    status = task.status
                     self._passed += task.label not in self._begun
                     self._begun.discard(task.label)
-                    self._show_task(task)
-                    self._ended += task.status != "skipped" and not task.invalid  # which was not tried either
+                    if self.mode != "silent" or status == "error":  # else nobody sees its line
+                        self._show_task(task)
+                    self._ended += status != "skipped" and not task.invalid  # which was not tried either
                     self.console.working(self._ended, len(self._items), "")
+                case Output(label=label, lines=printed):
+                    self._say([("exec", output_text(label, printed))])
+                case OutputTruncated():
+                    self._say([("exec", TRUNCATED)])
                 case BlockSkipped(label=label):
                     self._say(list(skipped_block_lines(label, self.notation)))
                 case Note(text=text):

@@ -43,16 +43,49 @@ class SharedWorkspace:
         self.level = "info"  # of the messages that a client of the older protocol wants
 
 
-class ToolCall:
-    """One call of a client: what it is told meanwhile, and what it is asked."""
+class ClientCall:
+    """One call of a client, and what it is told of a run meanwhile."""
+
+    def __init__(self, workspace: SharedWorkspace, *, counted: bool) -> None:
+        self.workspace = workspace
+        self.total = 0  # operations
+        self._begun = 0  # of them
+        self._counted = counted  # whether the client wants to know
+
+    def take(self, event: clada.Event) -> None:
+        """Tell the client of an event, from the thread of the run."""
+        match event:
+            case clada.TaskStarted(label=label, operation=operation, target=target):
+                self._begun += 1
+                if self._counted:
+                    what = clada.visible(target[:LONGEST_TARGET])
+                    self.tell("progress", f"[task-{label}] {operation} {what}", self._begun)
+            case clada.Output(label=label, lines=lines):
+                self.tell("output", "\n".join(f"[task-{label}:exec] {line}" for line in lines))
+            case clada.Note(text=text):
+                self.tell("note", clada.visible(text))
+            case _:
+                pass  # the result has it
+
+    def tell(self, kind: str, text: str, begun: int = 0) -> None:
+        """Tell the client that so many operations are begun, or what is said of them."""
+        raise NotImplementedError
+
+
+def level_of(kind: str, workspace: SharedWorkspace) -> types.LoggingLevel | None:
+    """Return the level at which something is told, or None if the client does not want to hear it."""
+    level: types.LoggingLevel = "notice" if kind == "note" else "info"
+    return level if LEVELS.index(level) >= LEVELS.index(workspace.level) else None
+
+
+class ToolCall(ClientCall):
+    """One that comes through the SDK: it is told of a run as that goes on, and asked."""
 
     def __init__(self, workspace: SharedWorkspace, context: ServerRequestContext[Any, Any]) -> None:
-        self.workspace, self.context = workspace, context
+        super().__init__(workspace, counted="progress_token" in (context.meta or {}))
+        self.context = context
         self.questions = Questions(context)
-        self.total = 0  # operations
         self.is_quick: Callable[[], bool] = lambda: False  # whether it is over in a moment: asked at its turn
-        self._begun = 0  # of them
-        self._counted = "progress_token" in (context.meta or {})  # whether the client wants to know
         self._waiting: deque[tuple[str, str, int]] = deque()  # kind, text, operations begun
         self._queued = self._sent = 0  # characters: the one counted by the run, the other by whoever sends
         self._cut = False  # whether something is left out at the moment
@@ -108,22 +141,8 @@ class ToolCall:
 
     # What the client is told.
 
-    def take(self, event: clada.Event) -> None:
-        """Tell the client of an event, from the thread of the run."""
-        match event:
-            case clada.TaskStarted(label=label, operation=operation, target=target):
-                self._begun += 1
-                if self._counted:
-                    what = clada.visible(target[:LONGEST_TARGET])
-                    self._queue("progress", f"[task-{label}] {operation} {what}", self._begun)
-            case clada.Output(label=label, lines=lines):
-                self._queue("output", "\n".join(f"[task-{label}:exec] {line}" for line in lines))
-            case clada.Note(text=text):
-                self._queue("note", clada.visible(text))
-            case _:
-                pass  # the result has it
-
-    def _queue(self, kind: str, text: str, begun: int = 0) -> None:
+    def tell(self, kind: str, text: str, begun: int = 0) -> None:
+        """Queue this, from the thread of the run."""
         was_cut, self._cut = self._cut, self._queued - self._sent > MOST_WAITING
         if self._cut:
             if was_cut:
@@ -148,11 +167,10 @@ class ToolCall:
 
     async def _send(self, kind: str, text: str, begun: int = 0) -> None:
         session = self.context.session
-        level: types.LoggingLevel = "notice" if kind == "note" else "info"
         try:
             if kind == "progress":
                 await session.report_progress(begun, self.total or None, text)
-            elif LEVELS.index(level) >= LEVELS.index(self.workspace.level):
+            elif level := level_of(kind, self.workspace):
                 await session.send_log_message(level, text, "clada", self.context.request_id)
         except Exception:  # noqa: BLE001, S110 (the client is gone: the run ends, or goes on, without it)
             pass

@@ -13,13 +13,12 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 import clada
 from clada.mcp import pages
+from clada.mcp.plain import PlainCalls
 from clada.mcp.run import SharedWorkspace, ToolCall
 from clada.mcp.tools import TOOLS, call_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.context import ServerRequestContext
 
     Context = ServerRequestContext[Any, Any]
 
@@ -29,12 +28,9 @@ how to write a document; `plan` shows what it would do, `apply` does it, `undo` 
 After a failure, send what failed, corrected, and what was skipped, and nothing else; or call `resume` once \
 what hindered it is gone."""
 
-CALL = {"name", "arguments", "_meta"}  # that a call of a tool has
-TAKE_OUR_RESULTS = {"2025-06-18", "2025-11-25"}  # as they are: older ones have no structured content
 
-
-def make_server(settings: clada.Settings) -> Server[Any]:
-    """Return a server of this workspace; what the settings say stands for all its clients."""
+def make_server(settings: clada.Settings) -> tuple[Server[Any], SharedWorkspace]:
+    """Return a server, and the workspace that it serves; what the settings say stands for all its clients."""
     # Log messages are how clients of today see the output of commands; the next protocol has another way.
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
     workspace = SharedWorkspace(settings.replace(workspace=os.path.realpath(settings.workspace)))
@@ -87,34 +83,4 @@ def make_server(settings: clada.Settings) -> Server[Any]:
     )
     server.middleware[:] = [PlainCalls(workspace)]  # in place of telemetry, which nobody listens to here
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-    return server
-
-
-class PlainCalls:
-    """Calls tools without the SDK's models, where nothing needs them: a small call is quicker so."""
-
-    def __init__(self, workspace: SharedWorkspace) -> None:
-        self._workspace = workspace
-
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer a call of a tool; leave everything else to the SDK."""
-        if not _is_plain_call(ctx):
-            return await call_next(ctx)
-        params: Mapping[str, Any] = ctx.params or {}
-        return await call_tool(ToolCall(self._workspace, ctx), params["name"], params["arguments"], None)
-
-
-def _is_plain_call(context: Context) -> bool:
-    """Whether a client that has shaken hands calls a tool of ours, and the SDK would find nothing wrong."""
-    params = context.params
-    return (
-        context.method == "tools/call"
-        and context.session.client_params is not None
-        and context.protocol_version in TAKE_OUR_RESULTS
-        and params is not None
-        and params.keys() <= CALL
-        and isinstance(params.get("name"), str)
-        and params["name"] in TOOLS
-        and isinstance(params.get("arguments"), dict)
-        and ("_meta" not in params or context.meta is not None)  # which is None where it is malformed
-    )
+    return server, workspace

@@ -18,15 +18,22 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.lowlevel
 from mcp import types
-from mcp.server.runner import serve_loop
+from mcp.server.connection import Connection
+from mcp.server.runner import serve_connection
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 
 from clada.mcp import LARGEST_MESSAGE
+from clada.mcp.plain import SmallCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.lowlevel import Server
+
+    from clada.mcp.run import SharedWorkspace
 
 CHUNK = 1 << 16
 PIPE_BUF = 4096  # bytes that a pipe which is ready takes without blocking
@@ -37,13 +44,13 @@ OTHER_ERA = "this connection began with a handshake; requests with the envelope 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def serve_stdio(server: Server[Any]) -> int:
+def serve_stdio(server: Server[Any], workspace: SharedWorkspace) -> int:
     """Serve until the client closes our input, or a signal comes; return the exit code."""
     gc.freeze()  # what is loaded by now stays: no call waits until the collector has looked at all of it
-    return anyio.run(_serve, server, backend="asyncio")
+    return anyio.run(_serve, server, workspace, backend="asyncio")
 
 
-async def _serve(server: Server[Any]) -> int:
+async def _serve(server: Server[Any], workspace: SharedWorkspace) -> int:
     code = 0
     messages, answers = _Messages(_taken(0)), _Answers(_taken(1))
 
@@ -57,12 +64,14 @@ async def _serve(server: Server[Any]) -> int:
                     group.cancel_scope.cancel()
 
         group.start_soon(end_on_signal)
-        await _converse(server, messages, answers)
+        await _converse(server, workspace, messages, answers)
         group.cancel_scope.cancel()
     return code
 
 
-async def _converse(server: Server[Any], messages: _Messages, answers: _Answers) -> None:
+async def _converse(
+    server: Server[Any], workspace: SharedWorkspace, messages: _Messages, answers: _Answers
+) -> None:
     """Answer until the client leaves.
 
     `Server.run` takes each message through one task more, to see which era of the protocol the first is of.
@@ -72,9 +81,24 @@ async def _converse(server: Server[Any], messages: _Messages, answers: _Answers)
         await server.run(messages, answers, options)
         return
     server.middleware.insert(0, _refuse_envelope)
+    # What a client sends before its handshake is answered has to wait for that, as in `serve_loop`.
+    dispatcher = JSONRPCDispatcher[Any](messages, answers, inline_methods=frozenset({"initialize"}))
+    connection = Connection.for_loop(dispatcher)
+    small = SmallCalls(workspace, connection)
+
+    def answer(line: bytes) -> bool:
+        """Answer a small call, if the client has read all that came before."""
+        told = small.answer(line) if answers.are_read else None
+        if told:
+            answers.write(told)
+        return told is not None
+
+    messages.answer = answer
     try:
         async with server.lifespan(server) as state:
-            await serve_loop(server, messages, answers, lifespan_state=state, init_options=options)
+            await serve_connection(
+                server, dispatcher, connection=connection, lifespan_state=state, init_options=options
+            )
     finally:
         await answers.aclose()
 
@@ -128,6 +152,8 @@ class _Messages(_Stream):
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
         self._loop = asyncio.get_running_loop()
+        self.answer: Callable[[bytes], bool] = lambda _line: False  # if that can be done at once
+        self._are_begun = True  # whether somebody has begun with all messages that were passed on
         self._watched = False  # whether the loop tells when there is something to read
         self._wanted: asyncio.Future[bytes] | None = None
         self._lines: deque[bytes] = deque()  # whole ones
@@ -142,7 +168,12 @@ class _Messages(_Stream):
         await self._wait_for_a_line()
         if not self._lines:
             raise StopAsyncIteration
+        self._are_begun = False
+        self._loop.call_soon(self._begun)  # by when its task has been made; it runs before we read again
         return _message(self._lines.popleft())
+
+    def _begun(self) -> None:
+        self._are_begun = True
 
     async def begin_with_handshake(self) -> bool:
         """Whether the first message, which is still to be read, is the handshake of protocols until 2025."""
@@ -192,8 +223,14 @@ class _Messages(_Stream):
         if self._wanted is None or self._wanted.done():
             self._loop.remove_reader(self._fd)
             self._watched = False
-        else:
-            self._wanted.set_result(self._read_at_once())
+            return
+        piece = self._read_at_once()
+        if not self._is_one_line(piece) or not self.answer(piece):
+            self._wanted.set_result(piece)
+
+    def _is_one_line(self, piece: bytes) -> bool:
+        """Whether this is a line, and there is none before it that it would overtake, or after it."""
+        return self._are_begun and not self._size and piece.count(b"\n") == 1 and piece.endswith(b"\n")
 
     def _read_at_once(self) -> bytes:
         try:
@@ -228,13 +265,21 @@ class _Answers(_Stream):
 
     async def send(self, message: SessionMessage, /) -> None:
         """Write a message, as soon as the client reads it; wait while much is to be read before."""
-        line = f"{message.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode()
-        self._rest.append(memoryview(line))
-        self._size += len(line)
-        if len(self._rest) == 1:
-            self._write()
+        self.write(f"{message.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
         while self._size > MOST_UNREAD:
             await self._written.wait()
+
+    def write(self, lines: bytes) -> None:
+        """Write lines, as soon as the client reads them."""
+        self._rest.append(memoryview(lines))
+        self._size += len(lines)
+        if len(self._rest) == 1:
+            self._write()
+
+    @property
+    def are_read(self) -> bool:
+        """Whether none of them waits for the client."""
+        return not self._rest
 
     async def aclose(self) -> None:
         """Give the client a moment to read what is left."""

@@ -16,7 +16,7 @@ import clada
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from clada.mcp.run import ToolCall
+    from clada.mcp.run import ClientCall, ToolCall
 
     Answer = dict[str, Any] | types.InputRequiredResult  # as the client gets it
     Responses = Mapping[str, object] | None
@@ -69,6 +69,7 @@ class Row:
     takes: Mapping[str, Mapping[str, Any]]
     needs: tuple[str, ...] = ()
     gives: Callable[[], dict[str, Any]] | None = None  # the schema of its structured content
+    at_once: Callable[[ClientCall, dict[str, Any]], Answer | None] | None = None  # if it is over in a moment
 
     def listed(self, name: str) -> types.Tool:
         """Return how a client sees it."""
@@ -142,16 +143,13 @@ def _answer(text: str, content: dict[str, Any] | None = None, *, ok: bool = True
 
 
 async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
-    chosen = {name: True for name in ("dry_run", "atomic", "again") if given.get(name)}
-    settings = call.workspace.settings
-    settings = settings.replace(**chosen) if chosen else settings
+    settings = _chosen(call, given)
     plan: clada.Plan | None = None
 
     def planned() -> clada.Plan:
         nonlocal plan
         if plan is None:
-            plan = clada.plan_for(given["document"], settings)
-            call.total = sum(len(block.operations) for block in plan.blocks)
+            plan = _planned(call, given, settings)
         return plan
 
     def has_commands() -> bool:
@@ -165,9 +163,44 @@ async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) ->
             return _is_quick(planned(), settings)
         return False
 
-    if len(given["document"]) <= MOST_QUICK and settings.record == "none" and not settings.lock_file:
+    if _may_be_quick(given, settings):
         call.is_quick = is_quick
     return await _carry_out(call, settings, execute, has_commands, responses)
+
+
+def _apply_at_once(call: ClientCall, given: dict[str, Any]) -> Answer | None:
+    settings = _chosen(call, given)
+    if not _may_be_quick(given, settings):
+        return None
+    try:
+        plan = _planned(call, given, settings)
+        if not _is_quick(plan, settings):
+            return None
+    except Exception:  # noqa: BLE001 (a bug, which `_apply` will tell)
+        return None
+
+    def work(stop: clada.Stop) -> Answer:
+        return _result(call, clada.execute(plan, settings=settings, on_event=call.take, stop=stop))
+
+    with clada.Stop() as stop:
+        return _guarded(work)(stop)
+
+
+def _chosen(call: ClientCall, given: dict[str, Any]) -> clada.Settings:
+    """Return the settings of the server, with what is chosen for this call."""
+    chosen = {name: True for name in ("dry_run", "atomic", "again") if given.get(name)}
+    return call.workspace.settings.replace(**chosen) if chosen else call.workspace.settings
+
+
+def _planned(call: ClientCall, given: dict[str, Any], settings: clada.Settings) -> clada.Plan:
+    plan = clada.plan_for(given["document"], settings)
+    call.total = sum(len(block.operations) for block in plan.blocks)
+    return plan
+
+
+def _may_be_quick(given: dict[str, Any], settings: clada.Settings) -> bool:
+    """Whether a document is short, and its run waits for nobody: then it is worth a look."""
+    return len(given["document"]) <= MOST_QUICK and settings.record == "none" and not settings.lock_file
 
 
 def _is_quick(plan: clada.Plan, settings: clada.Settings) -> bool:
@@ -193,6 +226,10 @@ def _is_small(item: clada.Operation | clada.Invalid, workspace: str) -> bool:
 
 async def _plan(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
     return await _apply(call, {**given, "dry_run": True}, responses)
+
+
+def _plan_at_once(call: ClientCall, given: dict[str, Any]) -> Answer | None:
+    return _apply_at_once(call, {**given, "dry_run": True})
 
 
 async def _resume(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
@@ -222,12 +259,16 @@ async def _carry_out(
             if unanswered:
                 return unanswered
         ask = questions.ask if questions.possible else None
-        report = _for_tools(execute(settings=settings, on_event=call.take, ask=ask, stop=stop))
-        if not report.dry_run:
-            call.workspace.last = report
-        return _answer(told(report), report.to_dict(), ok=report.ok)
+        return _result(call, execute(settings=settings, on_event=call.take, ask=ask, stop=stop))
 
     return await call.run(_guarded(work))
+
+
+def _result(call: ClientCall, report: clada.Report) -> Answer:
+    report = _for_tools(report)
+    if not report.dry_run:
+        call.workspace.last = report
+    return _answer(told(report), report.to_dict(), ok=report.ok)
 
 
 def _for_tools(report: clada.Report) -> clada.Report:
@@ -362,6 +403,7 @@ TOOLS: dict[str, Row] = {
         {"document": DOCUMENT, "atomic": ATOMIC, "again": AGAIN, "dry_run": DRY_RUN},
         ("document",),
         report_schema,
+        _apply_at_once,
     ),
     "plan": Row(
         _plan,
@@ -371,6 +413,7 @@ TOOLS: dict[str, Row] = {
         {"document": DOCUMENT},
         ("document",),
         report_schema,
+        _plan_at_once,
     ),
     "undo": Row(
         _undo,

@@ -184,13 +184,17 @@ class Edit(Operation):
         """Return the text so that many edits of it in a row find their places faster."""
         if world.position < world.looked_ahead:
             return text  # the first of them has seen to it
-        searches: list[str] = []
-        for number in range(world.position, len(world.items)):
+        edits = [self]
+        for number in range(world.position + 1, len(world.items)):
             item = world.items[number]
             if not isinstance(item, Edit) or item.path != self.path:
                 break
-            searches += [each for hunk in item.hunks for each in (hunk.search, hunk.search_end) if each]
-            world.looked_ahead = number + 1
+            edits.append(item)
+        world.looked_ahead = world.position + len(edits)
+        if len(edits) == len(self.hunks) == 1:
+            return text
+        hunks = [hunk for edit in edits for hunk in edit.hunks]
+        searches = [each for hunk in hunks for each in (hunk.search, hunk.search_end) if each]
         if len(searches) < FEW:
             return text
         from clada.text.indexed import indexed
@@ -202,6 +206,10 @@ class Edit(Operation):
         hunk = self.hunks[0]
         if self.whole_lines or not self._is_plain(hunk) or self.final_newline is not None:
             return None
+        if self.count == 1 and hunk.search_end is None:
+            once = text.replaced_once(hunk.search.encode(), hunk.replacement.encode())
+            if once:
+                return once[0], 1, (once[1],), ()
         found = self._find(text, hunk)
         if not found.count and way != EXACT and hunk.search_end is None and self.count in (1, "all"):
             return None

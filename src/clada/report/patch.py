@@ -129,8 +129,8 @@ def _one_line(old: bytes, new: bytes) -> list[str] | None:
     gone, come = _signed_lines(b"-", old[start:end]), _signed_lines(b"+", new[start:new_end])
     top = old.count(b"\n", 0, first)
     same = above.count(b"\n") + below.count(b"\n")
-    ranges = [hunk_range(top, top + same + bool(part), 0) for part in (gone, come)]
-    return [f"@@ -{ranges[0]} +{ranges[1]} @@\n", (above + gone + come + below).decode()]
+    was, now = hunk_range(top, top + same + bool(gone), 0), hunk_range(top, top + same + bool(come), 0)
+    return [f"@@ -{was} +{now} @@\n", (above + gone + come + below).decode()]
 
 
 def _signed_lines(sign: bytes, lines: bytes) -> bytes:

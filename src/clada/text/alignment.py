@@ -100,6 +100,8 @@ class Alignment:
 
     def _outwards(self, ws: range, fs: range) -> list[Pair]:
         """Pair two runs of lines that lead away from the known pair."""
+        if not ws:  # as for a search text of one line: nothing would be worth what is passed
+            return []
         pairs: list[Pair] = []
         w = f = 0
         wanted = [_form(self._wanted.lines[w], f"wanted {w}\n") for w in ws]

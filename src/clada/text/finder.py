@@ -34,7 +34,7 @@ class Finder:
     def __init__(self, searches: Counter[bytes], automaton: Callable[[list[bytes]], Any]) -> None:
         longest = sorted(searches, key=len, reverse=True)
         few = [search for search in longest[: FEW + 1] if len(search) > LONG]
-        self.left = searches  # how often each is still to be looked for
+        self.left = dict(searches)  # how often each is still to be looked for
         self.alone = {search for search in searches if len(search) < SHORT}  # which it does not find
         self.alone.update(few if len(few) <= FEW else ())
         self._found = [search for search in searches if search not in self.alone]
@@ -57,7 +57,7 @@ class Finder:
         self._by_piece: dict[bytes, list[tuple[int, bytes]]] = {}  # in which texts a piece is, and where
         for search, at in _telling_pieces(searches, self._frequent):
             self._by_piece.setdefault(search[at : at + PIECE], []).append((at, search))
-        self._pieces = list(self._by_piece)
+        self._pieces, self._texts = list(self._by_piece), list(self._by_piece.values())
         self._matches: Callable[..., list[tuple[int, int, int]]] = self._automaton_of(
             self._pieces
         ).find_matches_as_indexes
@@ -86,9 +86,10 @@ class Finder:
         if len(hits) > FREQUENT:
             return self._find_by_piece(data, hits)
         found: dict[bytes, list[int]] = {}
+        left, texts = self.left, self._texts
         for number, start, _end in hits:
-            for at, search in self._by_piece[self._pieces[number]]:
-                if self.left[search] and start >= at and data.startswith(search, start - at):
+            for at, search in texts[number]:
+                if left[search] and start >= at and data.startswith(search, start - at):
                     found.setdefault(search, []).append(start - at)
         return found
 

@@ -16,13 +16,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from itertools import accumulate, repeat
 
-from clada.text.finder import CHUNK, Finder
+from clada.text.finder import CHUNK, FEW, Finder
 from clada.text.line_endings import CR, LF, to_lf
 from clada.text.match import Matches, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     # An offset in the base, and 0; or the start of a patch, and an offset in its new text. In order, they
     # are in the order of the text.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WORTH_IT = 1 << 26  # bytes that edits would look through one by one, from which on there is an index
 NOTHING: dict[bytes, list[tuple[Place, Place]]] = {}  # is found around most patches
-PAGE = 1 << 13  # bytes, at most, between two places of the base whose line number is known
+PAGE = 1 << 15  # bytes, at most, between two places of the base whose line number is known
 
 
 def indexed(text: Text, searches: Sequence[str]) -> Text | IndexedText:
@@ -73,12 +73,14 @@ class IndexedText:
 
     def locate(self, search: bytes, limit: int | None = None) -> Matches:
         """Find the search text, as `Text` does."""
-        search = _form(search, self.ending)
-        spans = self._patched.spans(search)
+        patched = self._patched
+        search = _form(search, patched.ending)
+        spans = patched.spans(search)
         if spans is None or (limit is not None and len(spans) > limit):
-            return self._patched.places(self.plain().locate(search, limit))
+            return patched.places(self.plain().locate(search, limit))
         if len(spans) == 1:  # as most
-            return Matches((spans[0][0],), (spans[0][1],), 1)
+            start, end = spans[0]
+            return Matches((start,), (end,), 1)
         taken = spans[:1]
         for start, end in spans[1:]:
             if start >= taken[-1][1]:  # they do not overlap, from left to right
@@ -112,6 +114,9 @@ class IndexedText:
     def lines(self, starts: Sequence[Place]) -> list[int]:
         """Return the line of each place, counted from 1."""
         return self._patched.lines(starts)
+
+    def replaced_once(self, _search: bytes, _new: bytes) -> None:
+        """Replace a text in one step: not here, where `locate` knows its places."""
 
     def replaced(self, found: Matches, replacement: bytes) -> Text | IndexedText:
         """Return the text with each match replaced; this very text, if that changes nothing."""
@@ -155,8 +160,8 @@ class _Patched:
         self._looked_at = 0  # bytes, since there is this base
         self._data: bytes | None = self.base
         self._sign = self.ending[-1:]  # counted once for each line break
-        firsts = (places[0] for places in self._occurrences.values() if places)
-        self._marks = sorted({*range(0, len(self.base) + 1, PAGE), *firsts})
+        first = (place for places in self._occurrences.values() if places for place in places[:FEW])
+        self._marks = sorted({*range(0, len(self.base) + 1, PAGE), *first})
         between = map(self.base.count, repeat(self._sign), self._marks, [*self._marks[1:], len(self.base)])
         self._breaks_before = list(accumulate(between, initial=0))  # each mark
         self.breaks = self._breaks_before[-1]
@@ -187,7 +192,7 @@ class _Patched:
     def spans(self, search: bytes) -> list[tuple[Place, Place]] | None:
         """Return where a text begins and ends, overlapping matches too, in order; None if that is unknown."""
         left = self._finder.left
-        if search in self._unknown or not left[search]:
+        if search in self._unknown or not left.get(search):
             return None
         left[search] -= 1
         size, starts, patches = len(search), self._starts, self._patches
@@ -256,8 +261,9 @@ class _Patched:
         for offset, inside in places:
             mark = bisect_right(self._marks, offset) - 1
             line = 1 + self._breaks_before[mark]
-            if self._marks[mark] < offset:
-                line += self.base.count(self._sign, self._marks[mark], offset)
+            known = self._marks[mark]
+            if known < offset:
+                line += self.base.count(self._sign, known, offset)
             if inside or self._uneven:
                 number = bisect_left(self._starts, offset)
                 line += self._more_breaks_before(number)
@@ -279,6 +285,8 @@ class _Patched:
 
     def replace(self, found: Matches, new: bytes) -> bool:
         """Put a text in place of each match; return whether that changes anything."""
+        if len(found.starts) == 1:  # as most
+            return self._replace_one(found.starts[0], found.ends[0], new)
         spans: Iterable[tuple[Place, Place]] = zip(found.starts, found.ends, strict=True)
         changed = [(start, end) for start, end in spans if self.part(start, end) != new]
         for start, end in reversed(changed):  # what is left of a splice stays
@@ -286,6 +294,24 @@ class _Patched:
         for start, _end in changed:
             self._look_around(start[0])
         return bool(changed)
+
+    def _replace_one(self, start: Place, end: Place, new: bytes) -> bool:
+        """Put a text in place of a single match; return whether that changes anything."""
+        (first, _), (last, _) = start, end
+        starts, reach, at = self._starts, self._finder.reach, bisect_left(self._starts, first)
+        follows = at > 0 and first - self._patches[at - 1].end < reach
+        if follows or (at < len(starts) and starts[at] - last < reach):
+            if self.part(start, end) == new:
+                return False
+            self._splice(start, end, new)
+            self._look_around(first)
+            return True
+        if self.base[first:last] == new:  # as no patch is near
+            return False
+        patch = _Stretch(first, last, new)
+        self._put(at, at, patch)
+        self._search_around(patch)
+        return True
 
     def _splice(self, start: Place, end: Place, new: bytes) -> None:
         """Make one patch of all from one place to another."""
@@ -304,7 +330,7 @@ class _Patched:
         self.breaks += more
         if more and not self._uneven:
             self._uneven, self._known = True, (0, 0)
-        elif self._known[0] > lo:
+        elif self._uneven and self._known[0] > lo:
             self._more_breaks_before(lo)
         if lo < hi:
             self.breaks -= sum(self._more_breaks[lo:hi])
@@ -319,14 +345,24 @@ class _Patched:
 
     def _look_around(self, start: int) -> None:
         """Find what has come to be in the patch that is there, or reaches into it."""
-        reach = self._finder.reach
-        patch = self._joined_to_neighbours(bisect_right(self._starts, start) - 1, reach)
-        lead = self.base[max(patch.start - reach, 0) : patch.start]
-        around = b"".join((lead, patch.new, self.base[patch.end : patch.end + reach]))
+        at = bisect_right(self._starts, start) - 1
+        self._search_around(self._joined_to_neighbours(at, self._finder.reach))
+
+    def _search_around(self, patch: _Stretch) -> None:
+        """Find what has come to be in a patch that has no other within reach."""
+        base, reach = self.base, self._finder.reach
+        lead = base[max(patch.start - reach, 0) : patch.start]
+        around = lead + patch.new + base[patch.end : patch.end + reach]
         self._looked_at += len(around)
-        before, after = len(lead), len(lead) + len(patch.new)
         found = self._finder.find(around)
-        if found and patch.found is NOTHING:
+        if found:
+            self._keep_found(patch, found, len(lead), len(lead) + len(patch.new))
+
+    def _keep_found(
+        self, patch: _Stretch, found: Mapping[bytes, list[int] | None], before: int, after: int
+    ) -> None:
+        """Keep what was found around a patch, as far as it is in what begins and ends at these offsets."""
+        if patch.found is NOTHING:
             patch.found = {}
         for search, offsets in found.items():
             if offsets is None:

@@ -9,18 +9,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
+# A byte is looked for by its number: Python tries each text as a number first, and makes an error of that.
+LF_BYTE, CR_BYTE = LF[0], CR[0]
 
 
 def to_lf(text: bytes) -> bytes:
     """Return the text with every line ending as LF."""
-    return text.replace(CRLF, LF).replace(CR, LF) if CR in text else text
+    return text.replace(CRLF, LF).replace(CR, LF) if CR_BYTE in text else text
 
 
 def single_ending(data: bytes) -> bytes | None:
     """Return the line ending that all lines have, LF where there is none yet; None where they are mixed."""
-    if CR not in data:
+    if CR_BYTE not in data:
         return LF
-    if LF not in data:
+    if LF_BYTE not in data:
         return CR
     kinds = IncrementalNewlineDecoder(None, translate=False)  # three times as fast as to count each
     kinds.decode(str(data, "latin-1"), final=True)

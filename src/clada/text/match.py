@@ -10,7 +10,17 @@ Valid UTF-8 is matched as bytes: no character's bytes occur inside another's, or
 
 from __future__ import annotations
 
-from clada.text.line_endings import CRLF, ENDINGS, LF, count_breaks, endings_at, single_ending, to_lf
+from clada.text.line_endings import (
+    CR_BYTE,
+    CRLF,
+    ENDINGS,
+    LF,
+    LF_BYTE,
+    count_breaks,
+    endings_at,
+    single_ending,
+    to_lf,
+)
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -58,7 +68,7 @@ class Text:
 
     def _find(self, find: Callable[..., Matches], limit: int | None, *texts: bytes) -> Matches:
         limit = len(self.data) if limit is None else limit
-        if LF not in texts[0] and LF not in texts[-1]:
+        if LF_BYTE not in texts[0] and LF_BYTE not in texts[-1]:
             return find(self.data, limit, *texts)
         if self.ending is None:
             return _converted_back(self.data, find(to_lf(self.data), limit, *texts))
@@ -94,6 +104,23 @@ class Text:
     def plain(self) -> Text:
         """Return it without an index, which it does not have (see indexed.py)."""
         return self
+
+    def replaced_once(self, search: bytes, new: bytes) -> tuple[Text, int] | None:
+        """Replace a text that is there once; return the line where it was, too. None: look closer.
+
+        That is one step for most edits: of a short text, where no line break is other than LF.
+        """
+        data = self.data
+        if len(data) > MARK_EVERY:
+            return None
+        start = data.find(search)
+        end = start + len(search)
+        if start < 0 or data.find(search, end) >= 0:
+            return None
+        if CR_BYTE in data or CR_BYTE in search or CR_BYTE in new:
+            return None
+        edited = self if new == search else Text(b"".join((data[:start], new, data[end:])))
+        return edited, data.count(LF, 0, start) + 1
 
     def replaced(self, found: Matches, replacement: bytes) -> Text:
         """Return the text with each match replaced; the replacement gets the line endings in use there.
@@ -132,14 +159,14 @@ class Text:
         parts.append(view[position:])
         edited = Text(b"".join(parts))
         # A replacement brings in no new kind of line ending, but the only one may be gone.
-        if not self._ending or self._ending in edited.data:
+        if not self._ending or edited.data.find(self._ending) >= 0:
             edited._ending = self._ending
         edited._marks = self._marks_after(found, edited.data)
         return edited
 
     def _replacements(self, found: Matches, replacement: bytes) -> Sequence[bytes]:
         """Return the replacement for each match, with its line endings."""
-        if LF not in replacement:
+        if LF_BYTE not in replacement:
             return [replacement] * len(found.starts)
         if self.ending is not None:
             return [replacement.replace(LF, self.ending)] * len(found.starts)

@@ -77,16 +77,17 @@ class NearPlace(Value):
 
 
 def most_similar(data: bytes, wanted: WantedLines) -> list[NearPlace]:
-    """Return the places that are worth naming and as similar as the best, each perhaps several times."""
+    """Return the places that are worth naming and as similar as the best; some may overlap."""
     pieces = list(_pieces(wanted))
     if not pieces:
         return []
-    places = list(_compared(data, wanted, _hits(data, pieces, SCANS)))
+    compared: set[tuple[int, int, int]] = set()
+    places = list(_compared(data, wanted, _hits(data, pieces, SCANS), compared))
     if not any(place.similarity >= GOOD_SIMILARITY for place in places) and len(data) <= SMALL:
-        places += _compared(data, wanted, [_hits_by_words(data, wanted)])
+        places += _compared(data, wanted, [_hits_by_words(data, wanted)], compared)
     if not any(place.worth_naming for place in places):
         lowered = [(w, piece.lower()) for w, piece in pieces]
-        places += _compared(data, wanted, _hits(data.lower(), lowered, SCANS_IGNORING_CASE))
+        places += _compared(data, wanted, _hits(data.lower(), lowered, SCANS_IGNORING_CASE), compared)
     named = [place for place in places if place.worth_naming]
     named.sort(key=lambda place: (-place.similarity, place.offset))
     return [place for place in named if place.similarity >= named[0].similarity - AS_GOOD]
@@ -99,10 +100,21 @@ def compared_in_full(data: bytes, wanted: WantedLines, place: NearPlace) -> Near
     return _compare(data, wanted, place.hit, reach=len(wanted.lines))
 
 
-def _compared(data: bytes, wanted: WantedLines, groups: Iterable[Iterable[Hit]]) -> Iterator[NearPlace]:
-    """Yield the places around the hits, up to a group of hits with one that needs no competitor."""
+def _compared(
+    data: bytes, wanted: WantedLines, groups: Iterable[Iterable[Hit]], compared: set[tuple[int, int, int]]
+) -> Iterator[NearPlace]:
+    """Yield the places around the hits, up to a group of hits with one that needs no competitor.
+
+    `compared` has the lines, each with the wanted one, that were looked at: several pieces of a wanted line
+    are found in the same one.
+    """
     for hits in groups:
-        places = [_compare(data, wanted, hit, COMPARED_LINES) for hit in hits]
+        places = []
+        for w, offset in hits:
+            lines = (w, *_line_around(data, offset, _reach(wanted, w)))
+            if lines not in compared:
+                compared.add(lines)
+                places.append(_compare(data, wanted, (w, offset), COMPARED_LINES))
         yield from places
         if any(place.similarity >= GOOD_SIMILARITY for place in places):
             return
@@ -194,13 +206,18 @@ def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> NearPlac
     """Compare the lines around a hit with those around its wanted line, `reach` lines up and down."""
     w, offset = hit
     first, last = max(w - reach, 0), min(w + reach + 1, len(wanted.lines))
-    start, end = _line_around(data, offset, NEARBY + 2 * len(wanted.lines[w]))
+    start, end = _line_around(data, offset, _reach(wanted, w))
     above = _lines_above(data, start, wanted.lines[first:w])
     found = [*above, _decode(data[start:end]), *_lines_below(data, end, wanted.lines[w + 1 : last])]
     aligned = Alignment(wanted, found, range(first, last), (w, len(above)))
     similarity = aligned.similarity
     worth_naming = similarity >= MIN_SIMILARITY or (similarity >= MIN_SIMILARITY_OF_RUN and aligned.has_a_run)
     return NearPlace(hit, similarity, worth_naming, aligned.pairs, found, len(above), start)
+
+
+def _reach(wanted: WantedLines, w: int) -> int:
+    """Return how many bytes of a line are looked at on each side of a hit."""
+    return NEARBY + 2 * len(wanted.lines[w])
 
 
 def _line_around(data: bytes, hit: int, reach: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -88,6 +89,14 @@ def is_regular(handle: int) -> bool:
     return stat.S_ISREG(os.fstat(handle).st_mode)
 
 
+def is_bare(handle: int) -> bool:
+    """Whether an open file has no extended attributes; not where the system cannot tell."""
+    try:
+        return sys.platform == "linux" and not os.listxattr(handle)
+    except OSError:
+        return False
+
+
 def read(handle: int, size: int) -> bytes:
     """Return what an open file holds, which is `size` bytes unless it grows or shrinks meanwhile."""
     first = os.read(handle, size + 1)
@@ -109,10 +118,12 @@ def read_at_most(handle: int, limit: int) -> bytes:
 
 
 def write(handle: int, data: bytes, written: int = 0) -> None:
-    """Write all of this, or what is left of it, however much the system takes at once."""
-    with memoryview(data) as view:
-        while written < len(data):
-            written += os.write(handle, view[written:])
+    """Write all of this, or what is left of it, however much the system takes at once: most often, all."""
+    written = written or os.write(handle, data)
+    if written < len(data):
+        with memoryview(data) as view:
+            while written < len(data):
+                written += os.write(handle, view[written:])
 
 
 # Removing.

@@ -88,7 +88,9 @@ class World:
         # What takes back what was to be all or nothing, if a part of it fails: the overlay of a dry run, or
         # the recording of this one.
         self.takes_back: Any = files if settings.dry_run else None
-        self.tree: Tree | None = None  # what was last seen of the workspace, if that was looked for
+        # What was last seen of the workspace, and after which operation; None: clada has changed it since.
+        self.tree: Tree | None = None
+        self.tree_after: int | None = None
         self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
         # All that the run is to do, which of that it is at, and how far an edit has looked ahead from there.
         self.items: Sequence[Operation | Invalid] = ()

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.counting import calls
 from tests.waiting import eventually
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, files, git
@@ -97,6 +98,25 @@ def test_a_deep_tree_is_recorded_and_undone(plain: Recorded) -> None:
     assert plain.tree() == made
     plain.undo(1)
     assert plain.tree() == before
+
+
+def test_to_record_and_undo_twice_the_depth_takes_twice_the_work(plain: Recorded) -> None:
+    """And a little more, for the ways down that are walked again; the square would be four times."""
+
+    def work(depth: int) -> None:
+        deep = "/".join(["d"] * depth)
+        plain.run(write(f"{deep}/file", "deep\n"))
+        plain.run({"action": "move", "from": "d", "to": "dir/m"}, command(f"echo 1 >> dir/m{deep[1:]}/file"))
+        plain.undo()
+        plain.run(command("rm -r d"))
+        plain.undo()
+        plain.run(command("mv d other && echo file > d"))
+        plain.undo()
+        plain.run({"action": "remove", "path": "d"})
+
+    work(2)  # what is loaded by the first run does not count
+    single = calls(lambda: work(100))
+    assert calls(lambda: work(200)) < 2.5 * single
 
 
 @pytest.mark.parametrize("what", ["moved", "replaced by a link", "removed", "replaced"])

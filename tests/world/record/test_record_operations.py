@@ -316,3 +316,15 @@ def test_a_file_that_only_its_index_entry_vouches_for_comes_back(repo: Recorded)
     repo.run(command("for each in x.* assumed skipped; do echo gone > $each; done"))
     repo.undo()
     assert repo.tree() == before
+
+
+def test_a_directory_of_many_is_moved_into_another(plain: Recorded) -> None:
+    """To keep all that is in it first takes handles of all: that of the target is asked for after that."""
+    for number in range(60):
+        plain.write(f"many/{number}/file")
+    before = plain.tree()
+    plain.run({**MOVE, "from": "many", "to": "dir/new/many"})
+    assert len(os.listdir(plain.workspace / "dir/new/many")) == 60
+    assert not (plain.workspace / "many").exists()
+    plain.undo()
+    assert plain.tree() == before

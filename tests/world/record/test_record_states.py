@@ -119,11 +119,9 @@ def entries(workspace: Path) -> dict[str, str]:
 
 def others(workspace: Path) -> str:
     """Return all refs but the branch that is checked out, and the stash."""
-    branch = git(workspace, "symbolic-ref", "-q", "HEAD", check=False)
-    refs = git(workspace, "for-each-ref").splitlines()
-    return "\n".join(
-        [*(line for line in refs if line.split("\t")[1] != branch), git(workspace, "stash", "list")]
-    )
+    refs = git(workspace, "for-each-ref", "--format=%(HEAD)%(objectname) %(refname)").splitlines()
+    stash = git(workspace, "log", "-g", "--format=%gd: %gs %H", "refs/stash", "--", check=False)
+    return "\n".join([*(line for line in refs if not line.startswith("*")), stash])
 
 
 @pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clada.report import Report
 
 FULL = bool(os.environ.get("CLADA_FULL"))
-EVERY = 1 if FULL else 13
+EVERY = 1 if FULL else 17
 LAST_STEPS = ("rename", "link")  # no file system looks and acts at once
 CHANGES = ("rename", "link", "unlink", "mkdir", "rmdir", "writev")
 

@@ -57,7 +57,7 @@ def facts(workspace: Path) -> Facts:
             head,
             branch,
             refs,
-            git(root, "stash", "list", check=False),
+            git(root, "log", "-g", "--format=%gd: %gs %H", "refs/stash", "--", check=False),
             _listed(git(root, "ls-tree", "-r", "-z", head)) if head else {},
             _listed(git(root, "ls-files", "-s", "-z")),
             {line[2:]: line[0] for line in git(root, "ls-files", "-v", "-z").split("\0") if line},
@@ -92,16 +92,21 @@ def _tree(root: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def in_tree(root: Path, path: str) -> Entry:
-    """Return the entry that git itself would make of a file in the tree."""
-    place = root / path
-    if not os.path.lexists(place) or (place.is_dir() and not place.is_symlink()):
-        return NONE
-    if place.is_symlink():
-        (root.parent / "link-text").write_text(os.readlink(place))
-        return "120000", git(root, "hash-object", "--no-filters", str(root.parent / "link-text"))
-    mode = "100755" if os.access(place, os.X_OK) and place.stat().st_mode & 0o111 else "100644"
-    return mode, git(root, "hash-object", f"--path={path}", "--", str(place))
+def in_tree(root: Path, paths: list[str]) -> dict[str, Entry]:
+    """Return the entries that git itself would make of files in the tree, by one start of it."""
+    modes, links = {}, {}
+    for path in paths:
+        place = root / path
+        if place.is_symlink():
+            links[path] = os.readlink(place)
+        elif place.is_file():
+            modes[path] = "100755" if place.stat().st_mode & 0o111 else "100644"
+    hashed = git(root, "hash-object", "--", *modes).splitlines() if modes else []
+    found = {path: (mode, made) for (path, mode), made in zip(modes.items(), hashed, strict=True)}
+    for path, target in links.items():
+        (root.parent / "link-text").write_text(target)
+        found[path] = "120000", git(root, "hash-object", "--no-filters", str(root.parent / "link-text"))
+    return found
 
 
 def expected(before: Facts, root: Path, prefix: str, paths: set[str] | None) -> dict[str, Entry]:
@@ -109,11 +114,15 @@ def expected(before: Facts, root: Path, prefix: str, paths: set[str] | None) -> 
     untracked = git(root, "ls-files", "-o", "-z", "--exclude-standard").split("\0")
     wanted = {*before.committed, *before.entries, *untracked} - {""}
     result = dict(before.committed)
-    for path in wanted:
-        if not path.startswith(prefix) or path.endswith("/") or (paths is not None and path not in paths):
-            continue
+    looked_at = [
+        path
+        for path in wanted
+        if path.startswith(prefix) and not path.endswith("/") and (paths is None or path in paths)
+    ]
+    made = in_tree(root, looked_at)
+    for path in looked_at:
         old = before.committed.get(path, NONE)
-        entry = in_tree(root, path)
+        entry = made.get(path, NONE)
         if (
             before.flags.get(path, "H") != "H"
             or "160000" in {old[0], before.entries.get(path, NONE)[0]}
@@ -162,14 +171,14 @@ def test_the_commits_of_a_run(tmp_path: Path, name: str, failed: bool) -> None:
     assert between.tree == first.tree
 
     touched = run(workspace, failed=failed)
-    third = facts(workspace)
+    changed = _tree(root)
     wanted = expected(between, root, prefix, {prefix + path for path in touched})
     post = record.after(touched, run=1)
     last = facts(workspace)
     assert last.committed == wanted
     assert post == last.head
     assert (last.tree, last.refs, last.stash, last.branch) == (
-        third.tree,
+        changed,
         first.refs,
         first.stash,
         first.branch,

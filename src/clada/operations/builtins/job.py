@@ -192,6 +192,9 @@ class BuiltInJob:
 
     def why_missing(self, operand: Operand, what: str) -> str:
         """Return why an operand does not exist: no such entry, or something above it is no directory."""
+        above = self.attempt(what, operand, self.files.entry, operand.parts[:-1])
+        if above and above.kind == "directory":
+            return NO_SUCH  # to look at all that leads there would cost its depth
         for size in range(1, len(operand.parts)):  # downwards: each look starts where the last one ended
             above = self.attempt(what, operand, self.files.entry, operand.parts[:size])
             if above is None:

@@ -105,6 +105,7 @@ class _Body:
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
         from clada.operations.builtins import run
 
+        self.world.tree_after = None
         ran = run(how, self.world.files, self.here, self._print)
         self.here = ran.here
         self.changes += ran.changes
@@ -121,6 +122,7 @@ class _Body:
         allowance = Allowance(self.printed, launch.READER_OUTPUT)
         if not how.whole_repository:
             return self._start(program, allowance)
+        self.world.tree_after = None
         launch.look_before(self.world)
         try:
             return self._start(program, allowance)

@@ -151,7 +151,9 @@ def look_again(world: World) -> None:
     """Tell the person what an approved command has left that others would act on."""
     from clada.world.sandbox.tree import look, news
 
-    before, world.tree = world.tree, look(world.files.root, world.tree)
+    changed = world.recording.looks.modes if world.recording else None
+    before, world.tree = world.tree, look(world.files.root, world.tree, changed)
+    world.tree_after = world.position
     for text in news(before, world.tree) if before else ():
         world.emit(Note(text))
 
@@ -177,7 +179,9 @@ def _repository(world: World) -> tuple[str, ...]:
 def _confinement(world: World, network: bool) -> Confinement | None:
     from clada.world.sandbox.tree import look
 
-    world.tree = world.tree or look(world.files.root)
+    is_fresh = world.tree_after is not None and world.position <= world.tree_after + 1
+    if not world.tree or not is_fresh:  # for an operation may have come between
+        world.tree = look(world.files.root, world.tree, () if world.recording else None)
     layer, settings = sandbox(world), world.settings
     if layer == "none":
         if settings.sandbox != "off":

@@ -10,11 +10,12 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
-from clada.world.handles import write
+from clada.world.handles import is_bare, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from clada.world.files.versions import Version
 
@@ -22,8 +23,10 @@ PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
 LEFTOVER = ".clada-tmp-"  # then the process and a random number
 CHANCE = 8  # bytes of it
+WRITE = os.O_WRONLY | os.O_CLOEXEC
 MAX_DIGITS = 9  # of a process
 NEW, PRIVATE = 0o666, 0o600  # modes; a file that takes another's place may hold what only its owner may read
+RIGHTS = 0o777  # of a mode
 AS_OWNER = stat.S_ISUID | stat.S_ISGID  # bits that would mean somebody else where the owner is not kept
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
@@ -70,72 +73,66 @@ class Target(Value):
     durable: bool = False  # new content reaches the disk before it takes the place
     given: Belongings | None = None  # what the file gets, rather than what the old one has
 
+    @classmethod
+    def find(cls, parent: int, name: str, read: Version | None = None) -> Self:
+        """Return what is known of the file that is to be replaced, if there is one; it must be regular."""
+        if read:
+            return cls(parent, name, read.status, read)
+        try:
+            old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return cls(parent, name, None)
+        if not stat.S_ISREG(old.st_mode):
+            raise _not_replaceable(old)
+        return cls(parent, name, old)
+
+    def fill(
+        self,
+        data: bytes,
+        mode: int | None = None,
+        confirm: Callable[[], None] = lambda: None,
+        *,
+        named: bool = False,
+    ) -> None:
+        """Put a file with this content there, or replace the one that is there.
+
+        The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
+        others in, it is not replaced. Other hard links keep the old content. Where the content was made of
+        the one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
+        """
+        parent, (fd, scratch) = self.parent, _scratch(self, named=named)
+        try:
+            written = os.write(fd, data) if data else 0
+            if written < len(data):
+                write(fd, data, written)
+            if self.old is not None or mode is not None or self.given:
+                _adopt(fd, self, mode)
+            if self.durable:
+                os.fsync(fd)
+            if scratch is None and self.old is None:
+                confirm()
+                if _link(fd, parent, self.name):
+                    return
+            if scratch is None:
+                scratch = _scratch_name()
+                _link(fd, parent, scratch)
+            confirm()
+            if self.read:
+                self.read.confirm(parent, self.name)
+            os.rename(scratch, self.name, src_dir_fd=parent, dst_dir_fd=parent)
+            scratch = None
+        except _OutOfReachError:
+            os.ftruncate(fd, 0)  # the other one may need its room
+            self.fill(data, mode, confirm, named=True)
+        finally:
+            os.close(fd)
+            if scratch is not None:
+                _discard(parent, scratch)
+
 
 def put(parent: int, name: str, data: bytes) -> None:
     """Put a file with this content into a directory, or replace the one that is there."""
-    fill(find_target(parent, name), data)
-
-
-def find_target(parent: int, name: str, read: Version | None = None) -> Target:
-    """Return what is known of the file that is to be replaced, if there is one; it must be a regular one."""
-    if read:
-        return Target(parent, name, read.status, read)
-    try:
-        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return Target(parent, name, None)
-    if not stat.S_ISREG(old.st_mode):
-        raise _not_replaceable(old)
-    return Target(parent, name, old)
-
-
-def fill(
-    target: Target,
-    data: bytes,
-    mode: int | None = None,
-    confirm: Callable[[], None] = lambda: None,
-    *,
-    named: bool = False,
-) -> None:
-    """Put a file with this content there, or replace the one that is there.
-
-    The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
-    others in, it is not replaced. Other hard links keep the old content. Where the content was made of the
-    one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
-    """
-    parent, (fd, scratch) = target.parent, _scratch(target, named=named)
-    try:
-        written = os.write(fd, data) if data else 0
-        if written < len(data):
-            write(fd, data, written)
-        if target.old is not None or mode is not None or target.given or target.durable:
-            _prepare(fd, target, mode)
-        if scratch is None and target.old is None:
-            confirm()
-            if _link(fd, parent, target.name):
-                return
-        if scratch is None:
-            scratch = _scratch_name()
-            _link(fd, parent, scratch)
-        confirm()
-        if target.read:
-            target.read.confirm(parent, target.name)
-        os.rename(scratch, target.name, src_dir_fd=parent, dst_dir_fd=parent)
-        scratch = None
-    except _OutOfReachError:
-        os.ftruncate(fd, 0)  # the other one may need its room
-        fill(target, data, mode, confirm, named=True)
-    finally:
-        os.close(fd)
-        if scratch is not None:
-            _discard(parent, scratch)
-
-
-def _prepare(fd: int, target: Target, mode: int | None) -> None:
-    """Give a new file what it needs beside its content, before it takes its place."""
-    _adopt(fd, target, mode)
-    if target.durable:
-        os.fsync(fd)
+    Target.find(parent, name).fill(data)
 
 
 def _not_replaceable(old: os.stat_result) -> Trouble:
@@ -149,16 +146,19 @@ def _not_replaceable(old: os.stat_result) -> Trouble:
 
 def _scratch(target: Target, *, named: bool) -> tuple[int, str | None]:
     """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
-    parent, flags = target.parent, os.O_WRONLY | os.O_CLOEXEC
-    mode = NEW if target.old is None and target.given is None else PRIVATE
+    parent, old = target.parent, target.old
+    mode = NEW if old is None and target.given is None else PRIVATE
     if NAMELESS and not named:
+        # Nobody else can open it yet: it may begin with the rights of the old one. Without ours to write, it
+        # would take no attributes.
+        needed = mode if old is None or target.given is not None else old.st_mode & RIGHTS | PRIVATE
         try:
-            return os.open(".", flags | NAMELESS, mode, dir_fd=parent), None
+            return os.open(".", WRITE | NAMELESS, needed, dir_fd=parent), None
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
     name = _scratch_name()
-    return os.open(name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=parent), name
+    return os.open(name, WRITE | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=parent), name
 
 
 def _scratch_name() -> str:
@@ -172,15 +172,24 @@ def _adopt(fd: int, target: Target, mode: int | None) -> None:
         return
     old = target.old
     if old is not None:
-        same_owner, same_group = _adopt_owner(fd, (old.st_uid, old.st_gid))
-        attributes = attributes_of(target.parent, target.name)
-        if ACL in attributes and not same_group:
-            raise group_not_kept()
-        give(fd, attributes)
+        new = os.fstat(fd)
+        bare = target.read is not None and target.read.bare and is_bare(fd)
+        if bare and mode is None and _rights(new) == _rights(old):
+            return
+        same_owner, same_group = _adopt_owner(fd, new, (old.st_uid, old.st_gid))
+        if not bare:
+            attributes = attributes_of(target.parent, target.name)
+            if ACL in attributes and not same_group:
+                raise group_not_kept()
+            give(fd, attributes)
         if mode is None:
             mode = _adopted_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
     if mode is not None:
         os.fchmod(fd, mode)
+
+
+def _rights(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_mode, status.st_uid, status.st_gid
 
 
 def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
@@ -194,7 +203,7 @@ def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
 
 def _give(fd: int, given: Belongings, mode: int | None) -> None:
     """Give the new file what it had once, as far as we may; without its list, nobody else gets in."""
-    same_owner, same_group = _adopt_owner(fd, given.owner)
+    same_owner, same_group = _adopt_owner(fd, os.fstat(fd), given.owner)
     if same_group or ACL not in given.attributes:
         try:
             give(fd, given.attributes)
@@ -204,9 +213,8 @@ def _give(fd: int, given: Belongings, mode: int | None) -> None:
         os.fchmod(fd, _adopted_mode(mode, same_owner=same_owner, same_group=same_group))
 
 
-def _adopt_owner(fd: int, owner: tuple[int, int]) -> tuple[bool, bool]:
+def _adopt_owner(fd: int, new: os.stat_result, owner: tuple[int, int]) -> tuple[bool, bool]:
     """Give the new file this owner, or at least the group; return whether it has each."""
-    new = os.fstat(fd)
     if (new.st_uid, new.st_gid) == owner:
         return True, True
     for uid, gid in (owner, (-1, owner[1])):

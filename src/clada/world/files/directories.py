@@ -9,7 +9,7 @@ import errno
 import os
 
 from clada.errors import Trouble
-from clada.grammar import MAX_PATH, SHORT, byte_length
+from clada.grammar import MAX_PATH, SHORT
 from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, reason, trouble
 from clada.world.files.paths import FIRST_LETTERS, OUTSIDE, Parts, display_path, is_protected, protect
 from clada.world.handles import DIRECTORY, NO_LINK
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 HANDLES = "/proc/self/fd"
 DELETED = " (deleted)"  # how the system marks the path of a directory that is gone
 MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
-MAX_CLIMB, MAX_DESCENT = 1000, 15  # levels that one path can go up and, by the longest names, down
+FAR = 8  # levels: on the way to what is farther from all that is kept, some handles are kept, too
+MAX_CLIMB = 1000  # levels that one path can go up
 
 
 # The workspace.
@@ -100,7 +101,7 @@ class Directories:
     def __init__(self, root: int, identity: Identity, touched: set[Parts], limits: Limits) -> None:
         self._root, self._touched, self._limits = root, touched, limits
         self._root_identity = identity
-        self._kept: dict[Parts, tuple[int, Identity]] = {}
+        self._kept: dict[Parts, tuple[int, Identity]] = {}  # those that were used last at its end
         self.snapshot: Snapshot | None = None  # in which what is made is told of first
         self.made: list[Parts] = []  # by the present step
 
@@ -137,28 +138,29 @@ class Directories:
                 return  # somebody else has put something there
             self._touched.discard(parts)
 
-    def confirm(self, parts: Parts) -> None:
+    def confirm(self, parts: Parts, handle: int | None = None) -> None:
         """Raise where a directory has left its place: right before something is done there, and after.
 
-        The handle stays open, for whoever acts still has to clear up; the next who asks for it gets another.
+        The kept handle stays open, for whoever acts still has to clear up; the next who asks for it gets
+        another. Who acts by a `handle` of their own gives it: the one that is kept may be another by now.
         """
-        if parts and parts in self._kept and not self._is_in_place(parts):
+        kept = self._kept.get(parts) if handle is None else (handle, identity_of(os.fstat(handle)))
+        if parts and kept and not self._is_in_place(parts, *kept):
             message = f"{display_path(parts)} was moved or removed by another program at this moment"
             raise Trouble("io_error", message, "look where it is now: what was done may be there")
 
-    def _is_in_place(self, parts: Parts) -> bool:
-        """Whether a kept handle is the directory that its path leads to, and that is below the workspace.
+    def _is_in_place(self, parts: Parts, handle: int, identity: Identity) -> bool:
+        """Whether a handle is the directory that its path leads to, and that is below the workspace.
 
         The path alone would not tell, for it may lead through a link by now; nor would going up alone, for
         the directory may have got another name.
         """
-        handle, identity = self._kept[parts]
         try:
             if parts[0] == OUTSIDE:
                 return identity_of(os.stat(display_path(parts))) == identity
             path = "/".join(parts)
             if len(path) > SHORT:
-                found = _below(self._root, parts)
+                found = _below(self._root, os.fsencode(path))
             else:
                 status = os.stat(path, dir_fd=self._root, follow_symlinks=False)
                 found = status.st_dev, status.st_ino
@@ -171,39 +173,65 @@ class Directories:
     def handle(self, parts: Parts, *, create: bool = False) -> int:
         """Return the handle of a directory; `create` makes it if need be, with its parents.
 
-        Raises Trouble where something is in the way, and OSError where the directory is not there.
+        It may be closed once the next one is asked for. Raises Trouble where something is in the way, and
+        OSError where the directory is not there.
         """
         if not parts:
             return self._root
         if parts in self._kept:
-            if self._is_in_place(parts):
-                return self._kept[parts][0]
+            if self._is_in_place(parts, *self._kept[parts]):
+                self._kept[parts] = kept = self._kept.pop(parts)
+                return kept[0]
             self.forget_all()  # what is below or beside it is no more to be trusted
         walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
-        handle = walk(parts, create=create)
-        if len(self._kept) >= MAX_HANDLES:
-            self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
-        status = os.fstat(handle)
-        self._kept[parts] = handle, (status.st_dev, status.st_ino)
-        return handle
+        for size, handle in walk(parts, create=create).items():
+            if len(self._kept) >= MAX_HANDLES:
+                self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
+            status = os.fstat(handle)
+            self._kept[parts[:size]] = handle, (status.st_dev, status.st_ino)
+        return self._kept[parts][0]
 
-    def _walk(self, parts: Parts, *, create: bool) -> int:
-        above = parts[:-1]
-        known = len(above) if above in self._kept and self._is_in_place(above) else 0
-        handle = os.dup(self._kept[above][0] if known else self._root)
-        for at in range(known, len(parts)):
-            parent, name = handle, parts[at]
-            try:
-                handle = os.open(name, NO_LINK, dir_fd=parent)
-            except FileNotFoundError:
-                if not create:
-                    raise
-                handle = self._make_and_open(parent, parts[: at + 1])
-            except OSError as error:
-                raise _in_the_way(error, parent, name, "/".join(parts[: at + 1]), create=create) from None
-            finally:
-                os.close(parent)
-        return handle
+    def _walk(self, parts: Parts, *, create: bool) -> dict[int, int]:
+        """Return the handles on the way to a directory that are to be kept, by their depth; its own is last.
+
+        Of a long way, those are kept whose distances from its end double: so whoever goes back up from there,
+        level by level, finds one near, and the square of the depth is never walked.
+        """
+        known = self._nearest(parts) if self._kept else 0
+        handle, is_far = self._kept[parts[:known]][0] if known else self._root, len(parts) - known > FAR
+        way: dict[int, int] = {}
+        try:
+            for at in range(known, len(parts)):
+                parent, name, left = handle, parts[at], len(parts) - at
+                try:
+                    handle = os.open(name, NO_LINK, dir_fd=parent)
+                except FileNotFoundError:
+                    if not create:
+                        raise
+                    handle = self._make_and_open(parent, parts[: at + 1])
+                except OSError as error:
+                    raise _in_the_way(error, parent, name, "/".join(parts[: at + 1]), create=create) from None
+                way[at + 1] = handle
+                if at in way and not (is_far and left & (left - 1) == 0):
+                    os.close(way.pop(at))
+        except BaseException:
+            for handle in way.values():
+                os.close(handle)
+            raise
+        return way
+
+    def _nearest(self, parts: Parts) -> int:
+        """Return how much of the way to a directory a handle is kept of, which still is at its place."""
+        nearest = parts[:-1] if parts[:-1] in self._kept else ()
+        if not nearest and len(parts) > FAR:
+            ways = [way for way in self._kept if parts[: len(way)] == way]
+            for way in ways:
+                self._kept[way] = self._kept.pop(way)  # all that lead there are of use
+            nearest = max(ways, key=len, default=())
+        if nearest and not self._is_in_place(nearest, *self._kept[nearest]):
+            self.forget_all()
+            return 0
+        return len(nearest)
 
     def _make_and_open(self, parent: int, parts: Parts) -> int:
         self._limits.add(1, 0)
@@ -224,14 +252,14 @@ class Directories:
         except OSError as error:
             raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
 
-    def _walk_outside(self, parts: Parts, *, create: bool) -> int:
-        """Open a directory outside of the workspace, where links on the way are followed."""
+    def _walk_outside(self, parts: Parts, *, create: bool) -> dict[int, int]:
+        """Do the same outside of the workspace, where links on the way are followed."""
         path = display_path(parts)
         protect(tuple(os.path.realpath(path).split("/")))
         try:
             if create:
                 self._make_outside(parts)
-            return os.open(path, DIRECTORY)
+            return {len(parts): os.open(path, DIRECTORY)}
         except OSError as error:
             raise trouble(error, path) from None
 
@@ -244,14 +272,14 @@ class Directories:
                 self.made.append(parts[:size])
 
 
-def _below(handle: int, parts: Parts) -> Identity:
+def _below(handle: int, path: bytes) -> Identity:
     """Return what a path leads to from an open directory; a link at its end is not followed."""
-    path = "/".join(parts)
-    if byte_length(path) < MAX_PATH:
+    if len(path) < MAX_PATH:
         return identity_of(os.stat(path, dir_fd=handle, follow_symlinks=False))
-    half_way = os.open("/".join(parts[:MAX_DESCENT]), NO_LINK, dir_fd=handle)
+    end = path.rindex(b"/", 0, MAX_PATH)
+    half_way = os.open(path[:end], NO_LINK, dir_fd=handle)
     try:
-        return _below(half_way, parts[MAX_DESCENT:])
+        return _below(half_way, path[end + 1 :])
     finally:
         os.close(half_way)
 

@@ -26,7 +26,7 @@ DENIED = frozenset(
 
 Identity = tuple[int, int]  # the device, and the number of a file on it: the same by whatever name
 
-_SAMPLE = 64  # bytes by which UTF-16 is told
+_SAMPLE, NUL = 64, 0  # bytes by which UTF-16 is told, and the one that it has many of
 
 
 class Entry(Value):
@@ -103,9 +103,9 @@ def reason(error: OSError) -> str:
 def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
     """Return the status and the content of an open file, which must be a regular one."""
     status = os.fstat(fd)
-    if stat.S_ISDIR(status.st_mode):
-        raise errno_trouble(errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):
+        if stat.S_ISDIR(status.st_mode):
+            raise errno_trouble(errno.EISDIR)
         raise Trouble("permission_denied", "not a regular file")
     return status, handles.read(fd, status.st_size)
 
@@ -113,7 +113,7 @@ def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
 def checked_utf8(data: bytes) -> bytes:
     """Return the data, which must be UTF-8; without its mark, UTF-16 can look as if it was."""
     sample = data[:_SAMPLE]
-    if b"\0" in sample and len(data) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
+    if NUL in sample and len(data) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
         raise Trouble("invalid_utf8", "not UTF-8, but UTF-16 by its looks")
     if not data.isascii():
         try:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from clada.errors import Trouble
 from clada.grammar import MAX_PATH, SHORT, byte_length, long_path, long_path_complaint
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
 OUTSIDE = "/"
@@ -63,6 +67,18 @@ def inside(parts: Parts, root: str) -> Parts:
         return parts
     home = parts_outside(root)
     return parts[len(home) :] if parts[: len(home)] == home else parts
+
+
+def new_on_the_way(parts: Parts, known: Container[Parts]) -> list[Parts]:
+    """Return a place and those above it, the topmost first, as far as they are not known.
+
+    All that is above a known place is known: so of many places, each is looked at once.
+    """
+    found = []
+    while parts and parts not in known:
+        found.append(parts)
+        parts = parts[:-1]
+    return found[::-1]
 
 
 def display_path(parts: Parts) -> str:

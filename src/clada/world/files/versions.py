@@ -6,24 +6,29 @@ import os
 import time
 
 from clada.errors import Trouble
-from clada.world.files.entries import identity_of
 from clada.world.handles import open_file, read
 
 SECOND = 10**9
 # How long the times of files may stand still, in nanoseconds: a kernel's tick, or that of file systems which
 # count in seconds. What is saved twice within it can have the same times.
 TICK, COARSE_TICK = SECOND // 50, 2 * SECOND
+UNTIL_SIZE = 7  # fields of a status: its mode, what it is known by, its links, owner, group and size
 
 
 class Version:
     """What a file was when it was read."""
 
-    __slots__ = ("_data", "status")
+    __slots__ = ("_data", "bare", "status")
 
-    def __init__(self, status: os.stat_result, data: bytes, read_at: int) -> None:
-        """Take the file's status, what was read, and the time (time_ns) from before both."""
-        self.status = status
-        self._data = data if _is_recent(status, read_at) else None
+    def __init__(self, status: os.stat_result, data: bytes, read_at: int, *, bare: bool = False) -> None:
+        """Take the file's status, what was read, and the time (time_ns) from before both.
+
+        It was `bare` if it had no extended attributes. That holds for as long as its times stay the same,
+        unless they may stand still.
+        """
+        recent = _is_recent(status, read_at)
+        self.status, self.bare = status, bare and not recent
+        self._data = data if recent else None
 
     def confirm(self, parent: int, name: str) -> None:
         """Raise where the file of this name is no longer what was read."""
@@ -54,8 +59,7 @@ def changed() -> Trouble:
 
 def _stamp(status: os.stat_result) -> tuple[object, ...]:
     """Return what differs once a file is saved, or its rights are changed."""
-    rights = status.st_mode, status.st_uid, status.st_gid
-    return identity_of(status), status.st_size, status.st_mtime_ns, status.st_ctime_ns, rights
+    return status[:UNTIL_SIZE], status.st_mtime_ns, status.st_ctime_ns
 
 
 def _is_recent(status: os.stat_result, read_at: int) -> bool:

@@ -38,7 +38,7 @@ from clada.world.files.paths import (
     refuse_early,
 )
 from clada.world.files.versions import Version, now
-from clada.world.handles import NO_FOLLOW, READ
+from clada.world.handles import NO_FOLLOW, READ, is_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from clada.text.indexed import IndexedText
     from clada.text.match import Text
     from clada.world.files.appending import Addition
-    from clada.world.files.atomic import Belongings
+    from clada.world.files.atomic import Belongings, Target
     from clada.world.record.snapshot import Snapshot
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
@@ -105,6 +105,9 @@ class Workspace:
         )
         self._addition: Addition | None = None
         self._snapshot: Snapshot | None = None
+        # Loaded once they are needed, and at hand from then on: an import takes a while each time.
+        self._text: type[Text] | None = None
+        self._target: type[Target] | None = None
 
     def stop_recording(self) -> Snapshot | None:
         """Keep nothing more before it is changed; return where it was kept."""
@@ -218,30 +221,33 @@ class Workspace:
         except OSError as error:
             raise trouble(error) from None
 
-    def load(self, parts: Parts) -> bytes:
+    def load(self, parts: Parts, *, to_edit: bool = False) -> bytes:
         """Return the content of a regular file."""
         self.flush()
         start = now()
         fd = self._open(parts, READ)
         try:
             status, data = read_regular(fd)
+            bare = to_edit and is_bare(fd)  # here it is one call, and by its path a long way
         except OSError as error:
             raise trouble(error) from None
         finally:
             os.close(fd)
-        self._read = (parts, Version(status, data, start))
+        self._read = (parts, Version(status, data, start, bare=bare))
         return data
 
     def text(self, parts: Parts) -> Text | IndexedText:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
         if self._held and self._held[0] == parts:
             return self._held[1]
-        data = self.load(parts)
+        data = self.load(parts, to_edit=True)
         if len(data) > LARGE:
             _make_room(len(data))
-        from clada.text.match import Text
+        if not self._text:
+            from clada.text.match import Text
 
-        return Text(checked_utf8(data))
+            self._text = Text
+        return self._text(checked_utf8(data))
 
     def handle(self, parts: Parts) -> int:
         """Return a new handle of a directory, for a process to run in; the caller closes it."""
@@ -348,19 +354,21 @@ class Workspace:
             raise _is_root(parts)
         if loaded_early:
             refuse_early(parts, self.root)
-        from clada.world.files.atomic import clear, fill, find_target
+        if not self._target:
+            from clada.world.files.atomic import Target
 
+            self._target = Target
         above, directories = parts[:-1], self._directories
         try:
             parent = directories.make(above, looking=False)
-            target = find_target(parent, parts[-1], read)
+            target = self._target.find(parent, parts[-1], read)
             self.limits.add(0 if target.old else 1, len(data))
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
                 target = target.replace(durable=self._snapshot.durable, given=given)
-                fill(target, data, mode, lambda: self._confirm(above, parent))
+                target.fill(data, mode, lambda: self._confirm(above, parent))
             else:
-                fill(target, data, mode, lambda: directories.confirm(above))
+                target.fill(data, mode, lambda: directories.confirm(above))
         except (OSError, Trouble) as error:
             raise self._taken_back(error) from None
         directories.confirm(above)
@@ -370,6 +378,8 @@ class Workspace:
         if above not in self._cleared:
             self._cleared.add(above)
             if above not in directories.made:  # which has nothing in it
+                from clada.world.files.atomic import clear
+
                 clear(parent)
 
     def _confirm(self, above: Parts, parent: int) -> None:
@@ -398,34 +408,39 @@ class Workspace:
         for parts in (source, target):
             if parts in ROOTS:
                 raise _is_root(parts)
-        old = self.handle(source[:-1])
+        handles = [self.handle(source[:-1])]
         try:
-            new = self._directories.make(target[:-1])
-            self._directories.confirm(source[:-1])
+            handles.append(os.dup(self._directories.make(target[:-1])))
+            old, new = handles
             if self._snapshot:
-                self._keep_moved(self._snapshot, source, target)
+                self._keep_moved(self._snapshot, (source, old), (target, new))
+            self._directories.confirm(source[:-1], old)
+            self._directories.confirm(target[:-1], new)
             os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
             if self._snapshot:
                 self._snapshot.moved_all()
                 self._snapshot.done(target, new)  # its own times are others now
         except (OSError, Trouble) as error:
             raise self._taken_back(error) from None
+        else:
+            self._directories.confirm(target[:-1], new)
         finally:
-            os.close(old)
-        self._directories.confirm(target[:-1])
+            for handle in handles:
+                os.close(handle)
         self.forget()
         self.touched.update((source, target))
 
-    def _keep_moved(self, snapshot: Snapshot, source: Parts, target: Parts) -> None:
+    def _keep_moved(self, snapshot: Snapshot, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
         """Keep what is moved, with all that is in it, and what has to make room for it."""
         from clada.world.files.tree import walk
 
+        (source, parent), (target, new_parent) = old, new
         entry = self.entry(source)
-        below = walk(self, source) if entry and entry.kind == "directory" else ()
-        for parts in (*(parts for parts, _entry in below), source):
+        below = list(walk(self, source)) if entry and entry.kind == "directory" else ()
+        for parts, _entry in below:
             there = target + parts[len(source) :]
-            above = self._directories.handle(target[:-1]) if parts == source else None
-            snapshot.move(parts, there, self._directories.handle(parts[:-1]), above)
+            snapshot.move(parts, there, self._directories.handle(parts[:-1]), None)
+        snapshot.move(source, target, parent, new_parent)
         snapshot.moved.append((source, target))
 
     def clear(self, parts: Parts) -> None:

@@ -78,15 +78,18 @@ class Changes:
         kept: dict[str, Kept] = {}
         told: dict[str, list[Kept]] = {}
         lists: dict[str, dict[str, None]] = {"skipped": {}, "ignored": {}}
+        plain: set[str] = set()
         for journal in self._journals:
             for record in journal.records():
                 kind, path = record.fields[0], record.fields[1] if len(record.fields) > 1 else ""
                 if kind == "mark" and path == str(since):
                     kept = {each: (told[each] or [kept[each]])[-1] for each in kept}
                     told = {each: [] for each in kept}
-                if kind in lists and _is_plain(path):
+                if not _is_plain(path, plain):
+                    continue
+                if kind in lists:
                     lists[kind][path] = None
-                if not _is_plain(path) or journal.state(record, content=False) is None:
+                if journal.state(record, content=False) is None:
                     continue
                 if kind == "before" and not _is_our_own((journal, record), path, kept, told):
                     kept[path], told[path] = (journal, record), []
@@ -124,12 +127,18 @@ def _is_our_own(found: Kept, path: str, kept: dict[str, Kept], told: dict[str, l
     return any(state.is_like(_state(each)) for each in (kept[path], *told[path]))
 
 
-def _is_plain(path: str) -> bool:
-    """Whether this is the path of something that may be touched: somebody may have planted the journal."""
-    parts = path.split("/")
-    return "\0" not in path and all(
-        part and part not in {".", ".."} and not is_protected(part) for part in parts
+def _is_plain(path: str, known: set[str]) -> bool:
+    """Whether this is the path of something that may be touched: somebody may have planted the journal.
+
+    `known` are names that were looked at before: most are those of directories of other paths.
+    """
+    names = set(path.split("/"))
+    known.update(
+        name
+        for name in names - known
+        if name not in {"", ".", ".."} and "\0" not in name and not is_protected(name)
     )
+    return names <= known
 
 
 def diff_of(pairs: Iterable[tuple[str, State, State]]) -> tuple[Contents, Modes]:

@@ -21,11 +21,13 @@ from clada.world.record.snapshot import MB, Snapshot
 from clada.world.record.states import ABSENT, State, is_same_save
 from clada.world.record.trees import (
     changed_apart,
+    changed_modes,
     look,
     look_apart,
+    look_apart_again,
     packed,
     stamp_now,
-    state_of,
+    states_of,
     unpacked,
 )
 
@@ -52,6 +54,8 @@ class Looks:
         self.store, self.snapshot = store, snapshot
         self.lost: list[str] = []  # what commands changed, and undo cannot bring back
         self.unkept: dict[str, Stamp | None] = {}  # files among these, as the command left them
+        # What has another mode since the command: its path, and both modes, with the kind of file.
+        self.modes: list[tuple[str, int, int]] = []
         self.others: list[str] = []  # what somebody else staged or committed meanwhile
         self._too_large: dict[str, int] = {}  # files that are not kept before a command, and their sizes
         self._room = room  # bytes that may be kept before a command
@@ -75,8 +79,7 @@ class Looks:
             self._too_large = {path: size for path, size in sizes.items() if size > self.snapshot.limit}
             if self.snapshot.all_or_nothing:
                 self._check_room(sizes)
-            for path in only_here:
-                state = state_of(self.store.workspace, path, self.snapshot.limit)
+            for path, state in states_of(self.store.workspace, only_here, self.snapshot.limit):
                 self._room -= len(state.content)
                 if self._room >= 0:
                     sidecar.add_state("before", path, state)
@@ -223,7 +226,9 @@ class Looks:
             changed = [path for path in changed if path not in hidden]
         gone = [path for path in self._before if path not in now]
         gone = [path for path in gone if not any(path.startswith(f"{each}/") for each in closed)]
-        self.lost += changed_apart(self.store.workspace, self._apart)
+        apart = look_apart_again(self.store.workspace, self._apart)
+        self.lost += changed_apart(self._apart, apart)
+        self.modes = changed_modes(self._before, now) + changed_modes(self._apart, apart)
         return now, [*changed, *gone]
 
     def _new_and_ignored(self, git: Git, changed: list[str], now: Table) -> set[str]:
@@ -246,9 +251,8 @@ class Looks:
         missing = [path for path in paths if path in self._before and path not in kept]
         files = [path for path in missing if not S_ISDIR(self._before[path][0])]
         kept |= self._from_git(git, files) if git and files else {}
-        for path in paths:
+        for path, after in states_of(self.store.workspace, paths, self.snapshot.limit):
             before = self._state_before(path, kept)
-            after = state_of(self.store.workspace, path, self.snapshot.limit)
             if before and before.is_like(after) and before.is_same_beside(after):
                 continue
             stamp = stamp_now(self.store.workspace, path)

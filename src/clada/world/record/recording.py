@@ -237,10 +237,10 @@ class Recording:
         """Let the journal say what is there where a change has failed."""
         if self.snapshot.is_settled:
             return
-        from clada.world.record.trees import state_of
+        from clada.world.record.trees import states_of
 
         try:
-            self.snapshot.settle(lambda path: state_of(self.store.workspace, path, self.snapshot.limit))
+            self.snapshot.settle(lambda paths: states_of(self.store.workspace, paths, self.snapshot.limit))
         except OSError as error:
             self._fail(error)
 

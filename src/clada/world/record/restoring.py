@@ -8,7 +8,7 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.atomic import AS_OWNER, Belongings
 from clada.world.files.attributes import give
-from clada.world.files.paths import Parts
+from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.record.changes import ChangedPlace
 from clada.world.record.states import ABSENT, State, state_at
@@ -58,11 +58,14 @@ class OpenedUp:
 
     def __init__(self, workspace: Workspace, places: Iterable[Parts]) -> None:
         self._workspace = workspace
-        self._ways = {parts[:size] for parts in places for size in range(1, len(parts) + 1)}
+        self._places = places if os.geteuid() else ()
         self.modes: dict[Parts, int] = {}  # that they had
 
     def __enter__(self) -> Self:
-        for parts in sorted(self._ways, key=len) if os.geteuid() else ():
+        ways: set[Parts] = set()
+        for parts in self._places:
+            ways.update(new_on_the_way(parts, ways))
+        for parts in sorted(ways, key=len):
             now = state_now(self._workspace, parts)
             mode = now.mode or 0
             if now.kind == "directory" and mode & OPEN != OPEN and now.owner and now.owner[0] == os.geteuid():

@@ -13,7 +13,7 @@ from clada.world.record.states import ABSENT, State, is_same_save, size_at, stam
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from clada.world.files.appending import Addition
     from clada.world.files.atomic import Belongings
@@ -148,11 +148,12 @@ class Snapshot:
         """Whether all that was begun has been done."""
         return IN_BETWEEN not in self._stamps.values()
 
-    def settle(self, state_of: Callable[[str], State]) -> None:
+    def settle(self, states_of: Callable[[Iterable[str]], Iterable[tuple[str, State]]]) -> None:
         """Tell what is really there where a change has failed, at the end of the run."""
-        for parts in [parts for parts, stamp in self._stamps.items() if stamp == IN_BETWEEN]:
-            state = state_of(display_path(parts))
-            self.journal.add_state("after", display_path(parts), state)
+        failed = {display_path(parts): parts for parts, stamp in self._stamps.items() if stamp == IN_BETWEEN}
+        for path, state in states_of(failed):
+            parts = failed[path]
+            self.journal.add_state("after", path, state)
             if self._next and self._next[0] == parts and state.is_like(self._next[2]):
                 del self._stamps[parts]  # it was done when an interrupt came
 

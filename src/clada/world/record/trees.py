@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR
 
+from clada.errors import Trouble
 from clada.values import Value
+from clada.world.files.directories import Directories
+from clada.world.files.entries import identity_of
 from clada.world.files.paths import is_protected
-from clada.world.handles import open_descendant
+from clada.world.files.workspace import Limits
+from clada.world.handles import open_directory
 from clada.world.record.states import ABSENT, State, is_same_save, stamp_of, state_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from clada.world.record.states import Stamp
 
@@ -87,12 +91,25 @@ def look_apart(workspace: str, places: Iterable[str]) -> Table:
     return found
 
 
-def changed_apart(workspace: str, before: Table) -> list[str]:
-    """Return the places in which something that was there was changed or removed."""
+def look_apart_again(workspace: str, before: Table) -> Table:
+    """Look again at the same places, as far as they are still there."""
     places = dict.fromkeys(key.partition("//")[0] for key in before)
-    now = look_apart(workspace, (place for place in places if os.path.isdir(os.path.join(workspace, place))))
+    return look_apart(workspace, (place for place in places if os.path.isdir(os.path.join(workspace, place))))
+
+
+def changed_apart(before: Table, now: Table) -> list[str]:
+    """Return the places in which something that was there was changed or removed."""
     changed = (key for key, stamp in before.items() if not is_same_save(now.get(key), stamp))
     return list(dict.fromkeys(key.partition("//")[0] for key in changed))
+
+
+def changed_modes(before: Table, now: Table) -> list[tuple[str, int, int]]:
+    """Return what has another mode than it had, with both."""
+    return [
+        (path.replace("//", "/"), stamp[0], now[path][0])
+        for path, stamp in before.items()
+        if path in now and stamp[0] != now[path][0]
+    ]
 
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:
@@ -100,19 +117,32 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
         return list(entries)
 
 
-def state_of(workspace: str, path: str, limit: int) -> State:
-    """Return what stands at a path below the workspace, where nothing on the way is a link."""
-    above, _, name = path.rpartition("/")
+def states_of(workspace: str, paths: Iterable[str], limit: int) -> Iterator[tuple[str, State]]:
+    """Yield each of these paths with what stands there below the workspace; no link leads there."""
     try:
-        parent = open_descendant(workspace, above)
+        root = open_directory(workspace)
     except OSError:
+        yield from ((path, ABSENT) for path in paths)
+        return
+    directories = Directories(root, identity_of(os.fstat(root)), set(), Limits())
+    try:
+        for path in paths:
+            yield path, _state_of(directories, path, limit)
+    finally:
+        directories.forget_all()
+        os.close(root)
+
+
+def _state_of(directories: Directories, path: str, limit: int) -> State:
+    *above, name = path.split("/")
+    try:
+        parent = directories.handle(tuple(above))
+    except (OSError, Trouble):
         return ABSENT
     try:
         return state_at(parent, name, limit)
     except OSError:
         return State("other")  # nobody may read it
-    finally:
-        os.close(parent)
 
 
 def stamp_now(workspace: str, path: str) -> Stamp | None:

@@ -10,7 +10,7 @@ import os
 
 from clada.errors import Trouble
 from clada.values import Value
-from clada.world.files.paths import Parts
+from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.git.repository import os_errors_as_trouble
 from clada.world.record import history
@@ -355,20 +355,19 @@ def _begins_with(now: State, before: State) -> bool:
 def _blocked(workspace: Workspace, steps: Sequence[RestoreStep]) -> list[str]:
     """Return what cannot be put back, because somebody has put something else where its directory was."""
     clearing = {step.parts for step in steps if step.now.kind != "directory" == step.before.kind}
-    free: set[Parts] = {()}  # where nothing is in the way
+    # Where a place is not free, it is `cleared` by us or `blocked`, and so is all that is below it.
+    ways: dict[Parts, str] = {(): "free"}
     found = []
     for step in steps:
-        way, above = [], step.parts[:-1]
-        while above not in free and step.before.kind != "absent":
-            way.append(above)
-            above = above[:-1]
-        for parts in reversed(way):
-            if parts in clearing:
-                break
-            if state_now(workspace, parts).kind not in {"directory", "absent"}:
-                found.append(step.place.path)
-                break
-            free.add(parts)
+        above = step.parts[:-1] if step.before.kind != "absent" else ()
+        for parts in new_on_the_way(above, ways):
+            ways[parts] = ways[parts[:-1]]
+            if parts in clearing and ways[parts] == "free":
+                ways[parts] = "cleared"
+            elif ways[parts] == "free" and state_now(workspace, parts).kind not in {"directory", "absent"}:
+                ways[parts] = "blocked"
+        if ways[above] == "blocked":
+            found.append(step.place.path)
     return found
 
 
@@ -377,9 +376,12 @@ def _in_the_way(workspace: Workspace, steps: Sequence[RestoreStep]) -> list[str]
     folders = [step for step in steps if step.now.kind == "directory"]
     replaced = {step.parts for step in folders if step.before.kind not in {"directory", "absent"}}
     going = {step.parts for step in steps}
+    ways: dict[Parts, bool] = {(): False}  # whether they lead to one of these, or through it
     found = []
     for step in folders if replaced else ():
-        if replaced.intersection(step.parts[: size + 1] for size in range(len(step.parts))):
+        for parts in new_on_the_way(step.parts, ways):
+            ways[parts] = ways[parts[:-1]] or parts in replaced
+        if ways[step.parts]:
             inside = [(*step.parts, name) for name in workspace.names(step.parts)]
             found += ["/".join(parts) for parts in inside if parts not in going]
     return found

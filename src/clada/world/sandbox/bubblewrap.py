@@ -35,19 +35,38 @@ _OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --sym
 # Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
 _MACHINE = "/sys"
 _PIPE = 1 << 16  # bytes that a pipe can hold
+_TRIES = 3  # where something vanishes each time
 _PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
 def trouble() -> str | None:
-    """Return why bubblewrap does not work here with our options, by trying it; None if it does."""
-    lines: list[str] = []
+    """Return why bubblewrap does not work here with our options, by trying it; None if it does.
+
+    What is to be hidden may be gone by the time that it is mounted over, as services come and go: then that
+    says nothing about bubblewrap, and it is tried again.
+    """
     try:
-        options = [*_SANDBOX, *_OWN, *_system(visible.listening())]
-        argv = [find_program("bwrap"), *options, "--", find_program("true")]
+        programs = find_program("bwrap"), find_program("true")
     except Trouble:
         return "not installed"
+    problem: str | None = None
+    tried: list[str] = []
+    for _ in range(_TRIES):
+        options = _system(visible.listening())
+        if options == tried:
+            break
+        tried, problem = options, _try(*programs, options)
+        if problem is None:
+            break
+    return problem
+
+
+def _try(bwrap: str, true: str, options: Sequence[str]) -> str | None:
+    """Return why bubblewrap does not work with these options; None if it does."""
+    lines: list[str] = []
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        argv = [bwrap, *_SANDBOX, *_OWN, *options, "--", true]
         launcher = Launcher({}, supervised=False)
         result = run(argv, launcher, directory=root, timeout=5.0, emit=lines.extend)
     finally:
