@@ -202,6 +202,21 @@ def test_the_keyboard_is_enough(review: Start, tab: Tab) -> None:
     assert running.read("a.txt") == TEXT
 
 
+def test_a_key_right_after_a_dialog_was_closed_is_taken(review: Start, tab: Tab) -> None:
+    """The browser leaves the focus in it until it draws again: a key that is quicker comes from there."""
+    page = tab.open(review(WHOLE_WAY, {"a.txt": TEXT}).address)
+    page.keyboard.press("?")
+    page.wait_for_selector("#keys[open]")
+    page.evaluate(
+        """() => {
+          const button = document.querySelector('#keys button');
+          button.closest('dialog').close();
+          button.dispatchEvent(new KeyboardEvent('keydown', {key: 's', bubbles: true}));
+        }"""
+    )
+    page.wait_for_selector("table.pairs")
+
+
 NAMELESS = """() => [...document.querySelectorAll('button, input, textarea, article, dialog, [role]')]
   .filter(node => !(node.getAttribute('aria-label') || node.getAttribute('aria-labelledby')
     || node.labels?.length || node.textContent.trim()) && !['presentation', 'status'].includes(node.role))

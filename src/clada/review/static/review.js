@@ -816,7 +816,7 @@ const LIVE_KEYS = {
 };
 
 document.addEventListener('keydown', event => {
-  const typing = event.target.closest('textarea, input[type=text], dialog');
+  const typing = event.target.closest('dialog[open]');  // one that was just closed may have the focus for a moment
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const action = KEYS[event.key] || (data.live && LIVE_KEYS[event.key]);
   if (!action) return;
@@ -825,7 +825,7 @@ document.addEventListener('keydown', event => {
 });
 document.addEventListener('paste', event => {
   const text = event.clipboardData?.getData('text/plain');
-  if (!data.live || !text || event.target.closest?.('textarea')) return;
+  if (!data.live || !text || event.target.closest?.('dialog[open] textarea')) return;
   event.preventDefault();
   paste(text);
 });
