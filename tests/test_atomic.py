@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -153,6 +154,20 @@ def test_where_nothing_fails_everything_is_done(project: Path, record: str) -> N
     assert (project / "new/deep/file").read_text() == "new"
     assert (project / "by-command").exists()
     assert not os.path.exists(os.path.join(os.environ["XDG_STATE_HOME"], "clada", "pending"))
+
+
+def test_runs_side_by_side_in_many_workspaces_are_not_in_each_others_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each notes that it has begun in one folder of the user, which the last one removes."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def runs(name: str) -> set[str]:
+        (tmp_path / name).mkdir()
+        return {run(tmp_path / name, CHANGES["touch"], "none").text() for _ in range(50)}
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set().union(*threads.map(runs, "abcd")) == {"[task-1] SUCCESS: RUN - touch touched (exit 0)\n"}
 
 
 def test_an_invalid_operation_lets_nothing_happen(project: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from tests.handles import open_handles
 
 import clada
 from clada.engine import Engine
@@ -345,6 +346,6 @@ def test_a_workspace_that_is_not_there_is_a_fatal_error_and_no_exception(place: 
 
 def test_nothing_of_the_host_changes(place: Place) -> None:
     """Not the working directory, not the umask, not the open files."""
-    before = (os.getcwd(), sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc") else [])
+    before = (os.getcwd(), open_handles())
     execute(place, "".join(write(f"{number}/a") + edit(f"{number}/a", "new", "x") for number in range(50)))
-    assert (os.getcwd(), sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc") else []) == before
+    assert (os.getcwd(), open_handles()) == before

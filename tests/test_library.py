@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.handles import open_handles
 
 import clada
 from clada import notations, settings
@@ -62,7 +63,7 @@ def host() -> dict[str, Any]:
         "signals": [signal.getsignal(number) for number in sorted(signal.valid_signals())],
         "environment": dict(os.environ),
         "threads": threading.active_count(),
-        "handles": sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else None,
+        "handles": open_handles(),
         "stdout": sys.stdout,
         "wakeup": signal.set_wakeup_fd(-1),
     }

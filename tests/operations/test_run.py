@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.handles import open_handles
 
 from clada.operations.run import launch
 from clada.world.sandbox import layers as confinement
@@ -507,8 +507,8 @@ def test_the_host_stays_as_it_is(runs: Runner, tmp_path: Path) -> None:
     """As a library: no handle is left open, no directory changed."""
     plant(runs, a="a\n")
 
-    def facts() -> tuple[str, set[str]]:
-        return os.getcwd(), set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
+    def facts() -> tuple[str, list[str]]:
+        return os.getcwd(), open_handles()
 
     runs("cat a\npython3 -V", approve_all=True)
     before = facts()

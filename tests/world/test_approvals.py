@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.handles import open_handles
 
 from clada.commands.remedy import remedy
 from clada.errors import Trouble
@@ -361,9 +362,7 @@ def test_reading_is_possible_while_another_stores(tmp_path: Path) -> None:
 
 def test_no_handles_are_left_open(tmp_path: Path) -> None:
     """Neither after success nor after trouble."""
-    if not os.path.isdir("/proc/self/fd"):
-        pytest.skip("there is no /proc here to count open handles with")
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_handles()
     contents: list[Any] = [EXAMPLE, b"{", {"commands": []}]
     for content in contents:
         put(tmp_path, content)
@@ -372,7 +371,7 @@ def test_no_handles_are_left_open(tmp_path: Path) -> None:
                 action()
             except Trouble:
                 continue
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_handles() == before
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.handles import open_handles
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
@@ -654,7 +655,7 @@ def test_the_host_does_not_change(supervised: bool, host: None) -> None:
                 for line in status
                 if line.startswith(("SigB", "SigI", "SigC", "NoNewPrivs", "Seccomp", "Cap"))
             ]
-        return [os.getcwd(), sorted(os.listdir("/proc/self/fd")), [*map(signal.getsignal, handled)], signals]
+        return [os.getcwd(), open_handles(), [*map(signal.getsignal, handled)], signals]
 
     before = state()
     sh("setsid sleep 9 & sleep 9", timeout=0.1, supervised=supervised)

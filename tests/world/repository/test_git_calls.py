@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.handles import open_handles
 
 from clada.errors import Trouble
 from clada.past import undo
@@ -67,11 +68,11 @@ def test_programs_get_sigpipe_back() -> None:
 
 def test_no_handle_of_the_host_is_passed_on() -> None:
     """And none of ours is left open."""
-    before = os.listdir("/proc/self/fd")
+    before = open_handles()
     with open("/dev/null") as mine:
         listed = sh("ls /proc/self/fd").output.split()
         assert str(mine.fileno()).encode() not in listed or mine.fileno() == 3  # 3 is what ls itself opens
-    assert os.listdir("/proc/self/fd") == before
+    assert open_handles() == before
 
 
 def test_no_child_is_left() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from typing import TYPE_CHECKING
 
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.record.journal import escape_field, unescape_field
 from clada.world.record.store import Store, check_private, find_store, name_for, outside_store, state_home
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 OWNER_ALL, OWNER_ONLY = 0o700, 0o600
+_TRIES = 100
 
 
 class Pending(Value):
@@ -23,13 +29,20 @@ class Pending(Value):
 
 def add(store: Store, number: int, mark: int) -> None:
     """Note that something begins which is taken back if it does not end."""
+    text = "\t".join(map(escape_field, (store.workspace, store.path, str(number), str(mark))))
+    for _ in range(_TRIES):
+        with contextlib.suppress(FileNotFoundError):  # a run that ends just now has removed the folder
+            return _write(store, text)
+    return _write(store, text)
+
+
+def _write(store: Store, text: str) -> None:
     folder = _folder()
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     try:
         os.mkdir(folder, OWNER_ALL)
     except FileExistsError:
         check_private(folder)
-    text = "\t".join(map(escape_field, (store.workspace, store.path, str(number), str(mark))))
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(_note(store), flags, OWNER_ONLY), "wb") as file:
         file.write(os.fsencode(f"{text}\n"))
@@ -47,12 +60,7 @@ def remove(store: Store) -> None:
 def of_workspace(workspace: str) -> Pending | None:
     """Return what is pending in a workspace, whether or not its run is still going."""
     real = os.path.realpath(workspace)
-    for name in sorted(os.listdir(_folder())) if os.path.isdir(_folder()) else ():
-        note = os.path.join(_folder(), name)
-        with open(os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            fields = [
-                unescape_field(field) for field in os.fsdecode(file.read(1 << 16)).strip("\n").split("\t")
-            ]
+    for note, fields in _notes():
         if len(fields) == 4 and fields[0] == real:  # noqa: PLR2004 (as `add` writes them)
             number, mark = read_number(fields[2]), read_number(fields[3])
             if number and mark:
@@ -60,6 +68,18 @@ def of_workspace(workspace: str) -> Pending | None:
                 store = next((store for store in stores if store.path == fields[1]), None)
                 return Pending(note, store, number, mark) if store else None
     return None
+
+
+def _notes() -> Iterator[tuple[str, list[str]]]:
+    """Yield the notes of all workspaces; runs that end meanwhile remove theirs, and the folder."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(_folder())):
+            note = os.path.join(_folder(), name)
+            with contextlib.suppress(FileNotFoundError):
+                handle = os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                with open(handle, "rb") as file:
+                    text = os.fsdecode(file.read(1 << 16)).strip("\n")
+                yield note, [unescape_field(field) for field in text.split("\t")]
 
 
 def _folder() -> str:
