@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.plain_git import IDENTITY
 
 import clada
 
@@ -100,7 +101,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "change.sh": SCRIPT,
     }.items():
         (top / path).write_text(content)
-    git = ["git", "-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    git = ["git", *IDENTITY]
     subprocess.run([*git, "init", "-q"], cwd=top, check=True)
     subprocess.run([*git, "add", "-A"], cwd=top, check=True)
     subprocess.run([*git, "commit", "-qm", "all"], cwd=top, check=True)

@@ -98,7 +98,7 @@ class Forks:
         """Run the tests; return those that have been reported."""
         gc.collect()
         gc.freeze()  # what was found stays: none of the forks is to look through it, and so to copy it
-        gc.set_threshold(20_000, 50, 100)  # tests make little that is a cycle: one that counts handles looks first
+        gc.set_threshold(20_000, 50, 100)  # tests make few cycles
         started: dict[Connection[Any, Any], tuple[int, int]] = {}
         with tempfile.TemporaryFile(buffering=0) as waiting:  # a pipe takes 16,384 numbers at most
             waiting.write(b"".join(map(NUMBER.pack, range(len(self.units)))))

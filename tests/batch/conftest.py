@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tools import warm
+from tools.plain_git import IDENTITY
 
 from clada.world.libc import LIBC
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 LONG = 100.0  # seconds after which a test gives up
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
-IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
 
 
 def edit(old: str = "old", new: str = "new", path: str = "a.txt") -> str:

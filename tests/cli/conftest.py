@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from tools import warm
+from tools.plain_git import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,9 +54,8 @@ class Shell:
 
     def git(self, *words: str) -> str:
         """Run git in the workspace, and return what it prints."""
-        identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
         done = subprocess.run(
-            ["git", *identity, *words],
+            ["git", *IDENTITY, *words],
             cwd=self.workspace,
             env=self.environment,
             capture_output=True,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tools import warm
+from tools.plain_git import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,9 +49,7 @@ class Place:
         for file in (self.outside / "secret", self.home / "secret"):
             file.write_text(f"{SECRET}\n")
         self.environment = {**_kept(), "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
-        (self.home / ".gitconfig").write_text(
-            "[user]\nname = User\nemail = user@example.org\n[init]\ndefaultBranch = main\n"
-        )
+        (self.home / ".gitconfig").write_text(CONFIG)
         self.write("file", "one\ntwo\n")
         self.write("sub/other", "other\n")
         self.give()

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools.plain_git import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,8 +49,7 @@ class Review:
 
     def git(self, *words: str) -> str:
         """Run git in the workspace."""
-        identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
-        command = ["git", *identity, *words]
+        command = ["git", *IDENTITY, *words]
         done = subprocess.run(
             command, cwd=self.workspace, env=self.environment, capture_output=True, check=True, text=True
         )

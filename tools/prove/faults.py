@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools.plain_git import FSCK
 from tools.prove.place import Place, Result, User, command, library, ordinary, users
 from tools.prove.rows import Row
 
@@ -116,7 +117,7 @@ class Scene:
                 yield f"{name} is lost"
 
     def _unsound(self) -> Iterator[str]:
-        done = self.place.run(["git", "fsck", "--strict", "--no-dangling", "--no-progress"])
+        done = self.place.run(["git", *FSCK])
         if done.code or done.out or done.err:
             yield f"git fsck: {done.out}{done.err}"
         if self.place.run(["git", "status", "--porcelain"]).code:

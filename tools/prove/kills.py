@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tools.plain_git import FSCK
 from tools.prove.place import ROOT
 
 import clada
@@ -231,7 +232,7 @@ def _reachable(folder: Path) -> set[str]:
 
 def _unsound(folder: Path) -> list[str]:
     done = subprocess.run(
-        ["git", "-C", folder, "fsck", "--strict", "--no-dangling", "--no-progress"],
+        ["git", "-C", folder, *FSCK],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = (done.stdout + done.stderr).splitlines()

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from tools.plain_git import FSCK
 from tools.prove.adversarial.parsers import measured
 from tools.prove.place import Place, interpreter, ordinary
 from tools.prove.rows import Row
@@ -109,7 +110,7 @@ def _complete(place: Place, names: list[str], count: int) -> str:
         lines = file.read_text().splitlines() if file.exists() else []
         if sorted(lines) != sorted(f"line {number}" for number in range(count)):
             return f"{name} has {len(lines)} lines, {len(set(lines))} different"
-    checked = place.run(["git", "fsck", "--strict", "--no-dangling", "--no-progress"])
+    checked = place.run(["git", *FSCK])
     if checked.code or checked.err:
         return f"git fsck: {checked.err}"
     left = place.git("status", "--porcelain")

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from tools.plain_git import IDENTITY
 from tools.warm import Warm
 
 if TYPE_CHECKING:
@@ -116,8 +117,7 @@ class Place:
 
     def git(self, *words: str, check: bool = True) -> str:
         """Run plain git in the workspace, as the user."""
-        identity = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
-        done = self.run(["git", *identity, *words])
+        done = self.run(["git", *IDENTITY, *words])
         if check and done.code:
             raise RuntimeError(f"git {' '.join(words)}: {done.err}")
         return done.out

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.world.repository.states import clean, files, git
 from tools import warm
+from tools.plain_git import CONFIG
 
 import clada
 from clada.world.processes import supervisor
@@ -155,9 +156,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     """Make a home with a known identity, and nothing else."""
     home = tmp_path_factory.mktemp("home")
     home.chmod(0o755)
-    (home / ".gitconfig").write_text(
-        "[user]\nname = User\nemail = user@example.org\n[init]\ndefaultBranch = main\n"
-    )
+    (home / ".gitconfig").write_text(CONFIG)
     for name in [
         name for name in os.environ if name.startswith(("GIT_", "XDG_", "CLADA_")) and name != "CLADA_FULL"
     ]:
@@ -242,7 +241,7 @@ def ordinary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Ordina
         top = Path(name)
         top.chmod(0o755)
         (top / "home").mkdir()
-        (top / "home/.gitconfig").write_text("[user]\nname = User\nemail = user@example.org\n")
+        (top / "home/.gitconfig").write_text(CONFIG)
         monkeypatch.setenv("HOME", str(top / "home"))
         monkeypatch.setenv("XDG_STATE_HOME", str(top / "home/state"))
         yield Ordinary(top)

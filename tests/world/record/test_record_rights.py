@@ -10,6 +10,7 @@ import pytest
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, files, git
 from tests.world.test_attributes import HANDED_DOWN, SHUT_OUT
+from tools.plain_git import FSCK
 
 from clada.world.files.attributes import ACL
 
@@ -134,7 +135,7 @@ def test_two_users_of_a_group_share_a_repository(ordinary: Ordinary, record: str
     kept = place.workspace / ".git/clada"
     assert {name for name in os.listdir(kept) if name.isdigit()} == {str(FIRST), str(SECOND)}
     assert all(os.stat(kept / str(user)).st_mode & 0o777 == 0o700 for user in (FIRST, SECOND))
-    assert git(place.workspace, "fsck", "--strict", "--no-dangling", "--no-progress") == ""
+    assert git(place.workspace, *FSCK) == ""
     subjects = git(place.workspace, "log", "--format=%s").splitlines()
     assert len(subjects) == (1 if record == "snapshots" else 9)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import REFUSED, STATES, files, git
+from tools.plain_git import FSCK
 
 from clada.errors import Trouble
 
@@ -142,7 +143,7 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
         if heads[-1] and head != heads[-1]:
             git(place.workspace, "merge-base", "--is-ancestor", heads[-1], head)
         heads.append(head)
-        assert git(place.workspace, "fsck", "--strict", "--no-dangling", "--no-progress") == ""
+        assert git(place.workspace, *FSCK) == ""
 
     place.run(*work, command(BY_COMMAND), record="commits")
     after = place.tree()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, commit, git
+from tools.plain_git import FSCK
 
 from clada.errors import Error, Trouble
 from clada.model import TaskEnded, TaskStarted
@@ -291,7 +292,7 @@ def after_run(user: User, place: Recorded, report: Report, where: str) -> None:
     if user.action == "save-over" and tree["a.txt"] == "theirs\n":
         expected["a.txt"] = "theirs\n"
     assert {name: tree.get(name) for name in OURS} == expected, where
-    assert git(place.workspace, "fsck", "--strict", "--no-dangling", "--no-progress") == ""
+    assert git(place.workspace, *FSCK) == ""
 
 
 def after_undo(user: User, place: Recorded, where: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools.plain_git import CONFIG, FSCK
 
 import clada
 from clada.settings import Settings
@@ -105,7 +106,7 @@ class Repo:
 
     def fsck(self) -> str:
         """Return git's complaints about the repository: none, in a sound one."""
-        return self.git("fsck", "--strict", "--no-dangling", "--no-progress")
+        return self.git(*FSCK)
 
 
 def plain_environment() -> dict[str, str]:
@@ -117,9 +118,7 @@ def plain_environment() -> dict[str, str]:
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a home with a known identity, and nothing else."""
     home = tmp_path_factory.mktemp("home")
-    (home / ".gitconfig").write_text(
-        "[user]\nname = User\nemail = user@example.org\n[init]\ndefaultBranch = main\n"
-    )
+    (home / ".gitconfig").write_text(CONFIG)
     for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))

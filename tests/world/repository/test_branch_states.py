@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.world.repository.states import REFUSED, STATES, git, write
+from tools.plain_git import FSCK
 
 import clada
 from clada.errors import Trouble
@@ -203,7 +204,7 @@ def test_the_commits_of_a_run(tmp_path: Path, name: str, failed: bool) -> None:
     for path in {*first.entries, *last.entries} - committed - kept:
         assert last.entries.get(path) == first.entries.get(path), path
     _status_is_clean_but_for(root, {*kept, *(path for path in first.tree if SECRET.search(path))}, prefix)
-    assert git(root, "fsck", "--strict", "--no-dangling") == ""
+    assert git(root, *FSCK) == ""
     assert os.listdir(f"{find(str(workspace)).git_dir}/clada") == []
 
 

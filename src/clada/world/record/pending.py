@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from typing import TYPE_CHECKING
 
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.record.journal import escape_field, unescape_field
 from clada.world.record.store import Store, check_private, find_store, name_for, outside_store, state_home
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OWNER_ALL, OWNER_ONLY = 0o700, 0o600
 _TRIES = 100
@@ -31,8 +26,10 @@ def add(store: Store, number: int, mark: int) -> None:
     """Note that something begins which is taken back if it does not end."""
     text = "\t".join(map(escape_field, (store.workspace, store.path, str(number), str(mark))))
     for _ in range(_TRIES):
-        with contextlib.suppress(FileNotFoundError):  # a run that ends just now has removed the folder
+        try:
             return _write(store, text)
+        except FileNotFoundError:  # a run that ends just now has removed the folder
+            continue
     return _write(store, text)
 
 
@@ -60,7 +57,8 @@ def remove(store: Store) -> None:
 def of_workspace(workspace: str) -> Pending | None:
     """Return what is pending in a workspace, whether or not its run is still going."""
     real = os.path.realpath(workspace)
-    for note, fields in _notes():
+    for note in _notes():
+        fields = _fields(note)
         if len(fields) == 4 and fields[0] == real:  # noqa: PLR2004 (as `add` writes them)
             number, mark = read_number(fields[2]), read_number(fields[3])
             if number and mark:
@@ -70,16 +68,22 @@ def of_workspace(workspace: str) -> Pending | None:
     return None
 
 
-def _notes() -> Iterator[tuple[str, list[str]]]:
-    """Yield the notes of all workspaces; runs that end meanwhile remove theirs, and the folder."""
-    with contextlib.suppress(FileNotFoundError):
-        for name in sorted(os.listdir(_folder())):
-            note = os.path.join(_folder(), name)
-            with contextlib.suppress(FileNotFoundError):
-                handle = os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-                with open(handle, "rb") as file:
-                    text = os.fsdecode(file.read(1 << 16)).strip("\n")
-                yield note, [unescape_field(field) for field in text.split("\t")]
+def _notes() -> list[str]:
+    """Return the notes of all workspaces; runs that end meanwhile remove theirs, and the folder."""
+    try:
+        return [os.path.join(_folder(), name) for name in sorted(os.listdir(_folder()))]
+    except FileNotFoundError:
+        return []
+
+
+def _fields(note: str) -> list[str]:
+    try:
+        handle = os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    with open(handle, "rb") as file:
+        text = os.fsdecode(file.read(1 << 16)).strip("\n")
+    return [unescape_field(field) for field in text.split("\t")]
 
 
 def _folder() -> str:
