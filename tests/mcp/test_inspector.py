@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = Path(__file__).parents[2] / "build" / "npm" / "node_modules" / ".bin"
 INSPECTOR = PROGRAMS / "mcp-inspector"
+PATIENTLY = ("--connect-timeout", str(int(LONG * 1000)))  # the machine may have other work
 
 pytestmark = pytest.mark.skipif(
     not INSPECTOR.exists(),
@@ -30,7 +31,7 @@ def inspect(place: Place, method: str, *words: str) -> Any:
     """Start a server by the inspector, ask it one thing, and return the answer."""
     server = [sys.executable, "-m", "clada", "mcp"]
     done = subprocess.run(
-        [str(PROGRAMS / "node"), str(INSPECTOR), "--cli", *server, "--method", method, *words],
+        [str(PROGRAMS / "node"), str(INSPECTOR), "--cli", *PATIENTLY, *server, "--method", method, *words],
         cwd=place.workspace,
         env={**place.environment, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
