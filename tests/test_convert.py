@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,24 @@ def test_there_are_documents() -> None:
     assert CONVERTIBLE == ("csl", "cml", "json", "toml", "sr", "v4a", "udiff")
 
 
+@pytest.fixture(autouse=True)
+def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what a run that is all or nothing saves out of the state of whoever runs the tests."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
+@cache
+def _read(path: Path) -> clada.Plan:
+    """Return the plan of a document, which several tests convert: a plan is a value."""
+    return clada.parse(path.read_bytes())
+
+
 @pytest.mark.parametrize("to", NATIVE)
 def test_the_corpus_is_converted_without_loss_or_that_is_said(to: str, tmp_path: Path) -> None:
     """Between our own notations: the same operations, or fewer and a note for each that is missing."""
     said = 0
     for path in DOCUMENTS:
-        plan = clada.parse(path.read_bytes())
+        plan = _read(path)
         if plan.fatal or not plan.notation or NOTATIONS[plan.notation].rank:
             continue
         converted = convert(plan, to, Settings(workspace=str(tmp_path)))
@@ -94,7 +107,7 @@ def test_every_document_of_the_corpus_gives_the_same_tree_or_that_is_said(to: st
     for number, path in enumerate(DOCUMENTS):
         if not FULL and CONVERTIBLE[number % len(CONVERTIBLE)] != to:
             continue
-        plan = clada.parse(path.read_bytes())
+        plan = _read(path)
         if not plan.ok:
             continue
         direct, converted = (tmp_path / f"{number}{name}" for name in "ab")
