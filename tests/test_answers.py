@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.full import some
 from tools import warm
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def test_answer(name: str, tmp_path: Path) -> None:
     assert _tree(workspace) == _tree(after)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, 0))
 def test_looking_first(name: str, tmp_path: Path) -> None:
-    """Looking first changes nothing, and foretells success and failure."""
+    """Looking first changes nothing, and foretells success and failure: with CLADA_FULL of all answers."""
     case, workspace = ANSWERS / name, _workspace(name, tmp_path)
     arguments, code, _said, _noted = _expected(case)
     done = _clada(case, workspace, "--dry-run", *arguments)

@@ -154,8 +154,11 @@ def long_path_complaint(path: str) -> str | None:
     size = byte_length(path)
     if size > MAX_PATH:
         return long_path(size)
-    for name in path.replace("\\", "/").split("/"):
-        if len(name) > SHORT and byte_length(name) > MAX_NAME:
+    names = path.replace("\\", "/").split("/")
+    if max(map(len, names)) <= SHORT:
+        return None
+    for name in names:
+        if byte_length(name) > MAX_NAME:
             return f"a name in it has {byte_length(name):,} bytes, and at most {MAX_NAME} are allowed"
     return None
 

@@ -17,7 +17,7 @@ OURS = ROOT / ".venv"
 PLACES = (OURS, Path("/usr/share"), Path("/usr/lib"), Path("/usr/local/lib"))
 LEAST = 300
 MOST_IN_A_HUNDRED = 1
-LONG = 200_000  # bytes
+LONG = 50_000  # bytes
 
 
 def _pages() -> list[Path]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import cuts, examples, many
+from tests.full import STEP, cuts, examples, many
 from tests.notations import render_dialects as render
 
 import clada
@@ -62,7 +62,7 @@ def _hold_for_beginnings(path: Path) -> None:
     if any(note.endswith("left out") for note in complete.notes):
         return  # a log that ends before the result of a call does not know that it failed
     known = _operations(complete)
-    for cut in cuts(data, first=len(path.stem))[:-1]:
+    for cut in cuts(data, first=len(path.stem), step=3 * STEP)[:-1]:
         beginning = data[:cut].decode(errors="ignore")
         plan = clada.parse(beginning, **asked)
         if not plan.fatal:
@@ -233,7 +233,7 @@ HUGE = {
     "tags that are none": lambda: b"<source>\n" * many(60_000),
     "tagged files": lambda: b'<file path="a">\nx</file>\n' * many(20_000),
     "one long file": lambda: b"a.py\n```\n%b\n```\n" % (b"x = 1\n" * (LONG // 6)),
-    "a long comment as its first line": lambda: b"```\n# %b\n```\n" % (b"x" * LONG),
+    "a long comment as its first line": lambda: b"```\n# %b\n```\n" % (b"x" * (LONG // 4)),
     "shell fences": lambda: b"```bash\nls\n```\n" * many(20_000),
     "here-documents": lambda: b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * many(20_000) + b"```\n",
     "fences of here-documents": lambda: b"```bash\ncat > a <<'E'\nx\nE\n```\n" * many(6_000),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.full import many
 
 from clada.model import Invalid, Operation, Plan
 from clada.notations import json, parse
@@ -470,14 +471,13 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b'{"tasks": []' + b', "b": {"a": 1' * 100_000,
         "Nested more than 32 deep",
     ),
-    "3 MB of lists as blocks": (
-        lambda: b'[[],"tasks":' + b"[]," * MB,
+    "lists as blocks": (
+        lambda: b'[[],"tasks":' + b"[]," * many(MB),
         "Expected an object with a 'tasks' list",
     ),
-    "100,001 tasks": (lambda: b'{"tasks": [' + b"0," * 100_000 + b"0]}", "More than 100,000 tasks"),
     "an unclosed string of 8 MB": (lambda: TASK + b"x" * (8 * MB), "Unterminated string"),
     "a control character after 8 MB": (lambda: TASK + b"x" * (8 * MB) + b"\0", "Control character"),
-    "200,000 fences, unclosed": (lambda: b'```json\n{"tasks":\n' * 200_000, "Expected a list of tasks"),
+    "fences, unclosed": (lambda: b'```json\n{"tasks":\n' * many(200_000), "Expected a list of tasks"),
 }
 
 
@@ -499,6 +499,7 @@ TOO_MANY: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b'{"tasks": [' + b"[]," * (16 * MB) + b"[]]}",
         "More than 1,000 tasks",
     ),
+    "tasks that are none": (lambda: b'{"tasks": [' + b"0," * 1_000 + b"0]}", "More than 1,000 tasks"),
     "empty tasks": (lambda: b'{"tasks": [' + b"{}," * 1_000 + b"{}]}", "More than 1,000 tasks"),
     "tasks in many blocks": (lambda: b"[" + b'{"tasks": [1,1]},' * 600 + b"0]", "More than 1,000 tasks"),
     "many blocks": (lambda: b"[" + b'{"tasks": []},' * 1_001 + b"0]", "More than 1,000 blocks"),
@@ -522,8 +523,8 @@ def test_the_limits_are_those_that_are_documented() -> None:
 
 # What is repeated in the document, what that stands for, how often, and how both end.
 HUGE = {
-    "two million backslashes": (rb"\\", "\\", 2_000_000, ""),
-    "escaped quotes": (rb"\"", '"', 1_000_000, ""),
+    "backslashes": (rb"\\", "\\", many(2_000_000), ""),
+    "escaped quotes": (rb"\"", '"', many(1_000_000), ""),
     "escaped surrogate pairs": (rb"\ud83d\ude00", "😀", 200_000, ""),
     "numeric escapes": (r"\u0041é".encode(), "Aé", 400_000, ""),
     "plain": (b"x", "x", 8 * MB, ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -541,39 +542,45 @@ def plant(top: Path) -> Path:
     """Make the tree that every command starts from."""
     top.mkdir()
     for path, (mode, content) in BEFORE.items():
-        place = top / path
+        place = f"{top}/{path}"
         if path.endswith("/"):
-            place.mkdir(parents=True)
+            os.mkdir(place)
         else:
-            place.write_text(content)
-        place.chmod(mode)
+            with open(place, "wb", buffering=0) as file:
+                file.write(content.encode())
+        os.chmod(place, mode)
     for path in reversed(BEFORE):
         when = LONG_AGO + DAY * (path in NEWER)
-        os.utime(top / path, ns=(when, when))
+        os.utime(f"{top}/{path}", ns=(when, when))
     return top
 
 
 def on_disk(top: Path, *, directory_times: bool = False) -> Tree:
     """Return what stands in a directory: kinds, modes, contents, and when each file was changed."""
     found: Tree = {}
-    for place in sorted(top.rglob("*")):
-        status = place.lstat()
-        when = "now" if abs(status.st_mtime - time.time()) < 3600 else status.st_mtime_ns
-        mode = status.st_mode & 0o7777
-        path = str(place.relative_to(top))
-        if place.is_dir():
-            found[path] = ("directory", mode, when if directory_times else None)
-        else:
-            found[path] = ("file", mode, when, content_of(place))
+    now = time.time()
+    for folder, folders, files in os.walk(top):
+        for name in (*folders, *files):
+            place = f"{folder}/{name}"
+            status = os.lstat(place)
+            when = "now" if abs(status.st_mtime - now) < 3600 else status.st_mtime_ns
+            mode = status.st_mode & 0o7777
+            if stat.S_ISDIR(status.st_mode):
+                kind: tuple[object, ...] = ("directory", mode, when if directory_times else None)
+            else:
+                kind = ("file", mode, when, content_of(place, mode))
+            found[place[len(str(top)) + 1 :]] = kind
     return found
 
 
-def content_of(place: Path) -> bytes:
+def content_of(place: str, mode: int) -> bytes:
     """Return the content of a file of ours, though its mode may keep even us from reading it."""
-    mode = place.stat().st_mode
-    place.chmod(mode | 0o400)
-    content = place.read_bytes()
-    place.chmod(mode)
+    if not mode & 0o400:
+        os.chmod(place, mode | 0o400)
+    with open(place, "rb", buffering=0) as file:
+        content = file.read()
+    if not mode & 0o400:
+        os.chmod(place, mode)
     return content
 
 

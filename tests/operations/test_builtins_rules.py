@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import shlex
+import stat
 import threading
 from typing import TYPE_CHECKING
 
@@ -44,18 +45,18 @@ def top(tmp_path: Path) -> Iterator[Path]:
 
 def picture(directory: Path) -> dict[str, object]:
     """Return all that stands in a directory, links as such."""
-    return {
-        str(path.relative_to(directory)): (
-            os.readlink(path)
-            if path.is_symlink()
-            else (
-                path.lstat().st_mode,
-                path.lstat().st_mtime_ns,
-                path.read_bytes() if path.is_file() else None,
-            )
-        )
-        for path in directory.rglob("*")
-    }
+    places = (f"{top}/{name}" for top, *names in os.walk(directory) for name in (*names[0], *names[1]))
+    return {place[len(str(directory)) + 1 :]: _pictured(place) for place in places}
+
+
+def _pictured(place: str) -> object:
+    status = os.lstat(place)
+    if stat.S_ISLNK(status.st_mode):
+        return os.readlink(place)
+    if not stat.S_ISREG(status.st_mode):
+        return status.st_mode, status.st_mtime_ns
+    with open(place, "rb", buffering=0) as file:
+        return status.st_mode, status.st_mtime_ns, file.read()
 
 
 def command_of(text: str) -> BuiltIn:

@@ -29,6 +29,8 @@ LARGE = 1 << 16  # bytes of a document of which Python would look for cycles sev
 HINTS, HINTS_IN_PROSE = (
     tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
 )
+# Nothing in a text without one of these looks like an operation.
+SIGNS = tuple({sign: 0 for row in NOTATIONS.values() for sign in (*row.lookalike_signs, *row.hints)})
 
 
 def parse(  # noqa: PLR0913 (all but two are named)
@@ -122,7 +124,7 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
         name, sign = native_sign(seen, delimiters)
     before = data if sign is None else data[:sign]
     # Most have it in the head, and of a long document the rest takes a while.
-    if before and any(hint in text for text in (before[:HEAD], before[HEAD:] and before) for hint in HINTS):
+    if before and (holds_any(before[:HEAD], HINTS) or (before[HEAD:] and holds_any(before, HINTS))):
         from clada.notations import dialects
 
         plan, prose = dialects.detected(data, len(before), **how) or (None, (b"", []))
@@ -134,7 +136,7 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
             native = load(found).read(masked, delimiters) if found else Plan(None)
             return native.replace(source=data), None
     name = name if known else native_sign(data, delimiters)[0]
-    if name is None and in_prose and any(hint in data for hint in HINTS_IN_PROSE):
+    if name is None and in_prose and holds_any(data, HINTS_IN_PROSE):
         from clada.notations import dialects
 
         detected = dialects.detected_in_prose(data, **how)
@@ -287,12 +289,12 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
 
 def _has_signs(prose: bytes) -> bool:
     """Whether a text has anything without which nothing in it looks like an operation."""
-    return any(holds_any(prose, (*row.lookalike_signs, *row.hints)) for row in NOTATIONS.values())
+    return holds_any(prose, SIGNS)
 
 
 def _shown(plan: Plan) -> list[str]:
     """Return notes on what a document without operations shows."""
-    if not any(hint in plan.source for hint in HINTS_IN_PROSE):
+    if not holds_any(plan.source, HINTS_IN_PROSE):
         return []
     from clada.notations import dialects
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters, Lookalike, Notation
 
 MOST = 1 << 20  # bytes of prose that are looked through
+SIGNS = tuple({sign: 0 for row in NOTATIONS.values() for sign in row.lookalike_signs})
 
 
 def without_operations(
@@ -82,7 +83,7 @@ def _first(
     text: bytes, delimiters: Delimiters, notation: str | None
 ) -> tuple[int, Lookalike, Notation] | None:
     """Return the first place that matches one of the lookalikes, in a document of this notation."""
-    if not holds_any(text, [sign for row in NOTATIONS.values() for sign in row.lookalike_signs]):
+    if not holds_any(text, SIGNS):
         return None
     import re
 

@@ -27,13 +27,15 @@ def mkdir(job: BuiltInJob) -> None:
     text = job.value("m")
     mode = None if text is None else judged_mode(text).applied(ALL, directory=True, umask=umask())
     make = _make_with_parents if job.has("p") else _make_one
-    job.each(job.located(), lambda operand: _check(job, operand), lambda operand, _: make(job, operand, mode))
+    job.each(job.located(), lambda operand: _check(job, operand), lambda _, steps: make(job, steps, mode))
 
 
-def _check(job: BuiltInJob, operand: Operand) -> None:
-    """Refuse a link."""
-    for step in _steps(job, operand):
+def _check(job: BuiltInJob, operand: Operand) -> list[Operand]:
+    """Refuse a link; return the directories to create."""
+    steps = _steps(job, operand)
+    for step in steps:
         refuse_link(step, _entry(job, step))
+    return steps
 
 
 def _steps(job: BuiltInJob, operand: Operand) -> list[Operand]:
@@ -43,7 +45,8 @@ def _steps(job: BuiltInJob, operand: Operand) -> list[Operand]:
     return [*(job.locate("/".join(names[:end]) or "/") for end in ends), operand]
 
 
-def _make_one(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
+def _make_one(job: BuiltInJob, steps: list[Operand], mode: int | None) -> None:
+    (operand,) = steps
     what = _what(operand)
     if _entry(job, operand):
         raise CommandError(f"{what}: File exists")
@@ -52,8 +55,9 @@ def _make_one(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
     _finish(job, operand, mode)
 
 
-def _make_with_parents(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
-    for step in _steps(job, operand):
+def _make_with_parents(job: BuiltInJob, steps: list[Operand], mode: int | None) -> None:
+    operand = steps[-1]
+    for step in steps:
         try:
             made = job.files.make_all(step.parts) if step.text else []
         except Trouble as trouble:

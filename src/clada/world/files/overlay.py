@@ -348,12 +348,14 @@ class Overlay:
             self._set(parts, made.replace(entry=made.entry.replace(**fields)))
 
     def _set(self, parts: Parts, made: _Made | None) -> None:
-        start, branch, _on_disk = self._near
+        start, branch, on_disk = self._near
         if len(parts) <= len(start) or parts[: len(start)] != start:
-            start, branch = (), self._tree
-            self._near = ((), self._tree, True)  # what was near may be gone
-        for name in parts[len(start) :]:
-            branch = branch.below.setdefault(name, _Branch())
+            start, branch, on_disk = self._near = ((), self._tree, True)  # what was near may be gone
+        for size in range(len(start), len(parts)):
+            if size == len(parts) - 1:  # the next is often below or beside it, many steps down
+                self._near = (parts[:size], branch, on_disk)
+            on_disk = on_disk and not branch.is_changed
+            branch = branch.below.get(parts[size]) or branch.below.setdefault(parts[size], _Branch())
         branch.made, branch.is_changed = made, True
         if made is None:
             branch.below = {}

@@ -146,18 +146,20 @@ def _normalised(text: str, base: Parts, root: str, *, allow_escape: bool) -> Par
     parts = list(base)
     for part in text.split("/"):
         if part == "..":
-            _climb(parts, root, allow_escape=allow_escape)
-        elif part not in ("", "."):
+            if parts and parts[-1] != OUTSIDE:
+                parts.pop()
+            else:
+                _climb(parts, root, allow_escape=allow_escape)
+        elif part and part != ".":
             parts.append(part)
     return tuple(parts)
 
 
 def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
-    if parts == [OUTSIDE]:
-        return
+    """Go up from a top: that of the file system has nothing above it, that of the workspace may have."""
     if parts:
-        parts.pop()
-    elif allow_escape:
+        return
+    if allow_escape:
         parts[:] = [OUTSIDE, *root.strip("/").split("/")][:-1]
     else:
         raise Trouble("path_escape", "the path leads out of the workspace", "--allow-escape would allow it")
