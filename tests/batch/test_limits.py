@@ -74,6 +74,9 @@ def command_job(id_: str, command: str, **options: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+LINE = "x" * 63 + "\n"  # each end of a line takes a program that writes or reads JSON longer than the line
+
+
 def good(count: int) -> list[dict[str, Any]]:
     return [{"id": f"good-{number}", "path": "w", "document": edit()} for number in range(count)]
 
@@ -89,7 +92,7 @@ def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
     jobs[4:4] = [command_job("memory", script(yard, "memory.py", MEMORY))]
     jobs[6:6] = [command_job("endless", script(yard, "endless.py", ENDLESS), timeout=1)]
     jobs[8:8] = [
-        {"id": "large", "path": "w", "document": '<---WRITE file="large.txt"--->\n' + "x\n" * (25 << 20)},
+        {"id": "large", "path": "w", "document": '<---WRITE file="large.txt"--->\n' + LINE * (50 << 14)},
         {"id": "too-large", "path": "w", "document_file": "large.md"},
         {"id": "closed", "path": "closed", "document": edit()},
         {"id": "closed-in-place", "path": "closed", "document": edit(), "in_place": True},

@@ -38,10 +38,9 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 
 async def main():
-    args = ["-m", "clada", "mcp", "--approve", "sleep 60"]
-    server = StdioServerParameters(command=sys.executable, args=args)
-    async with Client(server, mode=sys.argv[1]) as client:
-        await client.call_tool("apply", {"document": sys.argv[2]})
+    era, document, command, *args = sys.argv[1:]
+    async with Client(StdioServerParameters(command=command, args=args), mode=era) as client:
+        await client.call_tool("apply", {"document": document})
 
 anyio.run(main)
 """
@@ -166,7 +165,7 @@ def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -> None:
     client = subprocess.Popen(
-        [sys.executable, "-c", CLIENT, era, SLOW],
+        [sys.executable, "-c", CLIENT, era, SLOW, *standby.command("mcp", *APPROVED)],
         cwd=place.workspace,
         env=place.environment,
         stderr=subprocess.DEVNULL,
@@ -250,8 +249,10 @@ def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -
 def test_the_end_of_input_ends_the_server_without_a_word(place: Place) -> None:
     raw = Raw(place, started=True)
     assert raw.end() == (0, b"")
-    done = place("mcp", document=b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')  # without a line break
-    assert (done.returncode, done.stderr) == (0, "")
+    raw = Raw(place)
+    assert raw.process.stdin
+    raw.process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')  # without a line break
+    assert raw.end() == (0, b"")
 
 
 def test_what_is_no_message_harms_nothing(place: Place) -> None:
@@ -288,33 +289,31 @@ PLAIN_CALLS = {
 }
 
 
-@pytest.mark.parametrize("case", PLAIN_CALLS)
-def test_a_result_that_passes_by_the_models_of_the_sdk_is_as_they_would_have_it(
-    place: Place, case: str
-) -> None:
+def test_a_result_that_passes_by_the_models_of_the_sdk_is_as_they_would_have_it(place: Place) -> None:
     raw = Raw(place)
-    name, arguments = PLAIN_CALLS[case]
-    raw.send("tools/call", {"name": name, "arguments": arguments}, 7)
-    while (message := raw.receive()).get("id") != 7:
-        pass
-    assert serialize_server_result("tools/call", "2025-06-18", message["result"]) == message["result"]
+    for number, (case, (name, arguments)) in enumerate(PLAIN_CALLS.items(), 7):
+        raw.send("tools/call", {"name": name, "arguments": arguments}, number)
+        while (message := raw.receive()).get("id") != number:
+            pass
+        expected = serialize_server_result("tools/call", "2025-06-18", message["result"])
+        assert message["result"] == expected, case
     assert raw.end()[0] == 0
 
 
-@pytest.mark.parametrize(
-    "params",
-    [{"name": 7, "arguments": {}}, {"name": "apply", "arguments": []}, {"name": "apply", "_meta": 7}],
-)
-def test_a_call_that_is_not_plain_is_for_the_sdk_to_refuse(place: Place, params: dict[str, Any]) -> None:
+def test_a_call_that_is_not_plain_is_for_the_sdk_to_refuse(place: Place) -> None:
     raw = Raw(place)
-    raw.send("tools/call", params, 7)
-    assert raw.receive()["error"]["code"] == types.INVALID_PARAMS
+    for number, params in enumerate(
+        ({"name": 7, "arguments": {}}, {"name": "apply", "arguments": []}, {"name": "apply", "_meta": 7}), 7
+    ):
+        raw.send("tools/call", params, number)
+        answer = raw.receive()
+        assert (answer["id"], answer["error"]["code"]) == (number, types.INVALID_PARAMS), params
     assert raw.end()[0] == 0
 
 
 def test_output_that_nobody_reads_does_not_stop_the_run(place: Place) -> None:
     place.write("long.txt", "a line of text\n" * 60_000)
-    raw = Raw(place, started=True)
+    raw = Raw(place)
     raw.call(run("cat long.txt") + write("after.txt"))
     until((place.workspace / "after.txt").exists)  # though nothing is read of what it says
     raw.process.send_signal(signal.SIGTERM)

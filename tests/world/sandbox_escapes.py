@@ -1,21 +1,18 @@
 """A hostile program: `sandbox_escapes.py NAME` tries one way out of its sandbox, exits 0 if it works.
 
-The test gives it the places and processes outside in environment variables. It runs without packages.
+The test gives it the places and processes outside in environment variables. It runs without packages, and
+loads what takes long where it is needed: it is started hundreds of times.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import shutil
-import socket
 import sys
 import time
 
 OUTSIDE = os.environ.get("OUTSIDE", "")
 VICTIM = int(os.environ.get("VICTIM", "0"))
 PORT = int(os.environ.get("PORT", "0"))
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _append(path: str) -> None:
@@ -23,9 +20,15 @@ def _append(path: str) -> None:
         file.write("escaped\n")
 
 
+def _system(name: str, *words: object) -> int:
+    import ctypes
+
+    return int(getattr(ctypes.CDLL(None), name)(*words))
+
+
 def _must(result: int) -> None:
     if result < 0:
-        raise OSError(ctypes.get_errno(), "refused")
+        raise OSError("refused")
 
 
 def write_outside() -> None:
@@ -136,23 +139,25 @@ def approve_command() -> None:
 
 def remove_approvals() -> None:
     """Remove the approvals, with what they block."""
+    import shutil
+
     shutil.rmtree(".clada")
 
 
 def unmount() -> None:
     """Take a protective mount away."""
-    _must(LIBC.umount2(os.path.abspath(".git").encode(), 2))
+    _must(_system("umount2", os.path.abspath(".git").encode(), 2))
     _append(".git/config")
 
 
 def mount() -> None:
     """Mount over a folder outside."""
-    _must(LIBC.mount(b"none", OUTSIDE.encode(), b"tmpfs", 0, None))
+    _must(_system("mount", b"none", OUTSIDE.encode(), b"tmpfs", 0, None))
 
 
 def new_user_namespace() -> None:
     """Become root in a namespace of our own."""
-    _must(LIBC.unshare(0x10000000))
+    _must(_system("unshare", 0x10000000))
 
 
 def use_capabilities() -> None:
@@ -184,9 +189,9 @@ def change_kernel_setting() -> None:
 
 def trace_outside_process() -> None:
     """Attach to a process outside as a debugger."""
-    _must(LIBC.ptrace(16, VICTIM, None, None))
+    _must(_system("ptrace", 16, VICTIM, None, None))
     os.waitpid(VICTIM, 0x40000000)
-    LIBC.ptrace(17, VICTIM, None, None)
+    _system("ptrace", 17, VICTIM, None, None)
 
 
 def read_outside_process() -> None:
@@ -212,11 +217,15 @@ def kill_supervisor() -> None:
 
 def connect_to_loopback() -> None:
     """Talk to a server on this machine."""
+    import socket
+
     socket.create_connection(("127.0.0.1", PORT), timeout=5).close()
 
 
 def send_datagram() -> None:
     """Send a datagram to this machine."""
+    import socket
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
         channel.connect(("127.0.0.1", int(os.environ["DATAGRAMS"])))
         channel.send(b"x")
@@ -224,12 +233,16 @@ def send_datagram() -> None:
 
 def connect_to_path_socket() -> None:
     """Talk to a service outside that listens at a path."""
+    import socket
+
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(f"{OUTSIDE}/socket")
 
 
 def connect_to_abstract_socket() -> None:
     """Talk to a service outside that listens at an abstract name."""
+    import socket
+
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect("\0" + os.environ["ABSTRACT"])
 
