@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.batch.conftest import edit, run_document
-from tests.full import FULL
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ cluster.shutdown()
 """
 
 
-OTHERS = 2 if FULL else 1  # nodes beside the head
+OTHERS = 2  # nodes beside the head
 # What nobody looks at here takes a third of what a cluster costs: a process for each that might be needed.
 LESS = dict.fromkeys(
     (
