@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 LARGE = 10 * 1024 * 1024 + 1
 ROT13 = "tr a-zA-Z n-za-mN-ZA-M"  # a filter that plainly did its work, or did not
@@ -38,7 +40,7 @@ def write(root: Path, path: str, content: str | bytes) -> None:
 def init(root: Path) -> Path:
     """Make a repository without commits."""
     root.mkdir(parents=True, exist_ok=True)
-    git(root, "init", "-q", "-b", "main")
+    git(root, "init", "-q", "-b", "main", "--template=")  # without a dozen examples of hooks
     return root
 
 
@@ -59,9 +61,28 @@ def files(root: Path) -> Path:
 
 def clean(root: Path) -> Path:
     """All is committed."""
-    files(init(root))
-    commit(root)
+    if (root / ".git").exists():
+        files(root)
+        commit(root)
+    else:
+        _copy(_committed(Path(os.environ["HOME"], ".gitconfig").read_bytes()), files(root))
+        git(root, "update-index", "-q", "--refresh")  # which has the inodes of other files
     return root
+
+
+@cache
+def _committed(_configured: bytes) -> dict[str, tuple[int, bytes]]:
+    """Make the repository of the files that every state has, once for each configuration of the user."""
+    with TemporaryDirectory() as name:
+        commit(files(init(Path(name))))
+        paths = [path for path in Path(name, ".git").rglob("*") if path.is_file()]
+        return {str(path.relative_to(name)): (path.stat().st_mode, path.read_bytes()) for path in paths}
+
+
+def _copy(made: dict[str, tuple[int, bytes]], root: Path) -> None:
+    for path, (mode, content) in made.items():
+        write(root, path, content)
+        (root / path).chmod(mode)
 
 
 def dirty(root: Path) -> Path:
