@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Content = dict[str, tuple[int, bytes]]
+
 LARGE = 10 * 1024 * 1024 + 1
 ROT13 = "tr a-zA-Z n-za-mN-ZA-M"  # a filter that plainly did its work, or did not
 
@@ -65,24 +67,30 @@ def clean(root: Path) -> Path:
         files(root)
         commit(root)
     else:
-        _copy(_committed(Path(os.environ["HOME"], ".gitconfig").read_bytes()), files(root))
-        git(root, "update-index", "-q", "--refresh")  # which has the inodes of other files
+        copy(_committed(Path(os.environ["HOME"], ".gitconfig").read_bytes()), root)
     return root
 
 
 @cache
-def _committed(_configured: bytes) -> dict[str, tuple[int, bytes]]:
+def _committed(_configured: bytes) -> Content:
     """Make the repository of the files that every state has, once for each configuration of the user."""
     with TemporaryDirectory() as name:
         commit(files(init(Path(name))))
-        paths = [path for path in Path(name, ".git").rglob("*") if path.is_file()]
-        return {str(path.relative_to(name)): (path.stat().st_mode, path.read_bytes()) for path in paths}
+        return content(Path(name))
 
 
-def _copy(made: dict[str, tuple[int, bytes]], root: Path) -> None:
-    for path, (mode, content) in made.items():
-        write(root, path, content)
+def content(root: Path) -> Content:
+    """Return all files of a repository, with their modes."""
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): (path.stat().st_mode, path.read_bytes()) for path in paths}
+
+
+def copy(made: Content, root: Path) -> None:
+    """Make the same repository again, which takes less than half as long."""
+    for path, (mode, data) in made.items():
+        write(root, path, data)
         (root / path).chmod(mode)
+    git(root, "update-index", "-q", "--refresh")  # as it has the inodes of the other files
 
 
 def dirty(root: Path) -> Path:
