@@ -10,17 +10,22 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import cycle
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.world.repository.states import content, copy, git, write
 from tools.plain_git import IDENTITY
 
 import clada
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.world.repository.states import Content
 
 RECORDS = pytest.mark.parametrize("record", ["commits", "snapshots", "none"])
 FULL = bool(os.environ.get("CLADA_FULL"))
@@ -90,24 +95,30 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a workspace in a repository, with committed, changed and ignored files."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     top = tmp_path / "project"
-    (top / "folder").mkdir(parents=True)
-    (top / "cache").mkdir()
-    for path, content in {
-        "file": "old\n",
-        "folder/inner": "inner\n",
-        "folder/other": "other\n",
-        ".gitignore": "cache\n",
-        "cache/ignored": "ignored\n",
-        "change.sh": SCRIPT,
-    }.items():
-        (top / path).write_text(content)
-    git = ["git", *IDENTITY]
-    subprocess.run([*git, "init", "-q"], cwd=top, check=True)
-    subprocess.run([*git, "add", "-A"], cwd=top, check=True)
-    subprocess.run([*git, "commit", "-qm", "all"], cwd=top, check=True)
+    copy(_committed(), top)
     (top / "folder" / "other").write_text("uncommitted\n")
     (top / "file").chmod(0o640)
     return top
+
+
+@cache
+def _committed() -> Content:
+    """Make the repository once: to copy it is quicker."""
+    with TemporaryDirectory() as name:
+        top = Path(name)
+        for path, text in {
+            "file": "old\n",
+            "folder/inner": "inner\n",
+            "folder/other": "other\n",
+            ".gitignore": "cache\n",
+            "cache/ignored": "ignored\n",
+            "change.sh": SCRIPT,
+        }.items():
+            write(top, path, text)
+        git(top, "init", "-q", "--template=")
+        git(top, "add", "-A")
+        git(top, *IDENTITY, "commit", "-qm", "all")
+        return content(top)
 
 
 def run(project: Path, document: str, record: str, **options: object) -> clada.Report:

@@ -80,11 +80,15 @@ class Recorded:
     def tree(self) -> Picture:
         """Return all that is in the workspace but git's and clada's: kind, mode, attributes and content."""
         shown: Picture = {}
-        for folder, names, plain in os.walk(self.workspace):
-            names[:] = [name for name in names if name not in {".git", ".clada"}]
-            for name in (*names, *plain):
-                path = os.path.join(folder, name)
-                shown[os.path.relpath(path, self.workspace)] = look_at(path)
+        waiting = [""]
+        while waiting:  # os.walk takes the square of the depth, and trees are deep here
+            folder = waiting.pop()
+            for entry in entries_of(f"{self.workspace}/{folder}"):
+                if entry.name in {".git", ".clada"} and entry.is_dir():
+                    continue
+                shown[folder + entry.name] = look_at(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{folder}{entry.name}/")
         return shown
 
     def start(self, *tasks: dict[str, Any], arguments: Iterable[str] = ()) -> subprocess.Popen[bytes]:
@@ -122,6 +126,14 @@ class Recorded:
         from clada.world.record.store import find_store
 
         return Path(find_store(str(self.workspace)).path)
+
+
+def entries_of(folder: str) -> list[os.DirEntry[str]]:
+    """Return what is in a directory: nothing, if we may not see it."""
+    try:
+        return list(os.scandir(folder))
+    except OSError:
+        return []
 
 
 def look_at(path: str) -> tuple[object, ...]:

@@ -7,9 +7,13 @@ one that fails, undo, redo, its undo, and that of an older run. The work tree is
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import zlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from tests.world.record.conftest import Recorded, command, write
@@ -22,23 +26,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NO_REPOSITORY: dict[str, Callable[[Path], Path]] = {"no-repository": files}
+LOOSE = re.compile("objects/[0-9a-f]{2}/[0-9a-f]{38}")
 BY_COMMAND = "echo run >> b.txt; echo run > by-command.txt; mkdir made; rm dir/c.txt; chmod 600 dir/d.txt"
 
 
-def facts(workspace: Path) -> dict[str, object]:
+@cache
+def git_directories(workspace: Path) -> tuple[str, ...]:
+    """Return git's directory of the work tree, and that of all of them: none outside of a repository."""
+    asked = ("--path-format=absolute", "--git-dir", "--git-common-dir")
+    return tuple(git(workspace, "rev-parse", *asked, check=False).splitlines())
+
+
+def facts(workspace: Path) -> dict[str, bytes]:
     """Return all that git has beside the work tree, by the bytes of its files."""
-    found: dict[str, object] = {}
-    top = git(workspace, "rev-parse", "--path-format=absolute", "--git-common-dir", check=False)
-    if not top:
-        return found
-    for folder, names, plain in os.walk(top):
-        names[:] = [name for name in names if name not in {"clada", "objects"}]
-        for name in plain:
-            found[os.path.relpath(os.path.join(folder, name), top)] = Path(folder, name).read_bytes()
+    found: dict[str, bytes] = {}
+    for top in git_directories(workspace)[1:]:
+        for folder, names, plain in os.walk(top):
+            names[:] = [name for name in names if name != "clada"]
+            for name in plain:
+                found[os.path.relpath(os.path.join(folder, name), top)] = Path(folder, name).read_bytes()
     # A tree that git makes of a sparse index is no content of anybody's.
-    listed = git(workspace, "cat-file", "--batch-all-objects", "--batch-check")
-    found["contents"] = {line for line in listed.splitlines() if " tree " not in line}
-    return found
+    return {path: data for path, data in found.items() if not (LOOSE.fullmatch(path) and is_tree(data))}
+
+
+def is_tree(loose: bytes) -> bool:
+    """Return whether an object, as it is in a file of its own, is a tree."""
+    return zlib.decompressobj().decompress(loose, 5) == b"tree "
 
 
 def model(tree: dict[str, tuple[object, ...]], *, failed: bool) -> dict[str, tuple[object, ...]]:
@@ -118,11 +131,20 @@ def entries(workspace: Path) -> dict[str, str]:
     return {path: entry for entry, _, path in (each.partition("\t") for each in listed)}
 
 
-def others(workspace: Path) -> str:
-    """Return all refs but the branch that is checked out, and the stash."""
-    refs = git(workspace, "for-each-ref", "--format=%(HEAD)%(objectname) %(refname)").splitlines()
-    stash = git(workspace, "log", "-g", "--format=%gd: %gs %H", "refs/stash", "--", check=False)
-    return "\n".join([*(line for line in refs if not line.startswith("*")), stash])
+def others(workspace: Path) -> dict[str, bytes]:
+    """Return all refs but the branch that is checked out, and the stash, by the bytes of their files."""
+    checked_out = Path(git_directories(workspace)[0], "HEAD").read_text().removeprefix("ref: ").strip()
+    return {
+        path: data
+        for path, data in facts(workspace).items()
+        if path.startswith(("refs/", "packed-refs", "logs/refs/stash")) and path != checked_out
+    }
+
+
+def newest(workspace: Path, number: int) -> list[tuple[str, str]]:
+    """Return the last commits that HEAD has, the newest first, with their trees."""
+    shown = git(workspace, "log", "--first-parent", f"-{number}", "--format=%H %T", check=False)
+    return [(made, tree) for made, tree in (line.split() for line in shown.splitlines())]
 
 
 @pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])
@@ -132,32 +154,32 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
     around = Recorded(tmp_path)
     everything, before = around.tree(), place.tree()
     kept = {path: entries(place.workspace).get(path) for path in staged(place.workspace)}
-    refs, heads = others(place.workspace), [git(place.workspace, "rev-parse", "HEAD", check=False)]
+    refs, heads = others(place.workspace), [made for made, _ in newest(place.workspace, 1)]
     work = [write("a.txt", "a, by the run\n"), write("new/new.txt", "new\n")]
 
-    def check(*, as_staged: bool) -> None:
+    def check(*, as_staged: bool) -> tuple[dict[str, str], list[str]]:
+        """Return what the index has, and the trees of HEAD and of the commit before."""
+        index = entries(place.workspace)
         if as_staged:
-            assert {path: entries(place.workspace).get(path) for path in kept} == kept
+            assert {path: index.get(path) for path in kept} == kept
         assert others(place.workspace) == refs
-        head = git(place.workspace, "rev-parse", "HEAD")
-        if heads[-1] and head != heads[-1]:
-            git(place.workspace, "merge-base", "--is-ancestor", heads[-1], head)
-        heads.append(head)
-        assert git(place.workspace, *FSCK) == ""
+        commits = newest(place.workspace, 2)
+        heads.append(commits[0][0])
+        return index, [tree for _, tree in commits]
 
     place.run(*work, command(BY_COMMAND), record="commits")
     after = place.tree()
     assert after == model(before, failed=False)
-    check(as_staged=True)
-    old, new = (git(place.workspace, "rev-parse", f"{commit}^{{tree}}") for commit in ("HEAD^", "HEAD"))
+    _, (new, old) = check(as_staged=True)
     indexes = []
     for expected in (everything, None, everything):  # undo, redo, and undo again
         undone = place.undo()
         assert undone.commit
         assert (around.tree() == expected) if expected else (place.tree() == after)
-        check(as_staged=bool(expected))  # by a redo, what was staged in whole is committed as it is then
-        assert git(place.workspace, "rev-parse", "HEAD^{tree}") == (old if expected else new)
-        indexes.append(entries(place.workspace))
+        # By a redo, what was staged in whole is committed as it is then.
+        index, (tree, _) = check(as_staged=bool(expected))
+        assert tree == (old if expected else new)
+        indexes.append(index)
     assert indexes[0] == indexes[2]
 
     report = place.attempt(*work, command("exit 3"), command(BY_COMMAND), record="commits")
@@ -170,9 +192,10 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
     check(as_staged=True)
     place.undo(6)
     assert around.tree() == everything
-    check(as_staged=True)
-    assert git(place.workspace, "rev-parse", "HEAD^{tree}") == old
-    assert entries(place.workspace) == indexes[0]
+    assert check(as_staged=True) == (indexes[0], [old, mock.ANY])
+    line = git(place.workspace, "rev-list", "--first-parent", "HEAD").splitlines()
+    assert [made for made in line if made in heads] == list(dict.fromkeys(reversed(heads)))
+    assert git(place.workspace, *FSCK) == ""  # of all objects there ever were, for none is ever removed
     assert place.history() == ["ok", "ok", "ok", "failed", "ok", "ok", "ok", "ok"]
 
 

@@ -12,6 +12,7 @@ import io
 import os
 import subprocess
 import tarfile
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -97,7 +98,9 @@ class User:
     def left_it(self, place: Recorded) -> bool:
         """Whether they switched when all was committed: then the other branch has nothing of it."""
         tip = self.heads[0].branches.get("main")
-        return self.acted and self.action == "switch" and tip in clada_commits(place, "post")
+        if not (self.acted and self.action == "switch"):
+            return False
+        return tip in [made.commit for made in clada_commits(place) if made.kind == "post"]
 
     def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Be there at every step of what follows."""
@@ -127,10 +130,11 @@ class Heads(NamedTuple):
 
 
 def heads(place: Recorded) -> Heads:
-    """Return where HEAD and the branches are."""
-    listed = git(place.workspace, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads")
-    branches = dict(line.split() for line in listed.splitlines())
-    return Heads(git(place.workspace, "symbolic-ref", "--short", "HEAD"), branches)
+    """Return where HEAD and the branches are: each has a file of its own here."""
+    top = place.workspace / ".git"
+    assert not (top / "packed-refs").exists()
+    branches = {file.name: file.read_text().strip() for file in (top / "refs/heads").iterdir()}
+    return Heads((top / "HEAD").read_text().strip().removeprefix("ref: refs/heads/"), branches)
 
 
 def index_of(place: Recorded) -> str:
@@ -164,20 +168,36 @@ def texts(place: Recorded) -> dict[str, str]:
     return {path: content.decode() for path, content in contents.items() if isinstance(content, bytes)}
 
 
-def committed(place: Recorded, revision: str) -> dict[str, str]:
-    """Return the content of all files of a commit, by one start of git."""
-    archive = ["git", "archive", "--format=tar", revision]
-    done = subprocess.run(archive, cwd=place.workspace, capture_output=True, check=True)
+@cache
+def committed(workspace: Path, made: str) -> dict[str, str]:
+    """Return the content of all files of a commit, by one start of git: it never changes."""
+    archive = ["git", "archive", "--format=tar", made]
+    done = subprocess.run(archive, cwd=workspace, capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as files:
         found = {each.name: files.extractfile(each) for each in files}
         return {name: file.read().decode() for name, file in found.items() if file}
 
 
-def clada_commits(place: Recorded, kind: str) -> list[str]:
-    """Return clada's own commits of a kind, on any branch."""
-    return git(
-        place.workspace, "log", "--all", "--format=%H", "--fixed-strings", f"--grep=[clada:{kind}]"
-    ).split()
+class Made(NamedTuple):
+    """One of clada's own commits."""
+
+    kind: str
+    commit: str
+    parent: str
+    names: set[str]  # of the files that it changed
+
+
+def clada_commits(place: Recorded) -> list[Made]:
+    """Return clada's own commits on any branch, the newest first, by one start of git."""
+    shown = git(
+        place.workspace, "log", "--all", "--no-renames", "--name-only", "--format=%x00%H %P%x00%B%x00"
+    ).split("\0")[1:]
+    return [
+        Made(kind, ids.split()[0], ids.split()[1], set(names.split()))
+        for ids, message, names in zip(shown[::3], shown[1::3], shown[2::3], strict=True)
+        for kind in ("pre", "post", "undo")
+        if f"[clada:{kind}]" in message
+    ]
 
 
 def check_theirs(user: User, place: Recorded) -> None:
@@ -194,8 +214,10 @@ def check_theirs(user: User, place: Recorded) -> None:
             assert git(place.workspace, "show", ":theirs") == "theirs"
         case "commit":
             assert "theirs" in git(place.workspace, "log", "--format=%s").splitlines()
-            assert committed(place, "HEAD")["b.txt"] == tree["b.txt"] == "theirs\n"
-            assert committed(place, "HEAD")["theirs"] == "theirs\n"
+            head, branches = heads(place)
+            held = committed(place.workspace, branches[head])
+            assert held["b.txt"] == tree["b.txt"] == "theirs\n"
+            assert held["theirs"] == "theirs\n"
         case "switch":
             before, now = user.heads[1].branches, heads(place)
             assert now.head == "side"
@@ -218,22 +240,18 @@ def check_index(user: User, place: Recorded, record: str) -> None:
         assert {line[3:] for line in shown}.isdisjoint(OURS - theirs)
 
 
-def changed_by(place: Recorded, made: str) -> set[str]:
-    """Return the names of the files that a commit changed."""
-    return set(git(place.workspace, "diff-tree", "-r", "--name-only", f"{made}^", made).splitlines())
-
-
 def check_commits(place: Recorded) -> None:
     """Clada's commits hold its own work only; that of an undo, what was there before the run's."""
-    posts = clada_commits(place, "post")
-    models = {"post": AFTER, "undo": committed(place, f"{posts[0]}^") if posts else {}}
-    for kind, model in models.items():
-        for made in clada_commits(place, kind):
-            names, held = changed_by(place, made), committed(place, made)
-            assert names <= OURS, kind
-            assert {name: held.get(name) for name in names} == {name: model.get(name) for name in names}
-    for made in clada_commits(place, "pre"):
-        assert changed_by(place, made) <= {"dirty", "theirs", "b.txt", "new/theirs", "a.txt"}
+    commits = clada_commits(place)
+    posts = [made.parent for made in commits if made.kind == "post"]
+    models = {"post": AFTER, "undo": committed(place.workspace, posts[0]) if posts else {}}
+    for kind, made, _, names in commits:
+        if kind == "pre":
+            assert names <= {"dirty", "theirs", "b.txt", "new/theirs", "a.txt"}
+            continue
+        held, model = committed(place.workspace, made), models[kind]
+        assert names <= OURS, kind
+        assert {name: held.get(name) for name in names} == {name: model.get(name) for name in names}
 
 
 @pytest.mark.timeout(3600 if FULL else 120)

@@ -54,8 +54,12 @@ class Repo:
         return self.head()
 
     def head(self) -> str:
-        """Return the commit that HEAD is, or nothing."""
-        return self.git("rev-parse", "-q", "--verify", "HEAD", check=False)
+        """Return the commit that HEAD is, or nothing; git is asked where its files do not say it plainly."""
+        top = self.root / ".git"
+        try:
+            return (top / (top / "HEAD").read_text().strip().removeprefix("ref: ")).read_text().strip()
+        except OSError:
+            return self.git("rev-parse", "-q", "--verify", "HEAD", check=False)
 
     def subjects(self) -> list[str]:
         """Return what the commits are about, newest first, without their time stamps."""
@@ -133,7 +137,7 @@ def repo(tmp_path: Path) -> Repo:
     root = tmp_path / "repo"
     root.mkdir()
     made = Repo(root)
-    made.git("init", "-q")
+    made.git("init", "-q", "--template=")  # without a dozen examples of hooks
     return made
 
 

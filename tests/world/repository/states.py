@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+Content = dict[str, tuple[int, bytes]]
 
 LARGE = 10 * 1024 * 1024 + 1
 ROT13 = "tr a-zA-Z n-za-mN-ZA-M"  # a filter that plainly did its work, or did not
@@ -38,7 +42,7 @@ def write(root: Path, path: str, content: str | bytes) -> None:
 def init(root: Path) -> Path:
     """Make a repository without commits."""
     root.mkdir(parents=True, exist_ok=True)
-    git(root, "init", "-q", "-b", "main")
+    git(root, "init", "-q", "-b", "main", "--template=")  # without a dozen examples of hooks
     return root
 
 
@@ -59,9 +63,34 @@ def files(root: Path) -> Path:
 
 def clean(root: Path) -> Path:
     """All is committed."""
-    files(init(root))
-    commit(root)
+    if (root / ".git").exists():
+        files(root)
+        commit(root)
+    else:
+        copy(_committed(Path(os.environ["HOME"], ".gitconfig").read_bytes()), root)
     return root
+
+
+@cache
+def _committed(_configured: bytes) -> Content:
+    """Make the repository of the files that every state has, once for each configuration of the user."""
+    with TemporaryDirectory() as name:
+        commit(files(init(Path(name))))
+        return content(Path(name))
+
+
+def content(root: Path) -> Content:
+    """Return all files of a repository, with their modes."""
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): (path.stat().st_mode, path.read_bytes()) for path in paths}
+
+
+def copy(made: Content, root: Path) -> None:
+    """Make the same repository again, which takes less than half as long."""
+    for path, (mode, data) in made.items():
+        write(root, path, data)
+        (root / path).chmod(mode)
+    git(root, "update-index", "-q", "--refresh")  # as it has the inodes of the other files
 
 
 def dirty(root: Path) -> Path:

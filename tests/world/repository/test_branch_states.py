@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,26 +48,39 @@ def facts(workspace: Path) -> Facts:
     """Look at everything, without changing it."""
     os.environ["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        root = Path(git(workspace, "rev-parse", "--show-toplevel"))
-        head = git(root, "rev-parse", "-q", "--verify", "HEAD", check=False)
-        branch = git(root, "symbolic-ref", "-q", "HEAD", check=False)
-        refs = git(root, "for-each-ref", "--format=%(refname) %(objectname)")
-        refs = "\n".join(
-            line for line in refs.splitlines() if not branch or not line.startswith(f"{branch} ")
-        )
+        root, git_dir, common = (Path(path) for path in _places(workspace))
+        branch, stash = (git_dir / "HEAD").read_text().strip(), common / "logs/refs/stash"
+        lines = git(root, "show-ref", "--head", check=False).splitlines()
+        head = lines[0].split()[0] if lines and lines[0].endswith(" HEAD") else ""
+        name = branch.removeprefix("ref: ")
+        entries, flags = _index(root)
         return Facts(
             head,
-            branch,
-            refs,
-            git(root, "log", "-g", "--format=%gd: %gs %H", "refs/stash", "--", check=False),
+            name if name != branch else "",
+            "\n".join(line for line in lines if line.split()[1] not in {"HEAD", name}),
+            stash.read_text() if stash.exists() else "",
             _listed(git(root, "ls-tree", "-r", "-z", head)) if head else {},
-            _listed(git(root, "ls-files", "-s", "-z")),
-            {line[2:]: line[0] for line in git(root, "ls-files", "-v", "-z").split("\0") if line},
+            entries,
+            flags,
             _announced(root),
             _tree(root),
         )
     finally:
         del os.environ["GIT_OPTIONAL_LOCKS"]
+
+
+@cache
+def _places(workspace: Path) -> list[str]:
+    """Return the top of the work tree, git's directory of it, and that of all work trees."""
+    asked = ("--show-toplevel", "--git-dir", "--git-common-dir")
+    return git(workspace, "rev-parse", "--path-format=absolute", *asked).splitlines()
+
+
+def _index(root: Path) -> tuple[dict[str, Entry], dict[str, str]]:
+    """Return the entries of the index, and their flags."""
+    lines = [line for line in git(root, "ls-files", "-s", "-v", "-z").split("\0") if line]
+    flags = {line.partition("\t")[2]: line[0] for line in lines}
+    return _listed("\0".join(line[2:] for line in lines)), flags
 
 
 def _listed(text: str) -> dict[str, Entry]:
@@ -160,7 +174,7 @@ def run(workspace: Path, *, failed: bool) -> list[str]:
 def test_the_commits_of_a_run(tmp_path: Path, name: str, failed: bool) -> None:
     """HEAD, refs, index, staged content, stash and tree are what the model says."""
     workspace = STATES[name](tmp_path / "repo")
-    root = Path(git(workspace, "rev-parse", "--show-toplevel"))
+    root = Path(_places(workspace)[0])
     prefix = f"{workspace.relative_to(root)}/" if workspace != root else ""
     first = facts(workspace)
     record = BranchCommits(find(str(workspace)), "clada")

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.world.repository.conftest import Repo
+from tests.world.repository.states import content, copy, init
 
 from clada.errors import Trouble
 from clada.past import undo
@@ -19,9 +24,10 @@ from clada.world.git.calls import hardened_git
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
-    from tests.world.repository.conftest import Repo
+    from tests.world.repository.states import Content
+
+    from clada.world.git.calls import Git
 
 ALLOWED = (
     ["status", "-s", "-b", "--show-stash"],
@@ -57,9 +63,9 @@ class Hostile:
         """Put the program where git looks for a hook."""
         self.repo.write(f"{folder}/{name}", self.script.read_bytes()).chmod(0o755)
 
-    def run(self, arguments: list[str]) -> int:
+    def run(self, arguments: list[str], git: Git | None = None) -> int:
         """Run an allowed git command as clada would."""
-        argv, environment = allowed_command(arguments, hardened_git(self.repo.found()))
+        argv, environment = allowed_command(arguments, git or hardened_git(self.repo.found()))
         return subprocess.run(
             argv, env=environment, cwd=self.repo.workspace, stdin=subprocess.DEVNULL, check=False,
             capture_output=True,
@@ -305,11 +311,11 @@ SPELLINGS = {name for name in ATTACKS if name.startswith("filter ")} - {"filter 
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_nothing_foreign_is_executed(repo: Repo, tmp_path: Path, attack: str) -> None:
+def test_nothing_foreign_is_executed(tmp_path: Path, attack: str) -> None:
     """Neither by recording and undoing runs, nor by an allowed git command; plain git does execute it."""
     arm, control = ATTACKS[attack]
-    for text in ("first", "second"):
-        repo.commit(**{"a.txt": f"{text}\n", "b.txt": f"{text}\n"})
+    repo = Repo(tmp_path / "repo")
+    copy(_two_commits(), repo.root)
     hostile = Hostile(repo, tmp_path)
     arm(hostile)
     assert not hostile.marker.exists(), "arming it already ran it"
@@ -330,13 +336,23 @@ def test_nothing_foreign_is_executed(repo: Repo, tmp_path: Path, attack: str) ->
     assert hostile.marker.exists() == bool(control)
 
 
+@cache
+def _two_commits() -> Content:
+    """Make what all attacks begin with."""
+    with TemporaryDirectory() as name:
+        repo = Repo(init(Path(name)))
+        for text in ("first", "second"):
+            repo.commit(**{"a.txt": f"{text}\n", "b.txt": f"{text}\n"})
+        return content(repo.root)
+
+
 def _refused(repo: Repo) -> None:
     """See that no commit is made that is another one than git itself would make."""
     repo.write("a.txt", "uncommitted\n")
-    before = repo.git("rev-parse", "HEAD")
+    before = repo.head()
     with pytest.raises(Trouble, match=r"clada does not apply the repository's own filter"), repo.recorded():
         pytest.fail("it was started")
-    assert repo.git("rev-parse", "HEAD") == before
+    assert repo.head() == before
 
 
 def _record_and_undo(repo: Repo, **options: Any) -> None:
@@ -362,30 +378,31 @@ def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
     inside = hostile.repo.workspace.relative_to(hostile.repo.root)
     hostile.repo.write(str(inside / "a.txt"), "changed, not committed\n")
     hostile.repo.write(str(inside / "untracked.txt"))
+    git = hardened_git(hostile.repo.found())  # once, for none of them changes the configuration
     for arguments in commands:
         if arguments[0] == "stash" and hostile.repo.workspace != hostile.repo.root:
             return  # the policy refuses it
         if arguments == ["stash", "pop"]:
-            _commit(hostile, str(inside / "a.txt"), "in conflict with the stash\n")  # so that it has to merge
+            # So that it has to merge.
+            _commit(hostile, git, str(inside / "a.txt"), "in conflict with the stash\n")
         try:
-            hostile.run(arguments)
+            hostile.run(arguments, git)
         except Trouble as trouble:
             assert "a repository of its own" in str(trouble)  # noqa: PT017 (only some of them are refused)
-    _resolve(hostile)
+    _resolve(hostile, git)
 
 
-def _commit(hostile: Hostile, path: str, content: str) -> None:
+def _commit(hostile: Hostile, git: Git, path: str, text: str) -> None:
     """Commit a file, without plain git setting off what is armed."""
-    hostile.repo.write(path, content)
-    git = hardened_git(hostile.repo.found())
+    hostile.repo.write(path, text)
     git.check_output("update-index", "--add", "--", path)
     made = git.check_word("commit-tree", "-pHEAD", "-m", "x", git.check_word("write-tree", "--missing-ok"))
     git.check_output("update-ref", "HEAD", made)
 
 
-def _resolve(hostile: Hostile) -> None:
+def _resolve(hostile: Hostile, git: Git) -> None:
     """Leave the stash's conflict behind, without plain git setting off what is armed."""
-    argv, environment = allowed_command(["status"], hardened_git(hostile.repo.found()))
+    argv, environment = allowed_command(["status"], git)
     start = argv[: argv.index("status")]
     subprocess.run([*start, "read-tree", "HEAD"], env=environment, cwd=hostile.repo.root, check=True)
 
