@@ -12,6 +12,7 @@ import pytest
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
+ALONE = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # to load others' takes most of the time
 TESTS = """
 import os, pathlib, signal
 import pytest
@@ -54,7 +55,7 @@ def _run(
     return subprocess.run(
         _command(folder, *flags),
         cwd=ROOT,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # to load others' takes most of the time
+        env=ALONE,
         capture_output=True,
         text=True,
         check=False,
@@ -97,7 +98,7 @@ def test_what_tests_share_is_ended_also_if_they_are_interrupted(tmp_path: Path) 
     heeding = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
     (tmp_path / "conftest.py").write_text(heeding)
     command = _command(tmp_path, "--forks=2", "-k", "waits or skipped")
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=ALONE, stdout=subprocess.PIPE, text=True) as process:
         assert eventually((tmp_path / "waits").exists)
         os.kill(process.pid, signal.SIGINT)
         output = process.communicate(timeout=60)[0]

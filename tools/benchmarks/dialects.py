@@ -61,10 +61,10 @@ def rows(*, quick: bool) -> list[Row]:
     return [
         Row("23 MB of search/replace in 20,000 blocks / a loop of str.find", read, 8.0),
         Row("23 MB of whole files in 20,000 fences / a loop of str.find", whole, 8.0),
-        Row("a patch of 5,000 files, end to end / the same in CSL", _files(part), 1.3),
+        Row("a patch of 5,000 files, end to end / the same in CSL", _files(min(rounds, 4), part), 1.3),
         Row("a log of 50 MB, JSON a line / json.loads line by line", _log(rounds, part), 3.0),
         *(
-            Row(f"300,000 {name} / 30,000", _growth(make, 30_000 // part), 11.0)
+            Row(f"300,000 {name} / 30,000", _growth(min(rounds, 3), make, 30_000 // part), 11.0)
             for name, make in SHAPES.items()
         ),
     ]
@@ -124,7 +124,7 @@ def _floor_of_files(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _files(part: int) -> float:
+def _files(rounds: int, part: int) -> float:
     """Edit each of many files, in folders of a hundred, there and back again."""
     paths = [f"folder{number // 100}/file{number}.py" for number in range(5_000 // part)]
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +134,7 @@ def _files(part: int) -> float:
         patches = [_patch(paths, old, new) for old, new in BOTH_WAYS]
         documents = ["".join(search(path, old, new) for path in paths) for old, new in BOTH_WAYS]
         return ratio(
-            4,
+            rounds,
             lambda: _execute_all(patches, folder),
             lambda: _execute_all(documents, folder),
         )
@@ -150,11 +150,11 @@ def _patch(paths: list[str], old: str, new: str) -> str:
     return f"*** Begin Patch\n{''.join(sections)}*** End Patch\n"
 
 
-def _growth(make: Callable[[int], bytes], size: int) -> float:
+def _growth(rounds: int, make: Callable[[int], bytes], size: int) -> float:
     """Compare the reading of a shape with that of a tenth of it."""
     large, small = (make(count) for count in (10 * size, size))
     with _without_collection():
-        return ratio(3, lambda: clada.parse(large), lambda: clada.parse(small), PROCESSOR)
+        return ratio(rounds, lambda: clada.parse(large), lambda: clada.parse(small), PROCESSOR)
 
 
 @contextmanager

@@ -13,9 +13,13 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from tools import standby
 from tools.benchmarks.measuring import Row, least
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PACKAGES = Path(__file__).parents[2] / "build" / "npm" / "node_modules"
 EMPTY = """
@@ -43,7 +47,8 @@ def rows(*, quick: bool) -> list[Row]:
     if find_spec("mcp") is None:
         print("mcp: left out, for the extra clada[mcp] is not installed", file=sys.stderr)
         return []
-    return [*_starts(1 if quick else 15), *_calls(5 if quick else 400)]
+    command = standby.command if quick else _real
+    return [*_starts(1 if quick else 15, command("mcp")), *_calls(5 if quick else 400, command)]
 
 
 class Server:
@@ -83,15 +88,15 @@ class Server:
         self.process.stdin.flush()  # type: ignore[union-attr]
 
 
-def _starts(rounds: int) -> list[Row]:
+def _starts(rounds: int, command: list[str]) -> list[Row]:
     """Measure until the first answer; to end a server takes no part in it."""
-    commands = {"clada": [sys.executable, "-m", "clada", "mcp"], "empty": [sys.executable, "-c", EMPTY]}
+    commands = {"clada": command, "empty": [sys.executable, "-c", EMPTY]}
     taken = dict.fromkeys(commands, float("inf"))
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
-            for name, command in commands.items():
+            for name, words in commands.items():
                 begun = time.perf_counter()
-                with Server(command, folder):
+                with Server(words, folder):
                     taken[name] = min(taken[name], time.perf_counter() - begun)
     return [
         Row(
@@ -102,7 +107,12 @@ def _starts(rounds: int) -> list[Row]:
     ]
 
 
-def _calls(rounds: int) -> list[Row]:
+def _real(*arguments: str) -> list[str]:
+    """Return what starts clada; in a quick look, tools/standby.py has what forks one that is loaded."""
+    return [sys.executable, "-m", "clada", *arguments]
+
+
+def _calls(rounds: int, command: Callable[..., list[str]]) -> list[Row]:
     node, reference = PACKAGES / ".bin" / "node", PACKAGES / ".bin" / "mcp-server-filesystem"
     if not node.exists() or not reference.exists():
         print(
@@ -110,13 +120,12 @@ def _calls(rounds: int) -> list[Row]:
             file=sys.stderr,
         )
         return []
-    clada = [sys.executable, "-m", "clada", "mcp"]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "-q", folder], check=True)
         with (
             Server([str(node), str(reference), folder], folder) as other,
-            Server([*clada, "--record=none"], folder) as plain,
-            Server([*clada, "--record=snapshots"], folder) as recorded,
+            Server(command("mcp", "--record=none"), folder) as plain,
+            Server(command("mcp", "--record=snapshots"), folder) as recorded,
         ):
             numbers = itertools.count()  # so that no content is there already
 

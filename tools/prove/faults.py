@@ -47,11 +47,11 @@ REQUIRED = "every file old or new, git sound, no litter, nothing lost"
 def rows(*, quick: bool) -> list[Row]:
     """Return what faults showed."""
     found = [
-        _signalled(number, 4 if quick else 50) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+        _signalled(number, 3 if quick else 50) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
     ]
     found.append(_few_descriptors(quick=quick))
-    found.append(_full_disk(step=16 if quick else 1))
-    found.extend(_failing_calls(12 if quick else None))
+    found.append(_full_disk(step=24 if quick else 1))
+    found.extend(_failing_calls(10 if quick else None))
     return found
 
 
@@ -262,7 +262,7 @@ def _works_in(entry: str, top: Path) -> bool:
 def _few_descriptors(*, quick: bool) -> Row:
     """Return what comes of a run that may open ever more files."""
     faults, done = list[Fault](), Counter[str]()
-    for limit in range(4, 40, 3 if quick else 1):
+    for limit in range(4, 40, 5 if quick else 1):
         with Place(ordinary()) as place:
             scene = Scene(place)
             result = place.clada(

@@ -26,13 +26,13 @@ GROWTH = 2.0  # MB that a long life may cost: the allocator's own
 def rows(*, quick: bool) -> list[Row]:
     """Return what load showed; in a quick look with a tenth or less of it."""
     return [
-        _many_operations(5_000 if quick else 100_000),
-        _many_edits_of_one_file(2_000 if quick else 50_000),
-        _large_document(5 if quick else 50),
-        _in_a_row(10 if quick else 1_000),
+        _many_operations(2_000 if quick else 100_000),
+        _many_edits_of_one_file(1_000 if quick else 50_000),
+        _large_document(2 if quick else 50),
+        _in_a_row(5 if quick else 1_000),
         _at_once_in_one_workspace(2 if quick else 20),
-        _at_once_in_different_workspaces(2 if quick else 20),
-        _large_repository(1_000 if quick else 50_000),
+        _at_once_in_different_workspaces(1 if quick else 20),
+        _large_repository(500 if quick else 50_000),
         _long_life(300 if quick else 10_000),
     ]
 

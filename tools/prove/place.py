@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import importlib.util
 import json
 import os
@@ -238,8 +239,7 @@ def library() -> str:
         if source is not None:
             half_written = shutil.ignore_patterns("*.pyc.*")  # by another process, and soon gone
             shutil.copytree(source, folder / source.name, ignore=half_written)
-    compileall = [sys.executable, "-m", "compileall", "-q", str(folder)]
-    subprocess.run(compileall, check=False)
+    compileall.compile_dir(folder, quiet=1)
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     import atexit

@@ -222,7 +222,7 @@ def checked(task: RawTask, data: bytes, line: int, block_line: int | None) -> Op
     members = task.members or {}
     name, complaints = _action(task)
     kind = find(name)
-    given = _Given(members, kind.fields if kind else _any_fields())
+    given = _Given(members, kind.fields if kind else _any_fields() if members else ())
     fields = given.fields()
     if kind:
         complaints += given.complaints

@@ -1,14 +1,13 @@
 """A hostile program: `hostile.py NAME` tries one thing that a command must not do, exits 0 if it works.
 
 It is copied into a workspace and runs there without packages; variables tell it what there is outside.
+Each attempt is a start of its own: what takes long to load is imported by those that need it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import signal
-import socket
 import sys
 import time
 
@@ -65,6 +64,8 @@ def idle_a_process() -> None:
 
 def stop_a_process() -> None:
     """Stop a process outside."""
+    import signal
+
     os.kill(VICTIM, signal.SIGSTOP)
 
 
@@ -205,6 +206,8 @@ def leave_in_var_tmp() -> None:
 
 def talk_to_a_late_socket() -> None:
     """Talk to a service that has come since the command was started."""
+    import socket
+
     with open("ready", "w", encoding="ascii"):
         time.sleep(0.5)
     with socket.socket(socket.AF_UNIX) as channel:
@@ -213,28 +216,38 @@ def talk_to_a_late_socket() -> None:
 
 def talk_to_a_relative_socket() -> None:
     """Talk to a service that has bound its socket by a relative name."""
+    import socket
+
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(f"{OUTSIDE}/relative.sock")
 
 
 def send_to_a_socket() -> None:
     """Send a datagram to a service that listens at a path."""
+    import socket
+
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
         channel.connect(f"{OUTSIDE}/datagrams.sock")
 
 
 def talk_to_a_virtual_machine() -> None:
     """Open a channel to the host of this machine."""
+    import socket
+
     socket.socket(40, socket.SOCK_STREAM).close()
 
 
 def listen_to_the_kernel() -> None:
     """Hear of every device that comes and goes."""
+    import socket
+
     socket.socket(16, socket.SOCK_RAW, 15).close()
 
 
 def resolve_a_name() -> None:
     """Ask for the address of a host, with the question as the message."""
+    import socket
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
         channel.connect(("192.0.2.1", 53))
         channel.send(b"secret")
@@ -242,6 +255,8 @@ def resolve_a_name() -> None:
 
 def outlive_the_supervisor() -> None:
     """Make the supervisor a tracer, stop, and have a survivor approve a command afterwards."""
+    import signal
+
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
