@@ -31,7 +31,7 @@ def rows(*, quick: bool) -> list[Row]:
         _large_document(2 if quick else 50),
         _in_a_row(5 if quick else 1_000),
         _at_once_in_one_workspace(2 if quick else 20),
-        _at_once_in_different_workspaces(1 if quick else 20),
+        _at_once_in_different_workspaces(2 if quick else 20),
         _large_repository(500 if quick else 50_000),
         _long_life(300 if quick else 10_000),
     ]

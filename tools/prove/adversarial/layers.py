@@ -126,10 +126,7 @@ class Command(NamedTuple):
 
 
 def rows(user: User, quick: bool) -> Iterator[Row]:
-    """Yield the rows about layers; in a quick look, as one user, and not those about repositories.
-
-    Nor the escapes that tests/world/test_sandbox.py tries in each layer.
-    """
+    """Yield the rows about layers; in a quick look, as one user, and not those about repositories."""
     if quick and user != ordinary():
         return
     offered = [layer for layer in LAYERS if _is_offered(user, layer)]
@@ -139,7 +136,7 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
     for layer in offered:
         yield from _calls(user, layer)
         yield from _variables(user, layer)
-        for source in (HOSTILE,) if quick else (HOSTILE, ESCAPES):
+        for source in (HOSTILE, ESCAPES):
             yield from _attempts(user, layer, source)
         if not quick:
             yield from _repositories(user, layer)
