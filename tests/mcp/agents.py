@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import StdioServerParameters, types
 from mcp.client import Client
+from mcp.client.stdio import stdio_client
 from tests.cli.conftest import Shell
 from tools import standby
 
@@ -108,7 +110,8 @@ class Place(Shell):
             env=self.environment,
             cwd=self.workspace,
         )
-        return self.connected(server, era, answer)
+        # By itself, it would write to what was the standard error when the SDK was loaded: by then that is closed.
+        return self.connected(stdio_client(server, errlog=sys.stderr), era, answer)
 
     def connected(self, server: Any, era: str = "legacy", answer: str | None = None) -> Agent:
         """Return a client of this server."""
