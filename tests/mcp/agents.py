@@ -110,7 +110,7 @@ class Place(Shell):
             env=self.environment,
             cwd=self.workspace,
         )
-        # By itself, it would write to what was the standard error when the SDK was loaded: by then that is closed.
+        # By itself, it writes to what was the standard error when the SDK was loaded: that may be closed.
         return self.connected(stdio_client(server, errlog=sys.stderr), era, answer)
 
     def connected(self, server: Any, era: str = "legacy", answer: str | None = None) -> Agent:
