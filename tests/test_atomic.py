@@ -17,7 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.handles import open_handles
 from tests.world.repository.states import content, copy, git, write
+from tools import warm
 from tools.plain_git import IDENTITY
 
 import clada
@@ -180,6 +182,27 @@ def test_runs_side_by_side_in_many_workspaces_are_not_in_each_others_way(
 
     with ThreadPoolExecutor(4) as threads:
         assert set().union(*threads.map(runs, "abcd")) == {"[task-1] SUCCESS: RUN - touch touched (exit 0)\n"}
+
+
+def test_what_is_odd_among_the_notes_of_what_has_begun_stops_no_run(project: Path) -> None:
+    """Nor does it cost a handle."""
+    notes = Path(os.environ["XDG_STATE_HOME"]) / "clada" / "pending"
+    (notes / "folder").mkdir(parents=True)
+    notes.chmod(0o700)
+    (notes / "link").symlink_to("nowhere")
+    os.mkfifo(notes / "pipe")
+    (notes / "text").write_bytes(b"\xff\t\0")
+    before = open_handles()
+    assert run(project, CHANGES["write"], "snapshots").ok
+    assert open_handles() == before
+
+
+def test_where_the_folder_of_notes_is_a_file_nothing_is_to_be_recovered(project: Path) -> None:
+    state = Path(os.environ["XDG_STATE_HOME"]) / "clada"
+    state.mkdir(parents=True)
+    (state / "pending").write_text("")
+    done = warm.clada("recover", directory=project)
+    assert (done.returncode, done.stdout) == (0, b"nothing to recover\n")
 
 
 def test_an_invalid_operation_lets_nothing_happen(project: Path) -> None:

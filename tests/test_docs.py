@@ -181,6 +181,7 @@ def test_console(page: Path, tmp_path: Path) -> None:
 def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python of a page runs, block after block."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     names: dict[str, Any] = {}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), names)

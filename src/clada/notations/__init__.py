@@ -29,8 +29,6 @@ LARGE = 1 << 16  # bytes of a document of which Python would look for cycles sev
 HINTS, HINTS_IN_PROSE = (
     tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
 )
-# Nothing in a text without one of these looks like an operation.
-SIGNS = tuple({sign: 0 for row in NOTATIONS.values() for sign in (*row.lookalike_signs, *row.hints)})
 
 
 def parse(  # noqa: PLR0913 (all but two are named)
@@ -289,7 +287,8 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
 
 def _has_signs(prose: bytes) -> bool:
     """Whether a text has anything without which nothing in it looks like an operation."""
-    return holds_any(prose, SIGNS)
+    signs = [sign for row in NOTATIONS.values() for sign in (*row.lookalike_signs, *row.hints)]
+    return holds_any(prose, signs)
 
 
 def _shown(plan: Plan) -> list[str]:

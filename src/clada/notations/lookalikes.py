@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters, Lookalike, Notation
 
 MOST = 1 << 20  # bytes of prose that are looked through
-SIGNS = tuple({sign: 0 for row in NOTATIONS.values() for sign in row.lookalike_signs})
 
 
 def without_operations(
@@ -83,7 +82,7 @@ def _first(
     text: bytes, delimiters: Delimiters, notation: str | None
 ) -> tuple[int, Lookalike, Notation] | None:
     """Return the first place that matches one of the lookalikes, in a document of this notation."""
-    if not holds_any(text, SIGNS):
+    if not holds_any(text, [sign for row in NOTATIONS.values() for sign in row.lookalike_signs]):
         return None
     import re
 

@@ -57,6 +57,8 @@ VARIABLES = {
     "GIT_INDEX_FILE": "{marker}",
     "GIT_OBJECT_DIRECTORY": "{marker}",
 }
+LEADING = ("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")  # git fails with these: none of the others would be seen
+RUNNING = tuple(name for name in VARIABLES if name not in LEADING)
 
 
 def rows(user: User, quick: bool) -> Iterator[Row]:
@@ -64,7 +66,7 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
     if not quick or user == ordinary():
         for name, arm in _attacks(quick).items():
             yield _attacked(user, name, arm)
-        for names in [list(VARIABLES)] if quick else [[name] for name in VARIABLES]:
+        for names in (RUNNING, LEADING) if quick else [[name] for name in VARIABLES]:
             yield _inherited(user, names)
     for name, (state, required) in STATES.items():
         yield _state(user, name, state, required)

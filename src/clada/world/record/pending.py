@@ -70,19 +70,26 @@ def of_workspace(workspace: str) -> Pending | None:
 
 def _notes() -> list[str]:
     """Return the notes of all workspaces; runs that end meanwhile remove theirs, and the folder."""
+    if not os.path.isdir(folder := _folder()):
+        return []
     try:
-        return [os.path.join(_folder(), name) for name in sorted(os.listdir(_folder()))]
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
     except FileNotFoundError:
         return []
 
 
 def _fields(note: str) -> list[str]:
+    """Return what a note says: nothing, if it is gone, or nothing that `add` has made."""
     try:
         handle = os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:
         return []
-    with open(handle, "rb") as file:
-        text = os.fsdecode(file.read(1 << 16)).strip("\n")
+    try:
+        text = os.fsdecode(os.read(handle, 1 << 16)).strip("\n")
+    except OSError:  # a directory
+        return []
+    finally:
+        os.close(handle)
     return [unescape_field(field) for field in text.split("\t")]
 
 
