@@ -14,7 +14,7 @@ STEP = 7  # of the places in a text, every so many is tried
 
 
 def cuts(text: str | bytes, first: int, step: int = STEP) -> list[int]:
-    """Return where to cut a text: at every place, or at the end of every line and at every seventh place.
+    """Return where to cut a text: at every place, or at the end of every line and at every `step`th place.
 
     From `first` on, which differs from text to text: together they are cut at every kind of place. Of very
     many texts, each needs fewer cuts: a longer `step`.

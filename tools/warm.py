@@ -197,3 +197,8 @@ def clada(
         command, input=document, cwd=directory, env=given, capture_output=True, check=False,
         start_new_session=True,
     )  # fmt: skip
+
+
+def decoded(done: subprocess.CompletedProcess[bytes]) -> subprocess.CompletedProcess[str]:
+    """Return what a process printed as text."""
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -45,11 +45,6 @@ def powerless() -> warm.Warm:
     return warm.Warm(sys.executable, os.environ, preexec_fn=give_up_powers)
 
 
-def decoded(done: subprocess.CompletedProcess[bytes]) -> subprocess.CompletedProcess[str]:
-    """Return what a process printed as text."""
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
 class Yard:
     """A directory with workspaces, in which batches are run."""
 
@@ -90,11 +85,11 @@ class Yard:
     def batch(self, *flags: str) -> subprocess.CompletedProcess[str]:
         """Run a batch to its end, as somebody for whom read-only is read-only."""
         words = self.command(*flags)[3:]
-        return decoded(powerless().run(words, b"", str(self.top), self.environment))
+        return warm.decoded(powerless().run(words, b"", str(self.top), self.environment))
 
     def clada(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run any other command."""
-        return decoded(warm.clada(*words, directory=self.top, environment=self.environment))
+        return warm.decoded(warm.clada(*words, directory=self.top, environment=self.environment))
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return the results by id; each id is there once, and each line is whole."""

@@ -48,9 +48,7 @@ class Shell:
             directory=self.workspace,
             environment={**self.environment, **environment},
         )
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        return warm.decoded(done)
 
     def git(self, *words: str) -> str:
         """Run git in the workspace, and return what it prints."""

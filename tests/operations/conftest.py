@@ -129,9 +129,7 @@ class Shell:
             directory=self.workspace,
             environment=self._environment(env),
         )
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        return warm.decoded(done)
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
         return {**os.environ, "XDG_CONFIG_HOME": str(self.workspace.parent), **(more or {})}

@@ -116,9 +116,7 @@ class Recorded:
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command line in the workspace."""
         done = warm.clada(*arguments, directory=self.workspace)
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        return warm.decoded(done)
 
     @property
     def store(self) -> Path:
