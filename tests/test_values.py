@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools import constructors
 
 from clada.values import Kind, Value
 
@@ -43,28 +42,12 @@ def test_values_are_equal_by_their_fields() -> None:
 def test_arguments_are_the_fields_of_the_class(
     values: tuple[Any, ...], named: dict[str, Any], words: str
 ) -> None:
-    """However many other classes have as many fields."""
+    """Wrong arguments are refused as for any function."""
     with pytest.raises(TypeError, match=words):
         Named(*values, **named)
 
 
 def test_a_field_without_a_default_cannot_follow_one_that_has_one() -> None:
     """As with parameters of functions."""
-    with pytest.raises(TypeError, match="fields without a default follow first"):
+    with pytest.raises(SyntaxError, match="default"):
         Kind("Wrong", (Value,), {"__annotations__": {"first": "int", "second": "int"}, "first": 1})
-
-
-def test_constructors_are_as_their_generator_writes_them() -> None:
-    """What is compiled in advance is what tools/constructors.py says."""
-    assert constructors.PATH.read_text(encoding="utf-8") == constructors.text()
-
-
-@pytest.mark.parametrize("count", [1, constructors.MOST, constructors.MOST + 1])
-def test_values_of_any_number_of_fields_are_made_alike(count: int) -> None:
-    """Be their constructor one of those that are compiled in advance, or not."""
-    names = [f"field_{number}" for number in range(count)]
-    kind: Any = Kind("Many", (Value,), {"__annotations__": dict.fromkeys(names, "int"), names[-1]: 7})
-    made = kind(*range(count - 1))
-    assert list(made.by_name().values()) == [*range(count - 1), 7]
-    with pytest.raises(TypeError):
-        kind(*range(count + 1))

@@ -1,11 +1,9 @@
 """Values: what frozen dataclasses with slots give, without the import that doubles start-up.
 
-Type checkers hold that nobody changes a value. At run time nothing does: it would cost a tenth of parsing.
+Type checkers enforce that values are not changed. Nothing does at run time, where it would slow down parsing.
 """
 
 from __future__ import annotations
-
-from clada.constructors import CONSTRUCTORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,25 +16,12 @@ else:
 
 
 def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """Return an __init__ of these fields: a loop over them would triple the cost of a value.
-
-    It is that of as many other names (see constructors.py), for to compile one is a hundredth of a start.
-    """
-    template: Any = CONSTRUCTORS.get(len(names)) or _compiled(len(names))
-    code = template.__code__.replace(co_varnames=("self", *names), co_names=names)
-    given = tuple(name for name in names if name in defaults)
-    if names[len(names) - len(given) :] != given:
-        raise TypeError(f"fields without a default follow {given[0]}, which has one")
-    return type(template)(code, {}, "__init__", tuple(defaults[name] for name in given))
-
-
-def _compiled(count: int) -> Any:
-    """Return a constructor of a value that has more fields than most."""
-    fields = [f"field_{number}" for number in range(count)]
-    body = [f"    self.{field} = {field}" for field in fields] or ["    pass"]
-    scope: dict[str, Any] = {}
-    text = "\n".join([f"def __init__({', '.join(['self', *fields])}):", *body])
-    exec(text, scope)  # noqa: S102 (there is nothing in the text but numbers)
+    """Return an __init__ that sets each field: a loop over the fields would triple the cost of a value."""
+    parameters = [f"{name}=_defaults[{name!r}]" if name in defaults else name for name in names]
+    body = [f"    self.{name} = {name}" for name in names] or ["    pass"]
+    scope: dict[str, Any] = {"_defaults": defaults}
+    text = "\n".join([f"def __init__({', '.join(['self', *parameters])}):", *body])
+    exec(text, scope)  # noqa: S102 (the text holds names of fields only)
     return scope["__init__"]
 
 
