@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from typing import TYPE_CHECKING
 
@@ -82,26 +81,3 @@ def test_an_index_changes_nothing_that_anybody_sees(
         seen.append((report.text(), path.read_text(), report.changes))
         assert bool(used) == (worth_it == 0)
     assert seen[0] == seen[1]
-
-
-def test_the_collector_of_cycles_is_as_it_was_after_a_long_plan(tmp_path: Path) -> None:
-    """However it ends: here by what a caller's own function raises."""
-    usual = gc.get_threshold()
-    (tmp_path / "a").write_text("0\n")
-    document = "".join(
-        f'<---SEARCH file="a"--->\n{number}\n<---REPLACE--->\n{number + 1}\n<---END--->\n'
-        for number in range(2000)
-    )
-    seen = set()
-
-    def look(_event: object) -> None:
-        seen.add(gc.get_threshold()[0])
-        if len(events) == 100:
-            raise KeyError
-        events.append(1)
-
-    events: list[int] = []
-    with pytest.raises(KeyError):
-        clada.execute(document, workspace=str(tmp_path), record="none", on_event=look)
-    assert min(seen) > usual[0]
-    assert gc.get_threshold() == usual

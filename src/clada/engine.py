@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 
 from clada.errors import Error, Trouble, unforeseen
@@ -24,8 +23,8 @@ from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
+    from collections.abc import Mapping
+    from typing import Any
 
     from clada.model import Block, Outcome, Plan
     from clada.notations.registry import Notation
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     # How a task went: how long it took, whether it is invalid, its confinement and output, and whether that
     # was cut off.
     Course = tuple[float, bool, str | None, tuple[str | None, ...], bool]
-    Result = TypeVar("Result")
 
 NOT_TRIED: Course = (0.0, False, None, (), False)
 INVALID_ITEM: Course = (0.0, True, None, (), False)
@@ -42,7 +40,6 @@ EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
 INVALID = "document has validation errors"  # which is atomic
-SELDOM = 50_000  # new values after which Python looks for cycles while a long plan is carried out
 
 
 class Engine:
@@ -215,21 +212,6 @@ class Engine:
             self.world.tree_after = None  # what is put back is not the next command's
             tasks = [(number, _rolled_back(task)) for number, task in tasks]
         self._settle(*tasks)
-
-
-def seldom_collecting(call: Callable[[], Result]) -> Result:
-    """Call what makes many values that stay, and no cycles, while Python looks for these less often.
-
-    It is not turned off, for commands, and what is told of them, may take hours.
-    """
-    usual = gc.get_threshold()
-    if not 0 < usual[0] < SELDOM:
-        return call()
-    try:
-        gc.set_threshold(SELDOM, *usual[1:])
-        return call()
-    finally:
-        gc.set_threshold(*usual)
 
 
 def _rolled_back(task: Task) -> Task:

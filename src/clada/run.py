@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from clada.engine import Engine, seldom_collecting
+from clada.engine import Engine
 from clada.errors import Error, Trouble, unforeseen
 from clada.model import Note, Operation, Plan
-from clada.notations import LARGE, parse
+from clada.notations import parse
 from clada.report import Report
 from clada.settings import KEPT, Settings
 from clada.world.files.workspace import Limits, Workspace
@@ -118,7 +118,7 @@ def _carry_out(
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
         # From here on there is a report, whatever goes wrong.
-        course.blocks = seldom_collecting(engine.run) if len(plan.source) > LARGE else engine.run()
+        course.blocks = engine.run()
         course.error = engine.error
         if settings.dry_run:
             course.changes, course.modes = tuple(files.changes()), tuple(files.modes())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
@@ -12,19 +10,17 @@ from clada.notations.registry import LONG, NOTATIONS, UNKNOWN, holds_any
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
+    from typing import Any
 
     from clada.notations.registry import Delimiters, Module
 
     # A text, and where its pieces stand in the document: the start and the end of each, in turn.
     Prose = tuple[bytes, list[int]]
-    Result = TypeVar("Result")
 
 BOM = b"\xef\xbb\xbf"
 NOTHING_FOUND = "no operations found"
 FEW_WORDS = 5  # of a line that names a file
 HEAD = 1 << 16  # bytes in which most documents show what they are
-LARGE = 1 << 16  # bytes of a document of which Python would look for cycles several times
 # Texts without one of these are in no dialect: of rank 1, and of rank 2.
 HINTS, HINTS_IN_PROSE = (
     tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
@@ -63,8 +59,7 @@ def parse(  # noqa: PLR0913 (all but two are named)
     text: tuple[Any, ...] = (data, delimiters)
     if notation != "auto":
         read, text = _read_as, (notation, *text)
-    large = len(data) > LARGE and gc.isenabled()
-    plan, prose = _without_collector(read, *text, **how) if large else read(*text, **how)
+    plan, prose = read(*text, **how)
     native = not NOTATIONS.get(plan.notation or "", UNKNOWN).rank
     if native and any(block.attributes for block in plan.blocks):
         plan = _with_atomic(plan)
@@ -77,18 +72,6 @@ def parse(  # noqa: PLR0913 (all but two are named)
 
         plan = without_fences(plan)
     return with_remarks(plan, notation, delimiters, prose)
-
-
-def _without_collector(read: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
-    """Read a large document while nobody looks for cycles among its values.
-
-    There are none: one look at the end is half of what many on the way cost, which is a fifth of the time.
-    """
-    try:
-        gc.disable()
-        return read(*arguments, **named)
-    finally:
-        gc.enable()
 
 
 def _read_as(notation: str, data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Plan, None]:
