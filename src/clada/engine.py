@@ -70,7 +70,6 @@ class Engine:
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
         index = 0
-        self.world.items = [item for block in self.plan.blocks for item in block.operations]
         mark: Any = self._begin_atomic() if self._atomic else None
         are_valid = [block.valid for block in self.plan.blocks]
         for number, (block, valid) in enumerate(zip(self.plan.blocks, are_valid, strict=True)):
