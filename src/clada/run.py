@@ -202,10 +202,11 @@ def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool
 
     items = [item for block in plan.blocks if block.valid for item in block.operations]
     operations = [item for item in items if isinstance(item, Operation)]
+    kept = [(name, getattr(settings, name)) for name in KEPT]
     return RunToRecord(
         _summary(plan),
         plan.source,
-        tuple(f"{name}={getattr(settings, name) or ''}" for name in KEPT),
+        tuple(f"{name}={'' if value is None else value}" for name, value in kept),
         planned=[path for operation in operations for path in operation.paths],
         wide=not all(operation.only_its_paths for operation in operations),
         resumes=resumes,

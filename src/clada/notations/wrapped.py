@@ -1,4 +1,4 @@
-"""A fence around the whole content of a write: models put it there out of habit, and it would be written."""
+"""A fence around the whole content of a write, which models add out of habit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from clada.model import Invalid, Operation, Plan
 
 MARKS = ("```", "~~~")
+MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files in which a fence is markup
+REMOVED = "removed the fence around the whole content of {}; --strip-fences=never keeps it"
+KEPT = "kept the fence around the whole content of {}; --strip-fences removes it"
 
 
 def unwrapped(content: str) -> str | None:
@@ -30,35 +33,35 @@ def _closes(line: str, fence: str) -> bool:
     return bare.startswith(fence) and not bare.strip(fence[0])
 
 
-def without_fences(plan: Plan) -> Plan:
-    """Return a plan in which no content of a write is wrapped in a fence."""
-    blocks = [
-        block.replace(operations=tuple([_without_fence(item) for item in block.operations]))
-        for block in plan.blocks
-    ]
-    return plan.replace(blocks=tuple(blocks))
+def without_fences(plan: Plan, strip: bool | None) -> Plan:
+    """Return a plan whose writes have no fence around their whole content, with notes on those that had one.
+
+    `strip` is the setting strip_fences: None keeps fences in files in which they are markup, True does not.
+    """
+    blocks, removed, kept = [], [], []
+    for block in plan.blocks:
+        operations = [without_fence(item, strip) for item in block.operations]
+        for item, now in zip(block.operations, operations, strict=True):
+            if now is not item:
+                removed.append(item)
+            elif strip is None and without_fence(item, True) is not item:
+                kept.append(item)
+        blocks.append(block.replace(operations=tuple(operations)))
+    if not removed and not kept:
+        return plan
+    found = ((REMOVED, removed if strip is None else []), (KEPT, kept))
+    notes = [message.format(_names(items)) for message, items in found if items]
+    return plan.replace(blocks=tuple(blocks), notes=(*plan.notes, *notes))
 
 
-def _without_fence(item: Operation | Invalid) -> Operation | Invalid:
-    inner = unwrapped(item.content) if isinstance(item, Write) and not item.dialect else None
+def without_fence(item: Operation | Invalid, strip: bool | None = None) -> Operation | Invalid:
+    """Return an operation without the fence around its whole content, if the setting strip_fences says so."""
+    if not isinstance(item, Write) or item.dialect or (not strip and item.path.lower().endswith(MARKUP)):
+        return item
+    inner = unwrapped(item.content)
     return item if inner is None else item.replace(content=inner)
 
 
-def note_on_fences(plan: Plan) -> str | None:
-    """Return a note on contents that are wrapped in a fence, if there are any."""
-    found = [
-        item
-        for block in plan.blocks
-        for item in block.operations
-        if isinstance(item, Write)
-        and item.content.startswith(MARKS)
-        and not item.dialect
-        and unwrapped(item.content) is not None
-    ]
-    if not found:
-        return None
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    where = f"{shortened(found[0].path)} (line {found[0].line}){more}"
-    return (
-        f"the whole content of {where} stands in a fence, which is written, too: --strip-fences leaves it out"
-    )
+def _names(writes: list[Operation | Invalid]) -> str:
+    more = f" and {len(writes) - 1} more" if len(writes) > 1 else ""
+    return f"{shortened(writes[0].target)} (line {writes[0].line}){more}"
