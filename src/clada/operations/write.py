@@ -77,13 +77,11 @@ class Write(Operation):
         """Return its fields by their names in plans."""
         return {**super().values(), **({"placeholder": True} if self.placeholder else {})}
 
-    def data(self, settings: Settings) -> bytes:
-        """Return the bytes to write."""
-        data = self.content.removeprefix(BOM).encode()
+    def text(self, settings: Settings) -> str:
+        """Return its content, with the line break at the end that it gets."""
         said = (self.final_newline, settings.final_newline, self.as_lines)
-        if data and not data.endswith(LF) and next(each for each in said if each is not None):
-            data += LF
-        return data
+        lacks = self.content.removeprefix(BOM) and not self.content.endswith("\n")
+        return f"{self.content}\n" if lacks and next(each for each in said if each is not None) else self.content
 
     def _check(self, files: Files, parts: Parts, data: bytes) -> None:
         """Raise Trouble where what is there, or is not, speaks against writing it."""
@@ -117,7 +115,7 @@ class Write(Operation):
         parts = world.files.locate(self.path)
         if self.if_exists == SKIP and world.files.entry(parts):
             return Skipped(LEFT.format(self.path), left_out=True)
-        data = self.data(world.settings)
+        data = self.text(world.settings).removeprefix(BOM).encode()
         old = None if self.append else _old_content(world.files, parts)
         keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
         if keeps_crlf:
