@@ -291,8 +291,9 @@ def _plain(item: Operation, settings: Settings) -> Operation:
     match item:
         case Write():
             exact = item.final_newline if item.final_newline is False else None
+            strip = settings.strip_fences or False  # by default, the run of the new document removes them
             return item.replace(
-                content=item.text(settings),
+                content=item.text(settings.replace(strip_fences=strip)),
                 placeholder=False,
                 final_newline=exact,
                 as_lines=False,

@@ -141,7 +141,7 @@ COMMANDS: dict[str, Command] = {
     "parse": Command(
         "[FILE]",
         "print the plan as JSON, and execute nothing",
-        ("workspace", "format", "start_delimiter", "end_delimiter", "root", "run_fences", "strip_fences"),
+        ("workspace", "format", "start_delimiter", "end_delimiter", "root", "run_fences"),
         examples=(("clada parse answer.md | jq .problems", "what is wrong with the answer"),),
         inside=False,
     ),

@@ -39,15 +39,13 @@ def parse(  # noqa: PLR0913 (all but two are named)
     end_delimiter: str = END_DELIMITER,
     roots: Sequence[str] = (),
     run_fences: bool = False,
-    strip_fences: bool | None = None,
 ) -> Plan:
     """Read a document into a plan: plan.fatal and plan.problems say what is wrong in it.
 
     `notation` is auto or the name of one; the delimiters are those of CSL's markers. Absolute paths below one
     of `roots` are made relative where another tool's dialect has them; `run_fences` makes a run of each fence
-    that is tagged as a shell's. `strip_fences` removes one around the whole content of a write: None does so
-    unless the file is Markdown, True always, False never. Raises TypeError or ValueError on bad arguments, and
-    nothing else, whatever the text.
+    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever the
+    text.
     """
     if not isinstance(document, str | bytes):
         raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
@@ -73,18 +71,7 @@ def parse(  # noqa: PLR0913 (all but two are named)
         from clada.notations.heredoc import not_run
 
         plan = plan.replace(notes=(*plan.notes, *not_run(beside(plan)[0], plan.notation or "")))
-    if strip_fences is not False:
-        plan = without_fences(plan, strip_fences)
     return with_remarks(plan, notation, delimiters, prose)
-
-
-def without_fences(plan: Plan, strip: bool | None = None) -> Plan:
-    """Return a plan whose writes have no fence around their whole content, as the setting strip_fences has it."""
-    if b"```" not in plan.source and b"~~~" not in plan.source:
-        return plan
-    from clada.notations import wrapped
-
-    return wrapped.without_fences(plan, strip)
 
 
 def _without_collector(read: Callable[..., Result], *arguments: Any, **named: Any) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import invalid_utf8, too_large
 from clada.grammar import END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations import BOM, with_remarks, without_fences
+from clada.notations import BOM, with_remarks
 from clada.notations.csl import NAME, Parser
 
 TYPE_CHECKING = False
@@ -47,17 +47,13 @@ class Reader:
         self._parser.advance()
         complete = self._parser.complete[self._given :]
         self._given += len(complete)
-        if b"```" not in self._data and b"~~~" not in self._data:
-            return complete
-        from clada.notations.wrapped import without_fence
-
-        return [without_fence(item) for item in complete]
+        return complete
 
     def close(self) -> Plan:
         """Take the end of the text; return the plan of the whole."""
         if self._plan is None:
             read = Plan(NAME, fatal=self._refused) if self._refused else self._parser.plan()
-            self._plan = with_remarks(without_fences(read), NAME, self._delimiters)
+            self._plan = with_remarks(read, NAME, self._delimiters)
         return self._plan
 
     def _append(self, chunk: str) -> None:

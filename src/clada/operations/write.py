@@ -25,6 +25,7 @@ BOM = "\ufeff"
 MIN_LINES = 10  # different ones, not blank, of a file that is guarded
 MIN_SHARE = 50  # of them, in percent, that a content must have which replaces it
 OVERWRITE, REFUSE, GUARD, EMPTY, SKIP = IF_EXISTS = ("overwrite", "refuse", "guard", "empty", "skip")
+MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files that have fences as markup
 CRLF_KEPT = "CRLF line endings kept"
 LEFT = "{} was shown, not written; --format=whole writes it"
 
@@ -78,10 +79,20 @@ class Write(Operation):
         return {**super().values(), **({"placeholder": True} if self.placeholder else {})}
 
     def text(self, settings: Settings) -> str:
-        """Return its content, with the line break at the end that it gets."""
+        """Return its content as it is written: without a fence around it, and with its last line break."""
+        inner = self.unfenced() if strips_fence(self.path, settings.strip_fences) else None
+        text = self.content if inner is None else inner
         said = (self.final_newline, settings.final_newline, self.as_lines)
-        lacks = self.content.removeprefix(BOM) and not self.content.endswith("\n")
-        return f"{self.content}\n" if lacks and next(each for each in said if each is not None) else self.content
+        lacks = text.removeprefix(BOM) and not text.endswith("\n")
+        return f"{text}\n" if lacks and next(each for each in said if each is not None) else text
+
+    def unfenced(self) -> str | None:
+        """Return its content without a fence around the whole of it, if there is one."""
+        if self.dialect or not self.content.startswith(("```", "~~~")):
+            return None
+        from clada.text.wrapped import unwrapped
+
+        return unwrapped(self.content)
 
     def _check(self, files: Files, parts: Parts, data: bytes) -> None:
         """Raise Trouble where what is there, or is not, speaks against writing it."""
@@ -133,6 +144,11 @@ class Write(Operation):
             remarks += (CRLF_KEPT,) if keeps_crlf else ()
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)
         return Done(how, self.path, bytes=len(data), changes=changes, held=how == "appended", remarks=remarks)
+
+
+def strips_fence(path: str, setting: bool | None) -> bool:
+    """Whether a fence around a file's whole content is removed: by default unless fences are its markup."""
+    return not path.lower().endswith(MARKUP) if setting is None else setting
 
 
 def _old_content(files: Files, parts: Parts) -> bytes | None:
