@@ -322,8 +322,8 @@ class Parser:
         self._add(operation)
 
     def _literal_complaints(self, attributes: dict[str, str]) -> Complaints:
-        """Return what is wrong with the attribute `literal`, or with content that should have it."""
-        if attributes.get(LITERAL, "true") not in FLAG_WORDS:
+        """Take the attribute `literal`; return what is wrong with it, or with content that should have it."""
+        if attributes.pop(LITERAL, "true") not in FLAG_WORDS:
             return [(LITERAL, f"Invalid value for '{LITERAL}': {WRONG_FLAG}")]
         if not self._inner:
             return []
