@@ -95,11 +95,11 @@ def _read_document(data: bytes, draft: Draft) -> None:
         if trouble:  # to say how it can be mended takes a closer look
             scan = Scan(data, start, fence, careful=True)
             tables, trouble = _tables(scan, scan.run())
-        elif not fence and scan.at >= len(data) and (trouble := _doubt(data, tables, scan)):
-            tables = scan.parsed(scan.forget_since(trouble.offset))
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
             raise Malformed("A document has either [[task]] or [[tasks]], not both", scan.first_of_either())
+        if not trouble and not fence and scan.at >= len(data) and (trouble := _doubt(data, tables, scan)):
+            tables = scan.parsed(scan.forget_since(trouble.offset))
         _add_tables(tables, scan, draft)
         if trouble:
             raise trouble
