@@ -98,7 +98,7 @@ def _read_document(data: bytes, draft: Draft) -> None:
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
             raise Malformed("A document has either [[task]] or [[tasks]], not both", scan.first_of_either())
-        if not trouble and not fence and scan.at >= len(data) and (trouble := _doubt(data, tables, scan)):
+        if not trouble and not fence and scan.at_end and (trouble := _doubt(data[: scan.at], tables, scan)):
             tables = scan.parsed(scan.forget_since(trouble.offset))
         _add_tables(tables, scan, draft)
         if trouble:

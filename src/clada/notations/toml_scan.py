@@ -189,6 +189,11 @@ class Scan:
         return start
 
     @property
+    def at_end(self) -> bool:
+        """Whether the document ends here, or in a line that may be the beginning of more."""
+        return self.at >= len(self._data) or bool(_CUT_LINE.match(self._data, self.at))
+
+    @property
     def in_task(self) -> bool:
         """Whether the last keys belong to a task, or to a table of one."""
         return self._owner is not None
