@@ -166,7 +166,7 @@ class Blocks:
                 break
             line = line + data.count(b"\n", counted, opened) if line else reading.lines.line(opened)
             counted, span = opened, (opened, end + 3)
-            item = Write(line, span, NO_ATTRIBUTES, path, content, False, if_exists, False, NAME)
+            item = Write(line, span, NO_ATTRIBUTES, path, content, if_exists=if_exists, dialect=NAME)
             if path in written:
                 self._note_written(path)
             else:

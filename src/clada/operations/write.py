@@ -1,10 +1,11 @@
-"""write: a file gets exactly this content, or has it added at its end."""
+"""write: a file gets this content, or has it added at its end."""
 
 from __future__ import annotations
 
 from clada.errors import Trouble
 from clada.grammar import Field
 from clada.model import Change, Done, Operation, Skipped
+from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from clada.model import Outcome
+    from clada.settings import Settings
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
     from clada.world.world import World
@@ -23,6 +25,8 @@ BOM = "\ufeff"
 MIN_LINES = 10  # different ones, not blank, of a file that is guarded
 MIN_SHARE = 50  # of them, in percent, that a content must have which replaces it
 OVERWRITE, REFUSE, GUARD, EMPTY, SKIP = IF_EXISTS = ("overwrite", "refuse", "guard", "empty", "skip")
+MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files that have fences as markup
+CRLF_KEPT = "CRLF line endings kept"
 LEFT = "{} was shown, not written; --format=whole writes it"
 
 
@@ -33,6 +37,8 @@ class Write(Operation):
     content: str
     append: bool = False
     if_exists: str = OVERWRITE  # one of IF_EXISTS
+    final_newline: bool | None = None  # whether the last line gets a line break; None: as below
+    as_lines: bool = False  # it does unless the setting final_newline is false, as in CSL
     placeholder: bool = False  # the path looks like an example: only a file that is there is written
     dialect: str = ""
 
@@ -42,6 +48,7 @@ class Write(Operation):
         Field("content", "text"),
         Field("append", "flag", required=False, default=False),
         Field("if_exists", "choice", required=False, choices=IF_EXISTS),
+        Field("final_newline", "flag", required=False),
     )
     only_its_paths: ClassVar = True
     in_part: ClassVar = "overwritten"
@@ -71,7 +78,23 @@ class Write(Operation):
         """Return its fields by their names in plans."""
         return {**super().values(), **({"placeholder": True} if self.placeholder else {})}
 
-    def _check(self, files: Files, parts: Parts) -> None:
+    def text(self, settings: Settings) -> str:
+        """Return its content as it is written: without a fence around it, and with its last line break."""
+        inner = self.unfenced() if strips_fence(self.path, settings.strip_fences) else None
+        text = self.content if inner is None else inner
+        said = (self.final_newline, settings.final_newline, self.as_lines)
+        lacks = text.removeprefix(BOM) and not text.endswith("\n")
+        return f"{text}\n" if lacks and next(each for each in said if each is not None) else text
+
+    def unfenced(self) -> str | None:
+        """Return its content without a fence around the whole of it, if there is one."""
+        if self.dialect or not self.content.startswith(("```", "~~~")):
+            return None
+        from clada.text.wrapped import unwrapped
+
+        return unwrapped(self.content)
+
+    def _check(self, files: Files, parts: Parts, data: bytes) -> None:
         """Raise Trouble where what is there, or is not, speaks against writing it."""
         if not self.placeholder and (self.append or self.if_exists == OVERWRITE):
             return
@@ -83,7 +106,7 @@ class Write(Operation):
         if old.kind != "file" or self.append or self.if_exists == OVERWRITE:
             return  # that it is no file, writing it will tell
         content = files.load(parts)
-        if content == self.content.removeprefix(BOM).encode():
+        if content == data:
             return
         if self.if_exists == REFUSE:
             raise Trouble("invalid_operation", f"{self.path} exists, the answer creates it")
@@ -103,32 +126,47 @@ class Write(Operation):
         parts = world.files.locate(self.path)
         if self.if_exists == SKIP and world.files.entry(parts):
             return Skipped(LEFT.format(self.path), left_out=True)
+        data = self.text(world.settings).removeprefix(BOM).encode()
+        old = None if self.append else _old_content(world.files, parts)
+        keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
+        if keeps_crlf:
+            data = data.replace(LF, CRLF)
         if self.placeholder or self.if_exists != OVERWRITE:
-            self._check(world.files, parts)
-        data = self.content.removeprefix(BOM).encode()
-        if world.settings.final_newline and data and not data.endswith(b"\n"):
-            data += b"\n"
-        remarks = _what_goes(world.files, parts, data) if self.dialect and not self.append else ()
+            self._check(world.files, parts, data)
+        remarks = _what_goes(old, data) if self.dialect and old is not None else ()
         if self.append:
             how = _append(world.files, parts, data)
+        elif old == data:
+            how = "unchanged"
         else:
-            old = world.files.entry(parts)
-            same = old and old.kind == "file" and old.size == len(data) and world.files.load(parts) == data
-            how = "unchanged" if same else "overwritten" if old else "created"
-            if not same:
-                world.files.store(parts, data)
+            how = "overwritten" if world.files.entry(parts) else "created"
+            world.files.store(parts, data)
+            remarks += (CRLF_KEPT,) if keeps_crlf else ()
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)
         return Done(how, self.path, bytes=len(data), changes=changes, held=how == "appended", remarks=remarks)
 
 
-def _what_goes(files: Files, parts: Parts, data: bytes) -> tuple[str, ...]:
-    """Return how much of the file goes, if it is there: whoever wrote the answer may not have seen it."""
-    from collections import Counter
+def strips_fence(path: str, setting: bool | None) -> bool:
+    """Whether a fence around a file's whole content is removed: by default unless fences are its markup."""
+    return not path.lower().endswith(MARKUP) if setting is None else setting
 
+
+def _old_content(files: Files, parts: Parts) -> bytes | None:
+    """Return the content of the file that is to be overwritten; None where there is none that can be read."""
     old = files.entry(parts)
     if not old or old.kind != "file":
-        return ()
-    lines = files.load(parts).splitlines()
+        return None
+    try:
+        return files.load(parts)
+    except Trouble:
+        return None  # whether it can be replaced all the same, writing it shows
+
+
+def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:
+    """Return how much of the old content is lost: the author of the answer may not have seen it."""
+    from collections import Counter
+
+    lines = old.splitlines()
     gone = (Counter(lines) - Counter(data.splitlines())).total()
     if not gone:
         return ()
