@@ -119,7 +119,9 @@ class Engine:
         if self._atomic:
             self._end_atomic(mark)
         return tuple(
-            BlockReport(number, str(number + 1), block.implicit, valid, tuple(tasks))
+            BlockReport(
+                number, str(number + 1), block.implicit, valid, tuple(tasks), self.world.settings.dry_run
+            )
             for number, (block, valid, tasks) in enumerate(
                 zip(self.plan.blocks, are_valid, self._ended, strict=True)
             )
@@ -155,6 +157,8 @@ class Engine:
             outcome = Failed(unforeseen(bug))
         if block.version in self.notation.search_not_found_versions:
             outcome = _by_older_name(outcome, item)
+        if world.settings.dry_run and isinstance(outcome, Done):
+            outcome = outcome.replace(planned=True, exit_code=None)
         duration = time.perf_counter() - start
         return outcome, (duration, False, world.confinement, tuple(world.output), world.truncated)
 

@@ -45,6 +45,8 @@ class Shown:
             **more,
             "notation": self.plan.notation,
             "fatal": fatal.sentence if fatal else None,
+            # For a model that can mend its answer; another refusal is not the model's to mend.
+            "for_llm": self.report.text(for_llm=True) if self.plan.fatal else None,
             "notes": list(self.report.notes),
             "operations": [
                 {
