@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 PLANNED = (
-    "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n"
+    "[task-1] PLAN: WRITE - a.txt (would create, 2 bytes)\n"
     "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n\\ No newline at end of file\n"
 )
 
@@ -106,7 +106,7 @@ def test_the_summaries_of_a_plan_that_could_not_begin(shell: Shell) -> None:
     summary = json.loads(shell("plan", "--summary=json", "--output-mode=silent", document=WRITE).stdout)
     assert (summary["ok"], summary["dry_run"], summary["failed"]) == (False, True, 1)
     assert summary["fatal"]["type"] == "git_operation_failed"
-    assert summary["blocks"][0]["tasks"][0]["status"] == "success"
+    assert summary["blocks"][0]["tasks"][0]["status"] == "planned"
 
 
 def test_the_library_has_both_the_changes_and_why_a_run_would_not_begin(tmp_path: Path) -> None:
@@ -126,7 +126,12 @@ def test_a_path_that_exists_only_from_the_root_gets_a_note(repository: Shell, fl
     repository.git("add", "src")
     done = repository("--workspace=src", *flags, document='<---WRITE file="src/x.py"--->\nnew\n<---END--->\n')
     root = repository.workspace.resolve()
-    assert done.stdout.startswith("[task-1] SUCCESS: WRITE - src/x.py (created, 3 bytes)\n")
+    status = (
+        "PLAN: WRITE - src/x.py (would create"
+        if "--dry-run" in flags
+        else "SUCCESS: WRITE - src/x.py (created"
+    )
+    assert done.stdout.startswith(f"[task-1] {status}, 3 bytes)\n")
     assert done.stderr == f"clada: src/x.py exists {ONLY}to work in the root, use --workspace={root}\n"
 
 

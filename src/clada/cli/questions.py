@@ -51,8 +51,8 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
     """Ask whether a command may run; return `once`, `always`, `no` or `never`, or None without a terminal.
 
     With `network`, the answer may grant that, too, and then ends in `+network`. The end of input, three
-    invalid answers and a readable `stop` handle count as a no. `plan` stands above the question. `on_shown` is
-    called with all that the terminal shows of it, answers included.
+    invalid answers and a readable `stop` handle count as a no. `plan` stands above the question. `on_shown`
+    is called with all that the terminal shows of it, answers included.
     """
     terminal = open_terminal()
     if terminal is None:

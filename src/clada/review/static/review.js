@@ -570,8 +570,7 @@ function calibrate() {
 }
 
 function show() {
-  // All is taken, also what would fail: the report then says why. Only what a person takes out is not wanted.
-  picks = data.operations.map(operation => ({on: !operation.invalid, off: new Set()}));
+  picks = data.operations.map(operation => ({on: operation.taken, off: new Set()}));
   answers = data.operations.map(() => '');
   networks = data.operations.map(() => false);
   folded = new Set();
