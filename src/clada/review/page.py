@@ -54,7 +54,7 @@ class Shown:
                     **_of_item(item),
                     "lacking": getattr(preview.task.outcome, "needs_approval", None),
                     "invalid": preview.task.invalid,
-                    # Also what would fail: its report then says why. Only what a person takes out is not wanted.
+                    # Also what would fail: the report says why. Only what a person takes out is not wanted.
                     "taken": not preview.task.invalid,
                     "prose": prose,
                     **_size(preview),

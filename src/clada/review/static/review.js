@@ -475,13 +475,19 @@ function restore(request) {
 }
 
 let checking = 0;
+// What is taken, and would fail or may not run, is only reported.
+function isTried({index, status, lacking}) {
+  return picks[index].on && status !== 'error' && (!lacking || ['once', 'always'].includes(answers[index]));
+}
+
 function chose() {
-  const taken = picks.filter(pick => pick.on).length;
+  const tried = data.operations.filter(isTried).length;
+  const taken = picks.some(pick => pick.on);
   const failing = data.operations.filter(operation => operation.status === 'error').length;
   const waiting = data.operations.filter(operation => operation.lacking && picks[operation.index].on && !answers[operation.index]).length;
   $('where').textContent = [(data.workspace || '').split('/').pop(), plural(data.operations.length, 'operation'),
     failing ? `${failing} would fail` : '', waiting ? `${plural(waiting, 'command')} to approve` : ''].filter(Boolean).join(' · ');
-  $('apply').textContent = `Apply ${taken} of ${data.operations.length}`;
+  $('apply').textContent = taken && !tried ? 'Get the report' : `Apply ${tried} of ${data.operations.length}`;
   $('apply').disabled = busy || done || !taken;
   clearTimeout(checking);
   if (data.live && !done && !busy) checking = setTimeout(check, 150);
