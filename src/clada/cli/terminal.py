@@ -63,7 +63,7 @@ class Terminal(Console):
 
         self._styles, self._word_styles = codes({**START_STYLES, **LINE_STYLES}), codes(WORD_STYLES)
         self.rows = self._rich.height if os.isatty(out) else 0
-        self._passed = 0  # rows that were written, by whoever it was
+        self._passed = 0  # rows that were written, questions included
         self._errors: list[tuple[int, str]] = []  # that were written, each with the rows before it
         self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
 
@@ -89,13 +89,6 @@ class Terminal(Console):
             for number, (kind, text) in enumerate(lines)
         ]
         self.write("".join([f"{line}\n" for line in shown]))
-
-    def say_aside(self, lines: Iterable[tuple[str, str]]) -> None:
-        """Write lines to standard error, which mostly is the same terminal."""
-        lines = list(lines)
-        for _kind, text in lines if os.isatty(STDERR) else ():
-            self.count_rows(text)
-        super().say_aside(lines)
 
     def count_rows(self, text: str) -> None:
         """Count the rows of the screen that lines take: by these, failures scroll away."""
