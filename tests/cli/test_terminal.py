@@ -127,11 +127,8 @@ def test_a_failure_above_questions_is_on_the_screen_at_the_end(shell: Shell, tmu
     shell.write("doc.md", MISSING + QUESTION * 3)
     tmux.start("clear; clada --no-git doc.md; echo exit=$?")
     for number in (2, 3, 4):
-        tmux.until(
-            lambda screen, number=number: (
-                f"the plan, {number} of 4" in screen and screen.rstrip().endswith("never:")
-            )
-        )
+        plan = f"the plan, {number} of 4"
+        tmux.until(lambda screen, plan=plan: plan in screen and screen.rstrip().endswith("never:"))  # type: ignore[misc]
         tmux.type("n")
     seen = tmux.until(lambda screen: "exit=1" in screen)
     assert FAILED_FIRST in seen
