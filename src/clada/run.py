@@ -252,7 +252,9 @@ def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
     removed = [item for item in found if strips_fence(item.path, setting)]
     kept = [item for item in found if not strips_fence(item.path, setting)]
     return [
-        message.format(_first_of(writes)) for message, writes in ((REMOVED, removed), (KEPT_FENCE, kept)) if writes
+        message.format(_first_of(writes))
+        for message, writes in ((REMOVED, removed), (KEPT_FENCE, kept))
+        if writes
     ]
 
 

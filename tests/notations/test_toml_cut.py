@@ -26,7 +26,10 @@ PATHS = st.sampled_from(["a.txt", "b/c.txt"])
 def quoted(draw: Any, texts: Any = TEXTS) -> str:
     """Draw a text in one of the ways in which TOML can quote it."""
     text = draw(texts)
-    ways = [json.dumps(text, ensure_ascii=False), '"""\n' + json.dumps(text, ensure_ascii=False)[1:-1] + '"""']
+    ways = [
+        json.dumps(text, ensure_ascii=False),
+        '"""\n' + json.dumps(text, ensure_ascii=False)[1:-1] + '"""',
+    ]
     if "\n" not in text and "'" not in text:
         ways.append(f"'{text}'")
     if not text.endswith("'") and "'''" not in text:
@@ -46,7 +49,13 @@ def task(draw: Any) -> list[str]:
         "write": ['action = "write"', path, f"content = {text}"],
         "append": ['action = "write"', path, "append = true", f"content = {text}"],
         "edit": ['action = "edit"', path, "count = 12", f"search = {some}", f"replace = {text}"],
-        "range": ['action = "edit"', path, f"search_start = {some}", f"search_end = {some}", f"replace = {text}"],
+        "range": [
+            'action = "edit"',
+            path,
+            f"search_start = {some}",
+            f"search_end = {some}",
+            f"replace = {text}",
+        ],
         "run": ['action = "run"', 'dir = "d"', f"cmd = {some}"],
         "move": ['action = "move"', 'from = "a.txt"', 'to = "b.txt"'],
         "remove": ['action = "remove"', path],
@@ -90,11 +99,13 @@ def _carried_out(plan: clada.Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 HUNKS = '[[task]]\naction = "edit"\npath = "a"\n' + '\n[[task.hunks]]\nsearch = "x"\nreplace = "y"\n' * 3
-ATOMIC = '[[tasks]]\natomic = true\n' + '\n[[tasks.task]]\naction = "write"\npath = "a"\ncontent = "x"\n' * 3
+ATOMIC = "[[tasks]]\natomic = true\n" + '\n[[tasks.task]]\naction = "write"\npath = "a"\ncontent = "x"\n' * 3
 LISTED = '[[task]]\naction = "edit"\npath = "a"\nhunks = [{search = "x", replace = "y"}, {search = "z", replace = ""}]\n'
 
 
-@pytest.mark.parametrize("document", [f"{HUNKS}# end\n", f"{ATOMIC}\n# end", f"{ATOMIC}\n\nThat is all.\n", LISTED])
+@pytest.mark.parametrize(
+    "document", [f"{HUNKS}# end\n", f"{ATOMIC}\n# end", f"{ATOMIC}\n\nThat is all.\n", LISTED]
+)
 def test_what_belongs_together_is_done_as_a_whole_or_not_at_all(document: str) -> None:
     whole = clada.parse(document)
     assert whole.ok
@@ -125,7 +136,11 @@ def test_what_may_be_cut_off_is_refused_with_the_remedy(document: str, remedy: s
     plan = clada.parse(document)
     assert plan.fatal
     assert plan.fatal.message.endswith(f"TOML outside a fence may be cut off here: {remedy}")
-    for complete in (f"```toml\n{document}\n```\n", f"{document}\n\nThat is all.\n", f"{document}\n  #End\n\n"):
+    for complete in (
+        f"```toml\n{document}\n```\n",
+        f"{document}\n\nThat is all.\n",
+        f"{document}\n  #End\n\n",
+    ):
         assert clada.parse(complete).ok
 
 

@@ -45,7 +45,10 @@ COUNTING = {
 }
 OPERATIONS = {"WRITE": "write", "SEARCH": "edit", "RUN": "run"}
 ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
-MAY_BE_LITERAL = ("WRITE", "RUN")  # operations whose content must not have an opening marker, unless LITERAL is true
+MAY_BE_LITERAL = (
+    "WRITE",
+    "RUN",
+)  # operations whose content must not have an opening marker, unless LITERAL is true
 LITERAL = "literal"
 ANOTHER = "line {line} starts another {name}: END is probably missing before it"
 # The field that the text after each marker is; what is said of one that must not be empty.

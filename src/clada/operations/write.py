@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Trouble
 from clada.grammar import Field
-from clada.model import Change, Done, Operation, Skipped
+from clada.model import UNCHANGED, Change, Done, Operation, Phrases, Skipped
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
 from clada.world.files.paths import display_path
 
@@ -27,7 +27,7 @@ MIN_SHARE = 50  # of them, in percent, that a content must have which replaces i
 OVERWRITE, REFUSE, GUARD, EMPTY, SKIP = IF_EXISTS = ("overwrite", "refuse", "guard", "empty", "skip")
 MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files that have fences as markup
 CRLF_KEPT = "CRLF line endings kept"
-LEFT = "{} was shown, not written; --format=whole writes it"
+NOT_WRITTEN = "shown, not written; --format=whole writes it"
 
 
 class Write(Operation):
@@ -53,10 +53,19 @@ class Write(Operation):
     only_its_paths: ClassVar = True
     in_part: ClassVar = "overwritten"
     phrases: ClassVar = {
-        "created": ("{target} (created, {bytes})", "created {target}"),
-        "overwritten": ("{target} (overwritten, {bytes}{remarks})", "overwrote {target}"),
-        "appended": ("{target} (appended, {bytes})", "appended to {target}"),
-        "unchanged": ("{target} (unchanged)", "{target} unchanged"),
+        "created": Phrases(
+            done=("{target} (created, {bytes})", "created {target}"),
+            planned=("{target} (would create, {bytes})", "would create {target}"),
+        ),
+        "overwritten": Phrases(
+            done=("{target} (overwritten, {bytes}{remarks})", "overwrote {target}"),
+            planned=("{target} (would overwrite, {bytes}{remarks})", "would overwrite {target}"),
+        ),
+        "appended": Phrases(
+            done=("{target} (appended, {bytes})", "appended to {target}"),
+            planned=("{target} (would append, {bytes})", "would append to {target}"),
+        ),
+        "unchanged": UNCHANGED,
     }
 
     @property
@@ -125,7 +134,7 @@ class Write(Operation):
             raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
         parts = world.files.locate(self.path)
         if self.if_exists == SKIP and world.files.entry(parts):
-            return Skipped(LEFT.format(self.path), left_out=True)
+            return Skipped(NOT_WRITTEN, left_out=True)
         data = self.text(world.settings).removeprefix(BOM).encode()
         old = None if self.append else _old_content(world.files, parts)
         keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
