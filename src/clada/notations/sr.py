@@ -244,7 +244,7 @@ class Blocks:
         reading, at = self.reading, span[0]
         if path is None:
             return reading.refused("edit", at, span, MISSING_NAME, "path")
-        elided = find_elision(new, old)
+        elided = find_elision(new, old) if old else None  # a file that is written is looked at later
         if elided:
             return reading.refused("edit", at, span, elided_content(elided[1]), path=path)
         fields: dict[str, Any] = {"path": path, "placeholder": is_placeholder(path)}
@@ -310,9 +310,6 @@ class Blocks:
 
     def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
         """Return the write of a whole file."""
-        elided = find_elision(content)
-        if elided:
-            return self.reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
         return self.reading.make("write", span[0], span, path=path, content=content)
 
 
