@@ -143,7 +143,7 @@ DIALECTS = {
     "heredoc": "````bash\ncat > file.py <<'END_OF_FILE'\n{}END_OF_FILE\n````\n",
     "tags": "<write_to_file>\n<path>file.py</path>\n<content>\n{}</content>\n</write_to_file>\n",
     "artifact": '<dyad-write path="file.py">\n{}</dyad-write>\n',
-    "nesl": "#!nesl [@three-char-SHA-256: k7m]\naction = \"write_file\"\npath = \"file.py\"\n"
+    "nesl": '#!nesl [@three-char-SHA-256: k7m]\naction = "write_file"\npath = "file.py"\n'
     "content = <<'EOT_k7m'\n{}EOT_k7m\n#!end_k7m\n",
     "sr": "<<<EXPLANATION>>>\nx\n<<<FILE>>>\nfile.py\n<<<OVERWRITE>>>\n{}<<<END>>>\n",
 }  # fmt: skip

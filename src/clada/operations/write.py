@@ -97,11 +97,14 @@ class Write(Operation):
         if self.if_exists == EMPTY and content:
             remedy = "give the whole file, or a line of it"
             raise Trouble("invalid_operation", f"SEARCH is empty but {self.path} has content: {remedy}")
-        text = content.decode(errors="replace").replace("\r\n", "\n")
-        elided = find_elision(self.content, text, self.path) if omission else None
+        self._check_completeness(content.decode(errors="replace"))
+
+    def _check_completeness(self, old: str) -> None:
+        """Raise Trouble if the content leaves out code that the file has."""
+        elided = find_elision(self.content, old, self.path)
         if elided:
             raise Trouble("invalid_operation", elided_content(elided[1]))
-        missing = missing_lines(text, self.content) if self.if_exists == GUARD and not self.append else None
+        missing = missing_lines(old, self.content) if self.if_exists == GUARD and not self.append else None
         if missing:
             raise Trouble("invalid_operation", PART.format(self.path, _listed(*missing)), WHOLE_OR_EDIT)
 

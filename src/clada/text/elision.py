@@ -37,45 +37,52 @@ def _any_of(*phrases: str) -> str:
 # The words of the grammar, as `_said` returns them: in lower case and without punctuation.
 _THE = _any_of("the your my our its all any both of that this these those some an?")
 _KEEP = _any_of(
-    "keep keeping leave retain preserve maintain add insert put place include paste copy use continue with",
-    "and then plus here is are goes? everything as in",
+    "keep keeping leave retain preserve maintain add insert put place include paste copy use continue",
+    "with and then plus here is are goes? everything as in",
 )
 _KEPT = _any_of(
     "existing remaining previous original other same current more additional further old prior unchanged"
 )
 _CODE = _any_of(
-    "codes? codebase imports? implementations? logic methods? functions? functionality jsx markup boilerplate",
-    "contents? body config configuration",
+    "codes? codebase imports? implementations? logic methods? functions? functionality jsx markup",
+    "boilerplate contents? body config configuration",
 )
 _WHOLES = _any_of("file class component module script program page styles template")
 _NOUN = _any_of(
-    _CODE[3:-1].replace("|", " "), _WHOLES[3:-1].replace("|", " "),
+    _CODE[3:-1].replace("|", " "),
+    _WHOLES[3:-1].replace("|", " "),
     "files classes lines modules scripts document components props properties fields attributes members",
-    "states? hooks? effects? handlers? listeners? routes? routers? endpoints? controllers? middlewares? views?",
-    "models? schemas? serializers? services? helpers? utils utilities constructors? getters? setters?",
-    "decorators? tests? cases fixtures mocks style rules? selectors html css elements? sections? tags nodes",
-    "children inputs outputs buttons items entries rows columns tables query queries statements? declarations?",
-    "definitions? constants? variables? vars types? interfaces? enums? structs? traits? exports? includes?",
-    "headers? dependencies packages plugins options settings configs configurations setup initiali[sz]ations?",
-    "validations? error_handling parameters params arguments args steps stages jobs tasks targets commands",
-    "blocks? parts? stuff things text docstrings? comments?",
-)  # fmt: skip
+    "states? hooks? effects? handlers? listeners? routes? routers? endpoints? controllers? middlewares?",
+    "views? models? schemas? serializers? services? helpers? utils utilities constructors? getters?",
+    "setters? decorators? tests? cases fixtures mocks style rules? selectors html css elements? sections?",
+    "tags nodes children inputs outputs buttons items entries rows columns tables query queries",
+    "statements? declarations? definitions? constants? variables? vars types? interfaces? enums? structs?",
+    "traits? exports? includes? headers? dependencies packages plugins options settings configs",
+    "configurations setup initiali[sz]ations? validations? error_handling parameters params arguments",
+    "args steps stages jobs tasks targets commands blocks? parts? stuff things text docstrings? comments?",
+)
 _LEFT_OUT = _any_of(
-    "unchanged unmodified untouched unaltered intact identical omitted elided truncated snipped abbreviated",
-    "collapsed skipped hidden excluded not_(?:shown|changed|modified|included) left_(?:out|as_is)",
-    "no_changes?(?:_needed|_required|_here)? as_(?:is|it_is|it_was|they_(?:are|were)|before|above)",
+    "unchanged unmodified untouched unaltered intact identical omitted elided truncated snipped",
+    "abbreviated collapsed skipped hidden excluded not_(?:shown|changed|modified|included)",
+    "left_(?:out|as_is) no_changes?(?:_needed|_required|_here)?",
+    "as_(?:is|it_is|it_was|they_(?:are|were)|before|above)",
     "(?:the_)?same(?:_as_(?:before|above|earlier|previously|it_was|(?:in_)?(?:the_)?(?:original|previous)))?",
     "continues?(?:_here|_below)? stays? remain(?:s|ing)? follows?",
 )
 _STATE = f"(?:{_LEFT_OUT}|(?:go(?:es)? |belongs? )?here)"
+_ALONE = _any_of(
+    "unchanged unmodified untouched omitted elided truncated no_changes?(?:_needed|_required|_here)? as_before",
+    "same_as_(?:before|earlier|previously|it_was|(?:in_)?(?:the_)?(?:original|previous)(?:_version)?)",
+)
 _REASON = _any_of("brevity clarity conciseness simplicity space readability length")
 _GLUE = _any_of(
-    "is are was were be been will should must has have stays? remains? keeps? kept left exactly completely",
-    "entirely all still also just here below above it they in_place in_th(?:is|e)_file and the from to this of",
-    "that file section part code function method class component",
+    "is are was were be been will should must has have stays? remains? keeps? kept left exactly",
+    "completely entirely all still also just here below above it they in_place in_th(?:is|e)_file and the",
+    "from to this of that file section part code function method class component",
     f"for_(?:now|{_REASON})",
 )
-_END = rf"(?P<end>(?: {_GLUE})*(?: {_STATE})+(?: {_GLUE})*)?"
+_SAID_LEFT_OUT = rf"(?: {_GLUE})*(?: {_STATE})+(?: {_GLUE})*"
+_END = f"(?P<end>{_SAID_LEFT_OUT})?"
 _WHERE = r"(?P<where> (?:in|of|for|from)(?: \w+){1,3}?)?"
 _OF_KEPT = re.compile(
     rf"(?:{_KEEP} )*(?:{_THE} )*(?P<kept>{_KEPT})(?: (?:{_KEPT}|of|the|your|in))*(?: \w+){{0,3}}?"
@@ -89,27 +96,37 @@ _OF_NOUN = re.compile(
     rf"(?:{_THE} )*(?:\w+ )?(?P<noun>{_NOUN})(?: (?:and|or) (?:\w+ )?{_NOUN})*"
     rf"(?P<end>(?: {_GLUE})*? (?P<state>{_STATE})(?: {_GLUE})*)"
 )
-_OTHER_REMARKS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # the state alone
-        rf"(?:(?:is|are|all|left|kept|remains?|stays?) )*(?!as above|same as above|the same$|same$|remain|stay)"
-        rf"{_LEFT_OUT}(?: from (?:before|above)| code)?|(?:remains?|stays?) (?:the same|as (?:is|before))",
-        rf"(?:everything|all) (?:else|the rest|other \w+)(?: (?:in|of|from)(?: \w+){{1,3}}?)?{_END[:-1]}",
-        rf"(?:keep|leave|retain|preserve) (?:{_THE} )*(?:\w+ )?(?:everything|rest|{_NOUN})(?: else)?{_END[:-1]}",
-        # for brevity
+_OTHER_REMARKS = (
+    # The state alone.
+    re.compile(rf"(?:(?:is|are|all|left|kept|remains?|stays?) )*{_ALONE}(?: from (?:before|above)| code)?"),
+    re.compile(r"(?:remains?|stays?|left|kept) (?:the same|as is|as before)"),
+    re.compile(rf"(?:everything|all) (?:else|the rest|other \w+){_WHERE}{_SAID_LEFT_OUT}"),
+    re.compile(
+        rf"(?:keep|leave|retain|preserve) (?:{_THE} )*(?:\w+ )?(?:everything|rest|{_NOUN})(?: else)?"
+        rf"{_SAID_LEFT_OUT}"
+    ),
+    # For brevity.
+    re.compile(
         rf".*\b(?:omitted|skipped|truncated|elided|not shown|left out|shortened|abbreviated|excluded|removed"
-        rf"|hidden|collapsed) (?:here )?(?:for|to save) {_REASON}",
-        r"(?:for brevity|to save space)\b.* (?:omit(?:ted)?|skip(?:ped)?|not shown|truncated|unchanged|same)",
+        rf"|hidden|collapsed) (?:here )?(?:for|to save) {_REASON}"
+    ),
+    re.compile(
+        r"(?:for brevity|to save space)\b.* (?:omit(?:ted)?|skip(?:ped)?|not shown|truncated|unchanged|same)"
+    ),
+    re.compile(
         rf"(?:(?:the |this )?(?:file|output|text|response|listing|{_CODE})(?: is| was| has been)? )?"
-        r"(?:truncated|snip|snipped|elided|abridged)(?: here| output| content| file| code)?",
-        # numbers of lines
+        r"(?:truncated|snip|snipped|elided|abridged)(?: here| output| content| file| code)?"
+    ),
+    # Numbers of lines.
+    re.compile(
         r"(?:showing|displaying|viewing)(?: only)?(?: the)?(?: first| last)?(?: lines?)? \d+(?:(?: to)? \d+)?"
-        r"(?: (?:lines?|of|out of|the|total|about|\d+))*",
+        r"(?: (?:lines?|of|out of|the|total|about|\d+))*"
+    ),
+    re.compile(
         rf"(?:the )?(?:(?:remaining|other|next|last) )?(?:lines? \d+(?:(?: to| through)? \d+)?"
-        rf"|\d+ (?:(?:more|other|remaining|unchanged|existing) )?(?:lines?|rows|characters)){_END[:-1]}",
-        rf"(?:and )?\d+ (?:more|other|additional|remaining) {_NOUN}",
-    )
+        rf"|\d+ (?:(?:more|other|remaining|unchanged|existing) )?(?:lines?|rows|characters)){_SAID_LEFT_OUT}"
+    ),
+    re.compile(rf"(?:and )?\d+ (?:more|other|additional|remaining) {_NOUN}"),
 )
 _BARE_KEPT = _any_of("existing remaining unchanged")  # with a noun of _CODE alone: `# existing imports`
 _CLEAR_STATE = rf"(?!(?:go(?:es)? |belongs? )?here|same$|follows?|as above|left){_STATE}"
@@ -211,14 +228,14 @@ def _text_stands_for_code(line: str) -> bool:
     if said.startswith("showing lines ") or (is_wrapped and " " in said):
         return _is_remark(said) or (_BARE.fullmatch(inside) is not None and _WORD.search(said) is not None)
     if _BARE.fullmatch(inside):
-        return _WORD.search(said) is not None or _is_remark(said, leading=True)
+        return _WORD.search(said) is not None or _is_remark(said, trailing=True)
     dots = _LEADING.match(inside) or _TRAILING.search(inside)
     return bool(dots and re.search(rf"\b(?:{_CODE}|file)\b", said)) and _is_remark(said)
 
 
 def _said(text: str) -> str:
     """Return the words of a text, without punctuation."""
-    return " ".join(re.findall(r"\w+", text.lower().replace("'", "").replace("’", "")))
+    return " ".join(re.findall(r"\w+", text.lower().replace("'", "").replace("\u2019", "")))
 
 
 def _is_remark(said: str, *, leading: bool = False, trailing: bool = False) -> bool:
