@@ -28,6 +28,7 @@ from clada.notations.markdown import (
     LinePattern,
     fence_at,
     fence_line,
+    is_heading_underline,
     is_indented_code,
     line_end,
     lines_above,
@@ -214,7 +215,7 @@ class Blocks:
         """Return the fence that opens here, with what it is called; None if there is none."""
         data, limit = self.data, self.reading.end
         fence = fence_at(data, start, limit)
-        if not fence or is_indented_code(data, start):
+        if not fence or is_indented_code(data, start) or is_heading_underline(data, start):
             return None
         if fence.language in SHELLS and data.find(b"<<", fence.inside, fence.inside_end) >= 0:
             from clada.notations.heredoc import shell_fence  # what that writes may have fences

@@ -71,7 +71,8 @@ _LEFT_OUT = _any_of(
 )
 _STATE = f"(?:{_LEFT_OUT}|(?:go(?:es)? |belongs? )?here)"
 _ALONE = _any_of(
-    "unchanged unmodified untouched omitted elided truncated no_changes?(?:_needed|_required|_here)? as_before",
+    "unchanged unmodified untouched omitted elided truncated as_before",
+    "no_changes?(?:_needed|_required|_here)?",
     "same_as_(?:before|earlier|previously|it_was|(?:in_)?(?:the_)?(?:original|previous)(?:_version)?)",
 )
 _REASON = _any_of("brevity clarity conciseness simplicity space readability length")
