@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble
+from clada.errors import Trouble, shortened
 from clada.grammar import Field
-from clada.model import UNCHANGED, Change, Done, Operation, Phrases, Skipped
+from clada.model import UNCHANGED, Change, Done, Note, Operation, Phrases, Skipped
+from clada.text.elision import elided_content, find_elision
+from clada.text.fragments import missing_lines
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
 from clada.world.files.paths import display_path
 
@@ -22,9 +24,10 @@ BOM = "\ufeff"
 # What is done where the file is already there with another content, and the new one is not appended:
 # it is overwritten; or that is refused; or refused if the new content looks like a part of the old;
 # or refused unless the file is empty, as for an empty SEARCH; or it is left as it is.
-MIN_LINES = 10  # different ones, not blank, of a file that is guarded
-MIN_SHARE = 50  # of them, in percent, that a content must have which replaces it
 OVERWRITE, REFUSE, GUARD, EMPTY, SKIP = IF_EXISTS = ("overwrite", "refuse", "guard", "empty", "skip")
+PART = "this looks like a part of {}: {} missing"
+WHOLE_OR_EDIT = "send the whole file, or a search/replace block"
+OMITTED = '{} is new, but "{}" stands for code that is not there'
 MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files that have fences as markup
 CRLF_KEPT = "CRLF line endings kept"
 NOT_WRITTEN = "shown, not written; --format=whole writes it"
@@ -103,17 +106,21 @@ class Write(Operation):
 
         return unwrapped(self.content)
 
-    def _check(self, files: Files, parts: Parts, data: bytes) -> None:
-        """Raise Trouble where what is there, or is not, speaks against writing it."""
-        if not self.placeholder and (self.append or self.if_exists == OVERWRITE):
+    def _check(self, world: World, parts: Parts, data: bytes) -> None:
+        """Raise Trouble if the file must not be written, because of what is there or is not."""
+        files = world.files
+        omission = find_elision(self.content, path=self.path)
+        if not (omission or self.placeholder) and (self.append or self.if_exists == OVERWRITE):
             return
         old = files.entry(parts)
         if not old:
             if self.placeholder:
                 raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
+            if omission:
+                world.emit(Note(OMITTED.format(self.path, shortened(omission[1]))))
             return
-        if old.kind != "file" or self.append or self.if_exists == OVERWRITE:
-            return  # that it is no file, writing it will tell
+        if old.kind != "file":
+            return  # storing it will fail with the reason
         content = files.load(parts)
         if content == data:
             return
@@ -122,11 +129,16 @@ class Write(Operation):
         if self.if_exists == EMPTY and content:
             remedy = "give the whole file, or a line of it"
             raise Trouble("invalid_operation", f"SEARCH is empty but {self.path} has content: {remedy}")
-        share = _looks_partial(content, self.content) if self.if_exists == GUARD else None
-        if share is not None:
-            remedy = f"--format={self.dialect}" if self.dialect else "if_exists=overwrite"
-            message = f"only {share} % of {self.path}'s lines are in this block; {remedy} writes it"
-            raise Trouble("invalid_operation", message)
+        self._check_completeness(content.decode(errors="replace"))
+
+    def _check_completeness(self, old: str) -> None:
+        """Raise Trouble if the content leaves out code that the file has."""
+        elided = find_elision(self.content, old, self.path)
+        if elided:
+            raise Trouble("invalid_operation", elided_content(elided[1]))
+        missing = missing_lines(old, self.content) if self.if_exists == GUARD and not self.append else None
+        if missing:
+            raise Trouble("invalid_operation", PART.format(self.path, _listed(*missing)), WHOLE_OR_EDIT)
 
     def apply(self, world: World) -> Outcome:
         """Write or append."""
@@ -140,8 +152,7 @@ class Write(Operation):
         keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
         if keeps_crlf:
             data = data.replace(LF, CRLF)
-        if self.placeholder or self.if_exists != OVERWRITE:
-            self._check(world.files, parts, data)
+        self._check(world, parts, data)
         remarks = _what_goes(old, data) if self.dialect and old is not None else ()
         if self.append:
             how = _append(world.files, parts, data)
@@ -182,16 +193,8 @@ def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:
     return (f"{gone:,} of {len(lines):,} lines go" if len(lines) > 1 else "its one line goes",)
 
 
-def _looks_partial(old: bytes, new: str) -> int | None:
-    """Return the percentage of the old lines that the new content has, if that makes it look like a part.
-
-    Only what has some lines can be told from a part of it: blank ones and repetitions do not count.
-    """
-    lines = {line.strip() for line in old.decode(errors="replace").splitlines()} - {""}
-    if len(lines) < MIN_LINES:
-        return None
-    share = 100 * len(lines & {line.strip() for line in new.splitlines()}) // len(lines)
-    return share if share < MIN_SHARE else None
+def _listed(first: int, last: int) -> str:
+    return f"line {first} is" if first == last else f"lines {first}-{last} are"
 
 
 def _append(files: Files, parts: Parts, data: bytes) -> str:
