@@ -45,7 +45,7 @@ def test_there_are_cases() -> None:
 def test_case(name: str, tmp_path: Path) -> None:
     """The command line does what the folder says, no more and no less."""
     case, workspace = CASES / name, tmp_path / "workspace"
-    _prepare(case, workspace)
+    prepare(case, workspace)
     after = _tree(case / "after") if (case / "after").exists() else _tree(workspace)
     done = _run(case, workspace)
     assert _text(done.stdout) == _text(_read(case / "stdout"))
@@ -54,7 +54,8 @@ def test_case(name: str, tmp_path: Path) -> None:
     assert _tree(workspace) == after
 
 
-def _prepare(case: Path, workspace: Path) -> None:
+def prepare(case: Path, workspace: Path) -> None:
+    """Make the workspace as it is before the document of a case is carried out."""
     if (case / "before").exists():
         shutil.copytree(case / "before", workspace)
     else:
@@ -99,7 +100,7 @@ def _content(path: Path) -> bytes | str:
 
 
 def _accept(case: Path, workspace: Path) -> None:
-    _prepare(case, workspace)
+    prepare(case, workspace)
     before = _tree(workspace)
     done = _run(case, workspace)
     (case / "stdout").write_bytes(DURATION.sub(rb"\g<1>0", done.stdout))
