@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.full import FULL
 from tests.handles import few_handles, open_handles
-from tests.programs import needs
+from tests.programs import needs, skip_without
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
@@ -270,6 +270,7 @@ def second_thread() -> Iterator[None]:
 
 def is_running(mark: str) -> bool:
     """Return whether a `sleep` of that many seconds is running."""
+    skip_without("pgrep")
     return subprocess.run(["pgrep", "-f", f"sleep {mark}"], check=False, capture_output=True).returncode == 0
 
 
