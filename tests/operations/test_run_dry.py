@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import needs
 
 from clada.model import Skipped
 
@@ -99,7 +99,7 @@ def test_only_skips_are_no_failure(shell: Shell) -> None:
     assert list(shell.workspace.iterdir()) == []
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace shows what is started")
+@needs("strace")
 def test_nothing_is_started(runs: Runner) -> None:
     """Not one process, whatever the document asks for: the system itself is asked."""
     (runs.workspace / "x").write_text("x\n")
