@@ -143,7 +143,7 @@ def test_undo_takes_a_run_back_and_undo_again_brings_it_back(repository: Shell) 
     assert (repository.workspace / "a.txt").read_text() == "old\n"
     assert not (repository.workspace / "new.txt").exists()
     assert repository("undo", "2").returncode == 0
-    assert (repository.workspace / "new.txt").read_text() == "hi"
+    assert (repository.workspace / "new.txt").read_text() == "hi\n"
 
 
 def test_history_names_a_few_files_and_says_how_many_more(repository: Shell) -> None:

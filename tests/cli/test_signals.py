@@ -185,7 +185,7 @@ def test_what_the_caller_ignores_stays_ignored(shell: Shell) -> None:
     ) as process:  # fmt: skip
         out, _ = process.communicate(document.replace("PID", str(process.pid)), timeout=90)
     assert process.returncode == 0
-    assert out.endswith("[task-2] SUCCESS: WRITE - b (created, 1 byte)\n")
+    assert out.endswith("[task-2] SUCCESS: WRITE - b (created, 2 bytes)\n")
 
 
 IGNORING = """import os, signal, sys
