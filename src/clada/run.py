@@ -244,7 +244,7 @@ def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) 
 
 
 def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
-    """Return notes on fences around the whole content of writes, unless a setting says what to do with them."""
+    """Return notes on fences around the whole content of writes; none where the setting is given."""
     if setting is not None:
         return []
     items = [item for block in plan.blocks for item in block.operations if isinstance(item, Write)]

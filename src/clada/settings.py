@@ -167,7 +167,9 @@ SETTINGS = (
     _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
     _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
     _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
-    _run_setting("final_newline", "switch", "add a missing last line break: always, or never", RUNNING, shared=True),
+    _run_setting(
+        "final_newline", "switch", "add a missing last line break: always, or never", RUNNING, shared=True
+    ),
     _run_setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
     _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
     _run_setting("allow_escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),

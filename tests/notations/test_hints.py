@@ -204,27 +204,28 @@ WRAPPED = [
 
 @pytest.mark.parametrize(("content", "inner"), WRAPPED)
 @pytest.mark.parametrize(
-    ("name", "strip", "removed"),
+    ("name", "setting"),
     [
-        ("a.py", None, True),
-        ("a.md", None, False),
-        ("docs/A.RST", None, False),
-        ("a.py", True, True),
-        ("a.md", True, True),
-        ("a.py", False, False),
-        ("a.md", False, False),
+        ("a.py", None),
+        ("a.md", None),
+        ("docs/A.RST", None),
+        ("a.py", True),
+        ("a.md", True),
+        ("a.py", False),
+        ("a.md", False),
     ],
 )
 def test_a_fence_around_the_whole_content_is_removed_unless_it_is_markup(
-    content: str, inner: str | None, name: str, strip: bool | None, removed: bool, tmp_path: Path
+    content: str, inner: str | None, name: str, setting: bool | None, tmp_path: Path
 ) -> None:
     """A note says so, unless the setting was given."""
+    removed = name == "a.py" if setting is None else setting
     assert unwrapped(content) == inner
     document = f'<write path="{name}"><![CDATA[{content}]]></write>\n'
-    report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=strip)
+    report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=setting)
     assert (tmp_path / name).read_text() == (content if inner is None or not removed else inner)
     word = "removed" if removed else "kept"
-    noted = strip is None and inner is not None
+    noted = setting is None and inner is not None
     assert [note.partition(" ")[0] for note in report.notes] == ([word] if noted else [])
 
 
@@ -234,7 +235,8 @@ def test_a_note_on_fences_is_one_for_all(tmp_path: Path) -> None:
     report = clada.execute("".join(map(write.format, "abc")), git=False, workspace=tmp_path)
     (note,) = report.notes
     assert note == (
-        "removed the fence around the whole content of a.py (line 1) and 2 more; --strip-fences=never keeps it"
+        "removed the fence around the whole content of a.py (line 1) and 2 more; "
+        "--strip-fences=never keeps it"
     )
 
 
