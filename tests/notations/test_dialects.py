@@ -16,7 +16,6 @@ from tests.full import STEP, cuts, examples, many
 from tests.notations import render_dialects as render
 
 import clada
-from clada.notations import sr, whole
 from clada.notations.registry import NOTATIONS
 
 ROOT = Path(__file__).parents[2]
@@ -122,37 +121,6 @@ def test_reading_never_raises_and_finds_nothing_that_is_not_there(
         assert start >= at or plan.notation != "sr"
         at = start
         assert operation.line == plan.source.count(b"\n", 0, start) + 1 or operation.line > 0
-
-
-@given(lines=NOISE)
-@settings(max_examples=examples(200), deadline=None)
-def test_usual_blocks_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
-    """The quick way through usual blocks gives what the slow one gives."""
-    noise = "\n".join(piece for _, piece in lines)
-    block = "\nsrc/a.py\n```python\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```\n"
-    text = f"Prose.\n{block}\n{noise}\n{block}{block}"
-    quick = clada.parse(text, "sr")
-    usual, sr._USUAL = sr._USUAL, re.compile(rb"(?!)")
-    try:
-        assert clada.parse(text, "sr") == quick
-    finally:
-        sr._USUAL = usual
-
-
-@given(lines=NOISE)
-@settings(max_examples=examples(200), deadline=None)
-def test_usual_files_are_read_as_any_other(lines: list[tuple[str, str]]) -> None:
-    """The quick way through usual files gives what the slow one gives."""
-    noise = "\n".join(piece for _, piece in lines)
-    file = "\nsrc/a.py\n```python\nx = 1\n```\n"
-    text = f"Prose.\n{file}{file}\n{noise}\n{file}{file}"
-    for asked in ("auto", "whole"):
-        quick = clada.parse(text, asked)
-        usual, whole._USUAL = whole._USUAL, re.compile(rb"(?!)")
-        try:
-            assert clada.parse(text, asked) == quick
-        finally:
-            whole._USUAL = usual
 
 
 LINES = st.lists(

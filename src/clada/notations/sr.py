@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import re
 
-from clada.grammar import SHORT
-from clada.model import NO_ATTRIBUTES, Block
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
-from clada.notations.path_text import is_path, is_placeholder, path_in, path_in_info
+from clada.notations.path_text import is_placeholder, path_in, path_in_info
 from clada.notations.reading import Reading, Unreadable
-from clada.operations.edit import BLANKS, Edit, Hunk
+from clada.operations.edit import BLANKS, Hunk
 from clada.text.elision import elided_content, find_elision
 
 TYPE_CHECKING = False
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 NAME = "sr"
 MISSING_NAME = "No file name above this block"
 SHORTEST, LONGEST = 5, 9  # dividers
-LINE_BREAK = ord("\n")
 NO_END = (
     "this SEARCH block has no end before line {}: close it, or use longer markers around what it contains"
 )
@@ -51,15 +48,6 @@ _START = LinePattern(
     rb"[ \t]*+(?:" + _WORD + rb"[ \t]*+(?=\n|\Z)|<{5,9}+[ \t]*+(?:S(?:E(?:A(?:R(?:C)?)?)?)?)?\Z"
     rb"|<<<FILE>>>|<edit>\s*+<file>)"
 )
-# The usual block up to its head, with prose before it in which nothing else can start; then what is in it.
-_USUAL = re.compile(
-    rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
-    rb"((?!path/)[a-zA-Z_][\w-]*(?:/[\w./-]*[\w-]|\.\w+))\n"
-    rb"```[\w+#-]*\n<<<<<<< SEARCH(?=\n)"
-)
-_DIVIDER, _ARROWS, _END = b"\n=======", b"\n>>>>>>>", b"\n>>>>>>> REPLACE"
-_CLOSED = _END + b"\n```\n"
-_WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" UPDATED"), b"A"
 _MARKER = re.compile(
     rb"\n([ \t]*+)(?:(={3,}+)|(<{5,9}+|>{5,9}+|-{3,}+|\+{3,}+)[ \t]++(SEARCH|ORIGINAL|REPLACE|UPDATED)>?)"
     rb"[ \t]*+(?=\n|\Z)"
@@ -91,55 +79,11 @@ class Blocks:
     def read(self, at: int, floor: int) -> int:
         """Read the block that starts here, after what ended at `floor`; return where it ends."""
         data, end = self.data, self.reading.end
-        done = self._read_usual(floor)
-        if done:
-            return done
         if data.startswith(b"<edit>", at):
             return self._read_tagged(at, _TAGGED.match(data, at, end))
         if data.startswith(b"<<<FILE>>>", at):
             return self._read_helper(at, _HELPER.match(data, at, end))
         return self._read_markers(at, floor)
-
-    def _read_usual(self, at: int) -> int | None:
-        """Read the usual blocks that follow each other from here on; return where they end, if there are any.
-
-        They are as any other, but need no closer look: this is several times as quick.
-        """
-        data, limit, reading = self.data, self.reading.end, self.reading
-        text = reading.text  # to take texts from, where a byte is a character
-        find, add, since, line, counted = data.find, reading.blocks.append, at, 0, 0
-        number = len(reading.blocks)
-        while found := _USUAL.match(data, at, limit):
-            head, (start, end) = found.end(), found.span(1)
-            path = data[start:end].decode()
-            divider = find(_DIVIDER, head, limit)
-            end = find(b" REPLACE", head, limit) - len(_ARROWS)  # the first there is, or it is no usual block
-            closed = end + len(_END)
-            if (
-                not 0 <= divider < end
-                or data[divider + 8] != LINE_BREAK
-                or data[end : closed + 5] != _CLOSED
-                or find(_DIVIDER, divider + 8, end) >= 0
-                or (find(IN_ALL_WORDS, head, end) >= 0 and any(find(word, head, end) >= 0 for word in _WORDS))
-                or ("/" not in path and not is_path(path))
-                or len(path) > SHORT
-            ):
-                break
-            if text:
-                old, new = text[head + 1 : divider + 1], text[divider + 9 : end + 1]
-            else:
-                old, new = data[head + 1 : divider + 1].decode(), data[divider + 9 : end + 1].decode()
-            if not old or old[0] == ":" or "..." in new or (not text and "…" in new):
-                break
-            line = line + data.count(b"\n", counted, head) if line else reading.lines.line(head)
-            counted, span = head, (head - 14, closed)
-            edit = Edit(
-                line, span, NO_ATTRIBUTES, path, (Hunk(old, new),), 1, BLANKS, True, None, False, NAME
-            )
-            add(Block(line, None, True, (edit,)))
-            self._path, at = path, closed + 4
-        reading.complete += len(reading.blocks) - number
-        return at if at > since else None
 
     def _read_markers(self, at: int, floor: int) -> int:
         head = _HEAD.match(self.data, at)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 
 from clada.errors import Problem, shortened
-from clada.grammar import SHORT
 from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.markdown import (
     LONGEST_LINE,
@@ -32,7 +31,7 @@ from clada.notations.markdown import (
     line_end,
     lines_above,
 )
-from clada.notations.path_text import EXTENSIONS, PATH_SIGN, is_path, is_placeholder, path_in
+from clada.notations.path_text import PATH_SIGN, is_placeholder, path_in
 from clada.notations.reading import Unreadable
 from clada.notations.registry import NOTATIONS
 from clada.notations.whole_names import (
@@ -46,7 +45,7 @@ from clada.notations.whole_names import (
     with_first_line,
 )
 from clada.notations.whole_tags import tagged_file
-from clada.operations.write import GUARD, OVERWRITE, Write
+from clada.operations.write import Write
 from clada.text.elision import elided_content, find_elision
 from clada.values import Value
 
@@ -96,14 +95,6 @@ MANY = 20  # blocks: answers have fewer, and manuals name most of their examples
 _WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
 _NESTING = ("md", "markdown")
 
-# The usual block up to its first line, with prose before it in which nothing else can start.
-_USUAL = re.compile(
-    rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
-    rb"((?:(?!path/)\w[\w-]*/[\w/.-]*?|\w[\w.-]*?)\.(\w++))\n```([\w+#-]*)\n[ \t]*+(?=[^\s`])"
-)
-_DIFF = (b"diff --git ", b"Index: ", b"@@ ")
-_UNUSUAL = b"#/-;%<{*"  # first characters: of a comment that may name it, or of a block of others
-
 
 class Blocks:
     """Finds and reads the named blocks of a document, one after the other."""
@@ -115,7 +106,6 @@ class Blocks:
         self._written: dict[str, int] = {}  # by path, the number of its last block
         self._twice: dict[str, list[int]] = {}  # of those that have several, all of them
         self._usage: tuple[int, int] | None = None  # how many blocks have a name, of how many
-        self._kinds: dict[tuple[bytes, ...], bool] = {}  # ends of paths with languages: if they are usual
 
     def next(self, at: int, before: int | None = None) -> int | None:
         """Return where the next named block starts, at or after a place."""
@@ -130,52 +120,6 @@ class Blocks:
             at = found.end if found else line_end(self.data, start, self.reading.end)
         return None
 
-    def _read_usual(self, at: int) -> int:
-        """Read the usual blocks that follow each other from here on; return where they end.
-
-        They are as any other, but need no closer look: this is several times as quick.
-        """
-        data, limit, reading = self.data, self.reading.end, self.reading
-        text = reading.text  # to take texts from, where a byte is a character
-        if_exists = OVERWRITE if reading.chosen else GUARD
-        find, blocks, written, line, counted = data.find, reading.blocks, self._written, 0, 0
-        before, kinds = len(blocks), self._kinds
-        while found := _USUAL.match(data, at, limit):
-            name, kind = found.group(1), found.group(2, 3)
-            opened, start = found.end(1) + 1, found.end(3) + 1
-            end = find(b"`", start, limit)  # to look for one byte is quicker, and often enough
-            if data[end + 1 : end + 3] != b"``":
-                end = find(b"```", start, limit)
-            if (
-                data[end - 1 : end + 4] != b"\n```\n"
-                or not (kinds[kind] if kind in kinds else self._is_usual(kind))
-                or data[found.end()] in _UNUSUAL
-                or data.startswith(_DIFF, start)
-                or (find(IN_ALL_WORDS, start, end) >= 0 and self._has_marker(start, end))
-                or (find(b"<", start, end) >= 0 and find(b"<<<<<", start, end) >= 0)
-                or len(name) > SHORT
-            ):
-                break
-            path = name.decode()
-            if b"/." in name or b"//" in name:
-                break
-            if b"/" not in name and (not is_path(path) or is_placeholder(path)):
-                break
-            content = text[start:end] if text else data[start:end].decode()
-            if "..." in content or (not text and "…" in content):
-                break
-            line = line + data.count(b"\n", counted, opened) if line else reading.lines.line(opened)
-            counted, span = opened, (opened, end + 3)
-            item = Write(line, span, NO_ATTRIBUTES, path, content, False, if_exists, False, NAME)
-            if path in written:
-                self._note_written(path)
-            else:
-                written[path] = len(blocks)
-            blocks.append(Block(line, None, True, (item,)))
-            at = end + 3
-        reading.complete += len(blocks) - before
-        return at
-
     def _note_written(self, path: str) -> None:
         """Keep that a path has one more block: the next; `./a.py` is `a.py`."""
         number = len(self.reading.blocks)
@@ -188,13 +132,6 @@ class Blocks:
         """Whether there may be a marker of a search/replace block between two places."""
         find = self.data.find
         return find(IN_ALL_WORDS, start, end) >= 0 and any(find(word, start, end) >= 0 for word in _WORDS)
-
-    def _is_usual(self, kind: tuple[bytes, ...]) -> bool:
-        """Whether the end of a path and the language of its fence say nothing that needs a closer look."""
-        end, language = (text.decode().lower() for text in kind)
-        known = end in EXTENSIONS and f".{end}" not in MARKDOWN and language not in (*DIFFS, *_NESTING)
-        self._kinds[kind] = known and not contradicts(language, f"a.{end}")
-        return self._kinds[kind]
 
     def _opening(self, at: int, last: int) -> int | None:
         """Return where the next fence opens, or the next tag, before the last place."""
@@ -366,7 +303,7 @@ class Blocks:
         if path and not getattr(item, "append", False):
             self._note_written(path)
         self.reading.add(item)
-        return self._read_usual(found.end)
+        return found.end
 
     def _operation(self, found: _Found) -> Operation | Invalid:
         reading, fence, called = self.reading, found.fence, found.called
