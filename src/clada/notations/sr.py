@@ -9,7 +9,8 @@
     helper  = <<<FILE>>> PATH ( <<<SEARCH>>> lines <<<REPLACE>>> lines | <<<OVERWRITE>>> lines ) <<<END>>>
 
 Markers have 5 to 9 signs (those with - = + of Cline three or more), stand alone on a line, and may be
-indented alike. PATH is in the three lines above, in the info of the fence, or that of the block before.
+indented alike. PATH is in the three lines above, in the info of the fence, or that of the block before, if
+there is no text between the two blocks. Of several dividers, the file decides which one is meant.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ import re
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
 from clada.notations.path_text import is_placeholder, path_in, path_in_info
 from clada.notations.reading import Reading, Unreadable
-from clada.operations.edit import BLANKS, Hunk
+from clada.operations.edit import BLANKS, SEVERAL_DIVIDERS, Edit, Hunk
 from clada.text.elision import elided_content, find_elision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from re import Match
     from typing import Any
 
@@ -60,7 +61,7 @@ _OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
 # The two other forms: how each opens, with its path, and the texts that come one after the other.
 _TAGGED = re.compile(rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?")
 _TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"\s*+</edit>")
-_HELPER = re.compile(rb"<<<FILE>>>[ \t]*+\n?([^\n]*+)\n<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
+_HELPER = re.compile(rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
 
 
 class Blocks:
@@ -69,6 +70,7 @@ class Blocks:
     def __init__(self, reading: Reading) -> None:
         self.reading, self.data = reading, reading.data
         self._path: str | None = None  # of the block before
+        self._end = 0  # where the block before ends
         self._many: list[str] = []  # paths for the next blocks of one fence
         self._fenced = False  # the block stands in a fence
 
@@ -90,19 +92,37 @@ class Blocks:
         if not head:
             raise self._no_head(at)
         head_end = line_end(self.data, at, self.reading.end)
-        divider, dividers, found = self._markers(head, head_end)
+        dividers, found = self._markers(head, head_end)
         path, span = self._path_above(at, floor), (at, found.end())
-        if not divider:
-            self._refuse(span, NO_DIVIDER, path)
-        elif dividers > 1:
-            shown = divider.group(2).decode()
-            self._refuse(span, f'{dividers} lines of "{shown}": use longer markers', path)
+        if dividers:
+            near, start = self._extras(head_end + 1, dividers[0].start())
+            readings = [
+                self._operation(
+                    span,
+                    path,
+                    self.data[start : divider.start() + 1].decode(),
+                    self.data[divider.end() + 1 : found.start() + 1].decode(),
+                    near,
+                )
+                for divider in dividers
+            ]
+            self.reading.add(readings[0] if len(readings) == 1 else self._one_of(readings, span, path))
         else:
-            near, start = self._extras(head_end + 1, divider.start())
-            old = self.data[start : divider.start() + 1].decode()
-            new = self.data[divider.end() + 1 : found.start() + 1].decode()
-            self.reading.add(self._operation(span, path, old, new, near))
-        return self._after_fence(span[1])
+            self._refuse(span, NO_DIVIDER, path)
+        self._end = self._after_fence(span[1])
+        return self._end
+
+    def _one_of(
+        self, readings: Sequence[Operation | Invalid], span: Span, path: str | None
+    ) -> Operation | Invalid:
+        """Return an edit of which only the file can tell what it is, for there are several dividers."""
+        edits = [each for each in readings if isinstance(each, Edit)]
+        if len(edits) < len(readings) or path is None:
+            fields = {} if path is None else {"path": path}
+            message = f"{len(readings)} {SEVERAL_DIVIDERS}"
+            return self.reading.refused("edit", span[0], span, message, **fields)
+        first, *others = (edit.hunks[0] for edit in edits)
+        return edits[0].replace(hunks=(first.replace(instead=tuple(others)),))
 
     def _no_head(self, at: int) -> Unreadable:
         """Return what is wrong with a marker that opens no block."""
@@ -126,24 +146,22 @@ class Blocks:
                 return close
         return end
 
-    def _markers(self, head: Match[bytes], head_end: int) -> tuple[Match[bytes] | None, int, Match[bytes]]:
-        """Return the first divider of a block, how many there are, and its end.
+    def _markers(self, head: Match[bytes], head_end: int) -> tuple[list[Match[bytes]], Match[bytes]]:
+        """Return the dividers of a block, and its end.
 
         If some dividers are as long as the head, only these count. An END of another length than the head's
         ends a block in the content, if one was begun there.
         """
         indent, signs = head.groups()
         length, inner, dashed = len(signs), 0, signs[:1] == b"-"
-        first: dict[bool, Match[bytes]] = {}  # dividers, by whether they are as long as the head
-        count = {True: 0, False: 0}
+        dividers: dict[bool, list[Match[bytes]]] = {True: [], False: []}  # by: as long as the head
         for marker in _MARKER.finditer(self.data, head_end, self.reading.end):
             blanks, divider, sign, word = marker.groups()
             if blanks != indent:
                 continue
             if divider:
                 if dashed or SHORTEST <= len(divider) <= LONGEST:
-                    first.setdefault(len(divider) == length, marker)
-                    count[len(divider) == length] += 1
+                    dividers[len(divider) == length].append(marker)
             elif word in (b"SEARCH", b"ORIGINAL"):
                 if len(sign) == length:
                     line = self.reading.lines.line(marker.start() + 1)
@@ -154,8 +172,7 @@ class Blocks:
             elif inner and len(sign) != length:
                 inner -= 1
             else:
-                as_long = True in first
-                return first.get(as_long), count[as_long], marker
+                return dividers[True] or dividers[False], marker
         raise Unreadable(head.start(), UNCLOSED, cut=True)
 
     def _path_above(self, at: int, floor: int) -> str | None:
@@ -178,8 +195,15 @@ class Blocks:
             path = path_in_info(info)
         if path is None:
             path = _path_in_a_fence(lines_above(self.data, floor, at, 5))
-        self._path = path or self._path
-        return self._path
+        if path is None and not self._text_since_the_last(at):
+            path = self._path
+        self._path = path
+        return path
+
+    def _text_since_the_last(self, at: int) -> bool:
+        """Whether there is text between the block before and this one, other than fence lines."""
+        lines = self.data[self._end : at].split(b"\n")
+        return any(line.strip() and not fence_line(line) for line in lines)
 
     def _operation(
         self, span: Span, path: str | None, old: str, new: str, near: int | None = None
@@ -250,7 +274,7 @@ class Blocks:
             self.reading.add(self._whole(span, path, new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
-        self._path = path or self._path
+        self._path, self._end = path, span[1]
 
     def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
         """Return the write of a whole file."""

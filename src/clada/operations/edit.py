@@ -10,7 +10,7 @@ from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, ClassVar, Self
 
     from clada.text.match import Matches, Text
@@ -24,6 +24,7 @@ MOST_LINES = 1000  # line numbers that a report names, of however many matches
 # `blanks` other blanks at the ends of lines, an indentation that differs evenly, blank lines around it;
 # `typographic` other dashes, quotes and spaces, too. See text/tiers.py.
 EXACT, BLANKS, TYPOGRAPHIC = WAYS = ("exact", "blanks", "typographic")
+SEVERAL_DIVIDERS = 'lines of "=======": use longer markers'  # after how many there are
 
 _USUAL = {"path", "count", "search", "replace"}  # the fields of most edits
 _TEXTS = ("search", "search_start", "search_end", "replace", "near")  # of an edit of one text
@@ -48,6 +49,7 @@ class Hunk(Value):
     after_line: int | None = None  # where an insertion goes; 0 is the top
     line: int | None = None  # where it stands in the document
     through_line: int | None = None  # with `after_line`: the last line that goes
+    instead: tuple[Hunk, ...] = ()  # other readings of the same text: the only one that has a place counts
 
 
 class Edit(Operation):
@@ -149,7 +151,8 @@ class Edit(Operation):
     def _texts(self) -> dict[str, Any]:
         hunk, *more = self.hunks
         nowhere = not hunk.search and hunk.after_line is None
-        if more or hunk.anchors or hunk.at_end or hunk.line or hunk.through_line or nowhere:
+        listed = hunk.anchors or hunk.at_end or hunk.line or hunk.through_line or hunk.instead
+        if more or listed or nowhere:
             return {"hunks": [_hunk_to_dict(hunk) for hunk in self.hunks]}
         if hunk.after_line is not None:
             return {"insert_line": hunk.after_line, "content": hunk.replacement}
@@ -167,13 +170,35 @@ class Edit(Operation):
             raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
         text = world.files.text(parts)
         way = self.match if world.settings.match == "auto" else world.settings.match
-        edited, count, lines, remarks = self._exactly(text, way) or self._by_lines(text, way)
+        edited, count, lines, remarks = self.edited(text, way)
         if edited is text:
             how = "edited" if way == EXACT and not self.whole_lines else "unchanged"
             return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
         world.files.hold(parts, edited)
         changes = (Change(display_path(parts), "edited"),)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
+
+    def edited(self, text: Text, way: str) -> Edited:
+        """Return the text with all replacements; raise Trouble where one has no place."""
+        hunk = self.hunks[0]
+        if hunk.instead:
+            return self._only_reading(text, way, (hunk.replace(instead=()), *hunk.instead))
+        return self._exactly(text, way) or self._by_lines(text, way)
+
+    def _only_reading(self, text: Text, way: str, readings: Sequence[Hunk]) -> Edited:
+        """Return the text after the one reading of a hunk that has a place."""
+        found: list[Edited] = []
+        troubles: list[Trouble] = []
+        for hunk in readings:
+            try:
+                found.append(self.replace(hunks=(hunk,)).edited(text, way))
+            except Trouble as trouble:
+                troubles.append(trouble)
+        if not found:
+            raise troubles[0]  # it tells the closest place of the shortest text
+        if len(found) > 1:
+            raise Trouble("invalid_operation", f"{len(readings)} {SEVERAL_DIVIDERS}")
+        return found[0]
 
     def _exactly(self, text: Text, way: str) -> Edited | None:
         """Replace one text, or range, wherever it is exactly; None where it takes more than that."""
@@ -268,4 +293,6 @@ def _hunk_to_dict(hunk: Hunk) -> dict[str, Any]:
         del shown["search"]
     if hunk.anchors:
         shown["anchors"] = list(hunk.anchors)
+    if hunk.instead:
+        shown["instead"] = [_hunk_to_dict(each) for each in hunk.instead]
     return {_HUNK_NAMES.get(name, name): value for name, value in shown.items()}

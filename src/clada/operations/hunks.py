@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 from clada.errors import Error, Trouble
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
@@ -27,14 +29,22 @@ def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[in
     """
     if any(hunk.search_end is not None for hunk in edit.hunks):
         raise Trouble("invalid_operation", "a range, with a start and an end text, stands alone")
+    whole, text = text, _without_bom(text)
     base = _ending_in_a_break(text)
     search = _Search(edit, base, way, added_break=base is not text)
     found = search.found()
     edited = _spliced(base, found)
     if base is not text or edit.final_newline is not None:
         edited = _ended(edited, with_break=bool(edit.final_newline))
+    if whole is not text:
+        edited = Text(BOM_UTF8 + edited.data)
     lines = search.line_numbers(sorted(place.start for place in found))
     return edited, len(found), lines, _remarks(found)
+
+
+def _without_bom(text: Text) -> Text:
+    """Return the text without the byte order mark, which is no part of its first line; the same without."""
+    return Text(text.data[len(BOM_UTF8) :]) if text.data.startswith(BOM_UTF8) else text
 
 
 def _ending_in_a_break(text: Text) -> Text:
