@@ -17,7 +17,9 @@ import re
 
 from clada.errors import shortened
 from clada.notations.markdown import (
+    OPENING_TAG,
     LinePattern,
+    closing_tag,
     fence_line,
     is_indented_code,
     line_end,
@@ -46,7 +48,7 @@ UNCLOSED = "Unterminated diff"
 NO_END = "nothing shows where this diff ends, and its counts do not fit: put it in a fence"
 _MAIL = rb"From [0-9a-f]{40} Mon Sep 17 00:00:00 2001"
 _START = LinePattern(
-    rb"[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+(?:diff|patch|udiff)(?![\w-])[^\n`]*+(?=\n|\Z)"
+    rb"[ \t]*+(?:`{3,}+|~{3,}+|" + OPENING_TAG + rb")[ \t]*+(?:diff|patch|udiff)(?![\w-])[^\n`]*+(?=\n|\Z)"
     rb"|diff --git [^\n]|--- [^\n]++\n\+\+\+ [^\n]++\n@@|" + _MAIL + rb"\n"
 )
 _OTHERS = re.compile(
@@ -156,9 +158,9 @@ class _Extent:
         fence, bare = fence_line(line), line.lstrip(b" \t")
         indent = line[: len(line) - len(bare)]
         mark = fence.mark if fence else b"```"
-        found = re.compile(rb"\n%b%b%b*+[ \t]*+(?=\n|\Z)" % (re.escape(indent), mark, mark[:1])).search(
-            data, first, limit
-        )
+        closing = re.compile(rb"\n%b%b%b*+[ \t]*+(?=\n|\Z)" % (re.escape(indent), mark, mark[:1]))
+        closing = closing_tag(mark) if mark[:1] == b"<" else closing
+        found = closing.search(data, first, limit)
         end = found.start() + 1 if found else limit
         return cls(min(first + 1, limit), end, fenced=True, closed=found is not None, indent=indent)
 

@@ -23,6 +23,7 @@ from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.markdown import (
     LONGEST_LINE,
     MARKDOWN,
+    OPENING_TAG,
     Fence,
     LinePattern,
     fence_at,
@@ -67,7 +68,7 @@ NO_MARKER = (
 NO_DIFF = '"{}" begins a hunk, and would be written: tag the block as diff'
 _START = LinePattern(
     rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)"
-    rb"|<(?:source|code|pre|codeblock|sourcecode)>[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
+    rb"|" + OPENING_TAG + rb"[ \t]*+[\w+#.-]*+[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
 )
 _GLUED = re.compile(rb"```[^`\n]*+(?=\n)")
 _OTHER = re.compile(
