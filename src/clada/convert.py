@@ -123,6 +123,8 @@ class _IntoNotation(_Converter):
         plain = _plain(item)
         before = self.trial.text(item.path) if isinstance(item, Edit) else None
         outcome = self.trial.apply(item) if not isinstance(item, Run) or _is_built_in(item) else None
+        if isinstance(item, Write) and isinstance(outcome, Done):
+            plain = plain.replace(path=outcome.target)  # of two names, the one that counts
         if _depends_on_the_tree(item) and not isinstance(outcome, Done):
             self.cannot_say(item, outcome if isinstance(outcome, str) else "")
             return []
@@ -290,7 +292,7 @@ def _plain(item: Operation) -> Operation:
     """Return an operation without what only dialects have."""
     match item:
         case Write():
-            return item.replace(placeholder=False, dialect="")
+            return item.replace(placeholder=False, other_path="", named_in="", dialect="")
         case Edit():
             hunks = tuple(hunk.replace(line=None) for hunk in item.hunks)
             return item.replace(placeholder=False, dialect="", hunks=hunks)
@@ -302,8 +304,11 @@ def _plain(item: Operation) -> Operation:
 
 def _depends_on_the_tree(item: Operation) -> bool:
     """Whether something of it is left out that could speak against it."""
-    return getattr(item, "placeholder", False) or (
-        isinstance(item, Remove) and (item.file_only or item.content is not None)
+    unsure = isinstance(item, Write) and (item.other_path or item.named_in)
+    return (
+        bool(unsure)
+        or getattr(item, "placeholder", False)
+        or (isinstance(item, Remove) and (item.file_only or item.content is not None))
     )
 
 

@@ -63,12 +63,13 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
 
 
 def confirm(question: str, stop: int | None = None) -> bool:
-    """Ask something that a yes or no answers; without a terminal, that is a no."""
+    """Ask something that a yes or no answers; without a terminal, that is a no. It may have several lines."""
     terminal = open_terminal()
     if terminal is None:
         return False
     try:
-        return answer(terminal, stop, f"\nclada: {visible(question)} [y/N] ", YES_OR_NO) == "yes"
+        shown = "\n".join(map(visible, question.split("\n")))
+        return answer(terminal, stop, f"\nclada: {shown} [y/N] ", YES_OR_NO) == "yes"
     except OSError:
         return False  # the terminal is gone
     finally:

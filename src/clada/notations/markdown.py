@@ -94,6 +94,7 @@ class Fence(Value):
     indent: int  # blanks before its first line, which do not count in the others
     closed: bool
     unclear: bool = False  # a line in it opens another, so that nobody can tell which one closes it
+    further_in: bool = False  # the line that closes it is further in than the one that opens it
 
     def content(self, data: bytes) -> bytes:
         """Return its lines, without the indentation of the fence itself."""
@@ -151,7 +152,10 @@ def _closed(data: bytes, fence: Fence, mark: bytes, *, nests: bool) -> Fence:
             depth -= 1
         else:
             end = found.start(2) + len(mark) if glued else found.end()
-            return fence.replace(inside_end=found.start() + 1, end=end, closed=True, unclear=unclear)
+            further_in = len(blanks) > fence.indent
+            return fence.replace(
+                inside_end=found.start() + 1, end=end, closed=True, unclear=unclear, further_in=further_in
+            )
     return fence.replace(unclear=unclear)
 
 

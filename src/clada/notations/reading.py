@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int]
 
-PATHS = {"path", "source", "destination"}  # fields that are paths
+PATHS = {"path", "other_path", "source", "destination"}  # fields that are paths
 
 
 class Unreadable(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
-from clada.notations.path_text import is_placeholder, path_in, path_in_info
+from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, Unreadable
 from clada.operations.edit import BLANKS, SEVERAL_DIVIDERS, Edit, Hunk
 from clada.text.elision import elided_content, find_elision
@@ -185,7 +185,7 @@ class Blocks:
             elif not line.isspace() and line:
                 text = line.decode()
                 named = _OF_MANY.fullmatch(text.strip())
-                path = named.group(1) if named else path_in(text)
+                path = named.group(1) if named else path_in(text) or path_in_title(text)
                 break
         if info and info.startswith("patch_many"):
             self._many = info.split()[1:]

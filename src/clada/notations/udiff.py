@@ -26,7 +26,7 @@ from clada.notations.markdown import (
     lines_above,
     open_fence,
 )
-from clada.notations.path_text import is_placeholder, path_in, path_in_info
+from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.udiff_files import FileDiff, names_in
 
@@ -133,8 +133,8 @@ class Blocks:
         named = path_in_info(fence.info) if fence else None
         if named:
             return named
-        above = self._line_above(at, floor)
-        return path_in(above.decode()) if above else None
+        above = self._line_above(at, floor).decode()
+        return path_in(above) or path_in_title(above) if above else None
 
     def read(self, at: int, floor: int) -> int:
         """Read the diff that starts here, after what ended at `floor`; return where it ends."""

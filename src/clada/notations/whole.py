@@ -4,14 +4,15 @@
              the info      ```python src/a.py | ```python:src/a.py | ```src/a.py | ```js title="src/a.js"
                            ```save src/a.py | ```append src/a.py                            (gptme)
              the first line, if it is a comment: # src/a.py | // filepath: src/a.js         (Copilot)
-             the line above, with one blank line between at most: **src/a.py** | ### `src/a.py`:
-             with --format=whole, the one path in backticks of a sentence that ends in a colon
+             the line above, with one blank line between at most: **src/a.py** | ### Updated `src/a.py`:
+             the one path in backticks of a sentence that ends in a colon: a person is asked
     tagged = <file path="PATH"> | <file name="PATH"> | <codeblock path="PATH"> | <antArtifact … title="PATH">
              lines, and the closing tag
 
-Two different names for one block, lines that stand for code which is not there, and blocks whose end nobody
-can tell are refused. What is cited (12:34:PATH, PATH:12, PATH#L3), an excerpt, or in a language that the file
-cannot be in, is no file. A file that is there is guarded against being replaced by a part of it.
+Refused are two different names for one block, unless one is the end of the other; lines that stand for code
+which is not there; and blocks whose end nobody can tell. What is cited (12:34:PATH, PATH:12, PATH#L3), an
+excerpt, or in a language that the file cannot be in, is no file. A file that is there is guarded against
+being replaced by a part of it.
 """
 
 from __future__ import annotations
@@ -43,11 +44,13 @@ from clada.notations.whole_names import (
     different,
     from_outside,
     in_sentence,
+    longer_and_shorter,
     with_first_line,
 )
 from clada.notations.whole_tags import tagged_file
-from clada.operations.write import Write
+from clada.operations.write import SENTENCE, Write
 from clada.text.elision import elided_content, find_elision
+from clada.text.unclosed import ends_inside
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -188,7 +191,7 @@ class Blocks:
         path = in_sentence(above)
         if path is None or contradicts(fence.language, path):
             return called
-        return Called((path,)) if self.reading.chosen else Called(cited=path, if_chosen=True)
+        return Called((path,), named_in="" if self.reading.chosen else SENTENCE)
 
     def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
         """Whether it holds blocks of another dialect, or what is left of one.
@@ -245,7 +248,8 @@ class Blocks:
     def _first_line(self, called: Called, fence: Fence) -> Called:
         """Return what it is called if its first line counts too."""
         named = self._by_first_line(called, fence)
-        if not called.names and named.names and not named.labelled and not self._comments_name():
+        sure = named.labelled or named.named_in  # or only for what is there
+        if not called.names and named.names and not sure and not self._comments_name():
             return Called(cited=named.names[0], if_chosen=True)
         return named
 
@@ -263,7 +267,8 @@ class Blocks:
                 fence = fence_at(self.data, start, self.reading.end)
                 if fence:
                     outside = from_outside(fence.info, self._above(start, at))
-                    is_named = bool(self._by_first_line(outside, fence).names)
+                    called = self._by_first_line(outside, fence)
+                    is_named = bool(called.names) and not called.named_in
                     named += is_named
                     blocks += is_named or (bool(fence.info) and fence.language not in _BESIDE)
                 at = fence.end if fence else line_end(self.data, start, self.reading.end)
@@ -310,7 +315,9 @@ class Blocks:
         reading, fence, called = self.reading, found.fence, found.called
         span, path = (found.start, fence.end), called.names[0]
         names = different(called.names)
-        if len(names) > 1:
+        both = longer_and_shorter(*names) if len(names) == 2 else None  # noqa: PLR2004 (two)
+        path, other = both or (path, "")
+        if len(names) > 1 and not both:
             return reading.refused("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
         if self._is_unclear(found):
             return reading.refused("write", span[0], span, UNCLEAR, path=path)
@@ -320,8 +327,8 @@ class Blocks:
             return reading.refused("write", span[0], span, wrong, path=path)
         how = {} if called.append or reading.chosen else {"if_exists": "guard"}
         return reading.make(
-            "write", span[0], span, path=path, content=content, append=called.append,
-            placeholder=is_placeholder(path), **how,
+            "write", span[0], span, path=path, other_path=other, content=content, append=called.append,
+            placeholder=is_placeholder(path), named_in="" if reading.chosen else called.named_in, **how,
         )  # fmt: skip
 
     def _content(self, found: _Found) -> str:
@@ -343,7 +350,7 @@ class Blocks:
         if fence.unclear:
             return True
         if not found.nests:
-            return False
+            return self._ends_too_early(found)
         mark = fence.inside - 1
         signs = data[fence.start : mark].strip()
         if fence.end >= limit and not self.reading.closed and not signs.startswith((b"````", b"~~~~")):
@@ -357,6 +364,20 @@ class Blocks:
                 return True
             at = following.end
         return False
+
+    def _ends_too_early(self, found: _Found) -> bool:
+        """Whether the line that closes a block may be one of its own, as in the docstring of a module.
+
+        Then it stands in a string or a comment, or is further in; or a fence without a name is left over.
+        """
+        fence, data, limit = found.fence, self.data, self.reading.end
+        if fence.further_in or ends_inside(self._content(found), found.called.names[0]):
+            return True
+        start = self._opening(fence.end, limit)
+        following = None if start is None else fence_at(data, start, limit)
+        if start is None or following is None or following.closed or following.info:
+            return False
+        return data[start : start + 1] != b"<" and not from_outside("", self._above(start, fence.end)).names
 
     def finish(self) -> None:
         """Settle what only all blocks can tell: files that stand twice, or beside edits of them."""

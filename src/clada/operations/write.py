@@ -24,6 +24,13 @@ MIN_LINES = 10  # different ones, not blank, of a file that is guarded
 MIN_SHARE = 50  # of them, in percent, that a content must have which replaces it
 OVERWRITE, REFUSE, GUARD, EMPTY, SKIP = IF_EXISTS = ("overwrite", "refuse", "guard", "empty", "skip")
 LEFT = "{} was shown, not written; --format=whole writes it"
+NO_FILE = "{} was shown, not written: there is no such file"
+# What alone names a file in the answer, and may be meant otherwise: the comment on its first line, without an
+# extension (only a file that is there is written), or a sentence above (a person is asked).
+COMMENT, SENTENCE = NAMED_IN = ("comment", "sentence")
+IN_SENTENCE = "{} is named in a sentence alone: put the path alone on the line above the fence"
+QUESTION = "{} is named in a sentence alone (line {}). Write it?"
+MOST_SHOWN = 20  # lines of the content that a question shows
 
 
 class Write(Operation):
@@ -34,6 +41,8 @@ class Write(Operation):
     append: bool = False
     if_exists: str = OVERWRITE  # one of IF_EXISTS
     placeholder: bool = False  # the path looks like an example: only a file that is there is written
+    other_path: str = ""  # a second name of the same file, which counts if only that is there
+    named_in: str = ""  # one of NAMED_IN, where the name is not sure
     dialect: str = ""
 
     name: ClassVar = "write"
@@ -59,17 +68,18 @@ class Write(Operation):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The path."""
-        return (self.path,)
+        """The path, and the other one."""
+        return (self.path, self.other_path) if self.other_path else (self.path,)
 
     @property
     def holds(self) -> str | None:
         """The path, if it appends: additions in a row are written once."""
-        return self.path if self.append else None
+        return self.path if self.append and not self.other_path else None
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""
-        return {**super().values(), **({"placeholder": True} if self.placeholder else {})}
+        names = ("placeholder", "other_path", "named_in")
+        return {**super().values(), **{name: value for name in names if (value := getattr(self, name))}}
 
     def _check(self, files: Files, parts: Parts) -> None:
         """Raise Trouble where what is there, or is not, speaks against writing it."""
@@ -96,13 +106,36 @@ class Write(Operation):
             message = f"only {share} % of {self.path}'s lines are in this block; {remedy} writes it"
             raise Trouble("invalid_operation", message)
 
+    def _only_shown(self, world: World, parts: Parts) -> str | None:
+        """Return why the file is only shown, if so; raise Trouble where a person does not want it."""
+        there = world.files.entry(parts)
+        if self.if_exists == SKIP and (there or self.named_in):
+            return LEFT
+        if self.named_in == COMMENT and not (there and there.kind == "file"):
+            return NO_FILE
+        if self.named_in == SENTENCE and not world.asked(self._question()):
+            raise Trouble("invalid_operation", IN_SENTENCE.format(self.path))
+        return None
+
+    def _question(self) -> str:
+        """Return what a person is asked, with the content."""
+        lines = self.content.split("\n")
+        shown = [f"  | {line}" for line in lines[:MOST_SHOWN]]
+        more = len(lines) - len(shown)
+        shown += [f"  | … {more:,} more lines"] if more > 0 else []
+        return "\n".join([QUESTION.format(self.path, self.line), *shown, ""])
+
     def apply(self, world: World) -> Outcome:
         """Write or append."""
         if self.path.endswith(("/", "\\")):
             raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
         parts = world.files.locate(self.path)
-        if self.if_exists == SKIP and world.files.entry(parts):
-            return Skipped(LEFT.format(self.path), left_out=True)
+        files, other = world.files, self.other_path
+        if other and not files.entry(parts) and files.entry(files.locate(other)):
+            return self.replace(path=other, other_path="").apply(world)
+        only_shown = self._only_shown(world, parts)
+        if only_shown:
+            return Skipped(only_shown.format(self.path), left_out=True)
         if self.placeholder or self.if_exists != OVERWRITE:
             self._check(world.files, parts)
         data = self.content.removeprefix(BOM).encode()
