@@ -95,7 +95,7 @@ class Write(Operation):
         content = files.load(parts)
         if content == self.content.removeprefix(BOM).encode():
             return
-        if self.if_exists == REFUSE:
+        if self.if_exists == REFUSE and content:
             raise Trouble("invalid_operation", f"{self.path} exists, the answer creates it")
         if self.if_exists == EMPTY and content:
             remedy = "give the whole file, or a line of it"
