@@ -317,7 +317,7 @@ NOTATIONS = {
         dialect(
             "nesl",
             1,
-            (b"#!nesl [@", b"#!NESL [@", b"#!SHAM [@"),
+            (b"#!nesl", b"#!NESL", b"#!SHAM"),
             Lookalike(rb"^[ \t]++#!(?:nesl|NESL|SHAM) \[@", COLUMN),
         ),
         dialect(

@@ -49,6 +49,7 @@ class Hunk(Value):
     after_line: int | None = None  # where an insertion goes; 0 is the top
     line: int | None = None  # where it stands in the document
     through_line: int | None = None  # with `after_line`: the last line that goes
+    end_once: bool = False  # with `search_end`: that must not stand again behind it
     instead: tuple[Hunk, ...] = ()  # other readings of the same text: the only one that has a place counts
 
 
@@ -160,8 +161,9 @@ class Edit(Operation):
             texts = {"search": hunk.search}
         else:
             texts = {"search_start": hunk.search, "search_end": hunk.search_end}
-        near = {} if hunk.near is None else {"near": hunk.near}
-        return {"count": self.count, **texts, "replace": hunk.replacement, **near}
+        others = {} if hunk.near is None else {"near": hunk.near}
+        others |= {"end_once": True} if hunk.end_once else {}
+        return {"count": self.count, **texts, "replace": hunk.replacement, **others}
 
     def apply(self, world: World) -> Done:
         """Replace all matches, or none where their number is not the expected one."""
@@ -216,6 +218,8 @@ class Edit(Operation):
             found = _nearest(text, found, hunk.near)
         if not found.count if self.count == "all" else found.count != self.count:
             raise Trouble.of(self._mismatch(text, hunk, found))
+        if hunk.end_once:
+            _check_end(text, hunk.search_end or "", found.ends[0])
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
         return text.replaced(found, hunk.replacement.encode()), found.count, lines, ()
 
@@ -263,6 +267,14 @@ class Edit(Operation):
 
 def _lines(text: Text, found: Matches) -> tuple[int, ...]:
     return tuple(text.lines(found.starts[:MOST_LINES]))
+
+
+def _check_end(text: Text, search_end: str, end: int) -> None:
+    """Raise Trouble where the end text of a range stands again behind the range."""
+    again = [start for start in text.locate(search_end.encode()).starts if start >= end]
+    if again:
+        (line,) = text.lines(again[:1])
+        raise Trouble("match_count_mismatch", f"the end text stands again at line {line}: make it longer")
 
 
 def _nearest(text: Text, found: Matches, near: int) -> Matches:

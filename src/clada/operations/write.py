@@ -43,6 +43,7 @@ class Write(Operation):
     placeholder: bool = False  # the path looks like an example: only a file that is there is written
     other_path: str = ""  # a second name of the same file, which counts if only that is there
     named_in: str = ""  # one of NAMED_IN, where the name is not sure
+    raw: bool = False  # what is appended begins right where the file ends, not on a line of its own
     dialect: str = ""
 
     name: ClassVar = "write"
@@ -74,11 +75,11 @@ class Write(Operation):
     @property
     def holds(self) -> str | None:
         """The path, if it appends: additions in a row are written once."""
-        return self.path if self.append and not self.other_path else None
+        return self.path if self.append and not self.other_path and not self.raw else None
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""
-        names = ("placeholder", "other_path", "named_in")
+        names = ("placeholder", "other_path", "named_in", "raw")
         return {**super().values(), **{name: value for name in names if (value := getattr(self, name))}}
 
     def _check(self, files: Files, parts: Parts) -> None:
@@ -142,7 +143,10 @@ class Write(Operation):
         if world.settings.final_newline and data and not data.endswith(b"\n"):
             data += b"\n"
         remarks = _what_goes(world.files, parts, data) if self.dialect and not self.append else ()
-        if self.append:
+        if self.append and self.raw and world.files.entry(parts):
+            how = "appended"
+            world.files.store(parts, world.files.load(parts) + data)
+        elif self.append:
             how = _append(world.files, parts, data)
         else:
             old = world.files.entry(parts)
@@ -151,7 +155,8 @@ class Write(Operation):
             if not same:
                 world.files.store(parts, data)
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)
-        return Done(how, self.path, bytes=len(data), changes=changes, held=how == "appended", remarks=remarks)
+        held = how == "appended" and not self.raw
+        return Done(how, self.path, bytes=len(data), changes=changes, held=held, remarks=remarks)
 
 
 def _what_goes(files: Files, parts: Parts, data: bytes) -> tuple[str, ...]:
