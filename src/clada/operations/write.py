@@ -96,7 +96,7 @@ class Write(Operation):
         content = files.load(parts)
         if content == self.content.removeprefix(BOM).encode():
             return
-        if self.if_exists == REFUSE and content:
+        if self.if_exists == REFUSE and (content or not self.dialect):
             raise Trouble("invalid_operation", f"{self.path} exists, the answer creates it")
         if self.if_exists == EMPTY and content:
             remedy = "give the whole file, or a line of it"
