@@ -15,7 +15,7 @@ from clada.notations.write import CannotSay, FileChange, WrittenBlock, quoted_wo
 from clada.operations.edit import Edit, Hunk
 from clada.operations.remove import Remove
 from clada.operations.run import Run
-from clada.operations.write import Write
+from clada.operations.write import OVERWRITE, REFUSE, Write
 from clada.settings import Settings
 from clada.values import Value
 from clada.world.files.overlay import Overlay
@@ -124,7 +124,7 @@ class _IntoNotation(_Converter):
         before = self.trial.text(item.path) if isinstance(item, Edit) else None
         outcome = self.trial.apply(item) if not isinstance(item, Run) or _is_built_in(item) else None
         if isinstance(item, Write) and isinstance(outcome, Done):
-            plain = plain.replace(path=outcome.target)  # of two names, the one that counts
+            plain = self._settled(item, outcome)
         if _depends_on_the_tree(item) and not isinstance(outcome, Done):
             self.cannot_say(item, outcome if isinstance(outcome, str) else "")
             return []
@@ -137,6 +137,15 @@ class _IntoNotation(_Converter):
                 return [text for text in texts if text is not None]
         self.cannot_say(item)
         return []
+
+    def _settled(self, item: Write, outcome: Done) -> Operation:
+        """Return a write without what was decided when it was tried: its name, and whether it may be made."""
+        plain = _plain(item).replace(path=outcome.target)
+        if item.raw:
+            content = self.trial.text(outcome.target) or ""
+            return plain.replace(content=content, append=False, raw=False)
+        was_empty = item.if_exists == REFUSE and outcome.how == "overwritten"
+        return plain.replace(if_exists=OVERWRITE) if was_empty else plain
 
     def _said(self, item: Operation) -> str | None:
         """Return an operation as the notation has it; None where reading that would give another."""
