@@ -264,6 +264,7 @@ NOTATIONS = {
                 b'"edits"',
                 b'"old_string"',
                 b'"functionCall"',
+                b'"trajectory"',
             ),
             Lookalike(
                 rb'"(?:type"\s*+:\s*+"tool_use"|tool_calls"\s*+:\s*+\[|functionCall"\s*+:\s*+\{)',
