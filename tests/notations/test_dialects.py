@@ -123,11 +123,11 @@ PIECES = st.sampled_from([
     "README.md", "```md", "``````js", '<file path="a.py">', "</file>", "<source>", "</source>", "```bash",
     "cat > a.txt <<'EOF'", "tee -a b <<EOF", "cd sub", "mkdir -p q && cat <<-X > q/r", "X", "12:34:a.py",
     "a.py:3", "Change `a.py`:", '<codeblock path="x">', '<antArtifact title="a.js">', "> quoted", "prose", "",
-    "  ", "# ... existing code ...", "<source>python", "</pre>", "<pre>js", "### Updated `a.py`", "app.py (new)",
-    "Here's the updated `a.py`:", "1. **Create `d.py`**", "<summary>e.py</summary>", "# and/or", "// bin/run",
-    "```{image} a.svg", '\"\"\"', "/*", "*/", " *** End Patch", "---", "<thinking-content-1>",
+    "  ", "# ... existing code ...", "<source>python", "</pre>", "<pre>js", "### Updated `a.py`",
+    "Here's the updated `a.py`:", "1. **Create `d.py`**", "<summary>e.py</summary>", "# and/or", "b.py (new)",
+    "```{image} a.svg", '"""', "/*", "*/", " *** End Patch", "---", "<thinking-content-1>",
     "</thinking-content-1>", 'Yes: <boltArtifact id="a">', '<boltAction type="file" filePath="f.txt">',
-    "</boltAction>", "</boltArtifact>", "#!nesl", "#!nesl [@x: abc]", 'action = "append_to_file"', "#!end_abc",
+    "</boltAction>", "</boltArtifact>", "#!nesl", "#!nesl [@x: abc]", "#!end_abc",
     '<---WRITE file="a"--->', "<---END--->", "[[task]]", '"a\\303"', '--- "a/\\', "é\u2028", "\x00",
 ])  # fmt: skip
 NOISE = st.lists(st.tuples(st.sampled_from(["", "", "", " ", "\t"]), PIECES), max_size=25)
