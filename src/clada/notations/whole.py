@@ -33,7 +33,7 @@ from clada.notations.markdown import (
     line_end,
     lines_above,
 )
-from clada.notations.path_text import PATH_SIGN, is_placeholder, path_in
+from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, path_in
 from clada.notations.reading import Unreadable
 from clada.notations.registry import NOTATIONS
 from clada.notations.whole_names import (
@@ -44,7 +44,7 @@ from clada.notations.whole_names import (
     different,
     from_outside,
     in_sentence,
-    longer_and_shorter,
+    names_of_one,
     with_first_line,
 )
 from clada.notations.whole_tags import tagged_file
@@ -109,7 +109,7 @@ class Blocks:
         self._noted: set[int] = set()
         self._written: dict[str, int] = {}  # by path, the number of its last block
         self._twice: dict[str, list[int]] = {}  # of those that have several, all of them
-        self._usage: tuple[int, int] | None = None  # how many blocks have a name, of how many
+        self._usage: tuple[int, int, int] | None = None  # blocks with a name, with one in a sentence, in all
 
     def next(self, at: int, before: int | None = None) -> int | None:
         """Return where the next named block starts, at or after a place."""
@@ -191,7 +191,11 @@ class Blocks:
         path = in_sentence(above)
         if path is None or contradicts(fence.language, path):
             return called
-        return Called((path,), named_in="" if self.reading.chosen else SENTENCE)
+        if self.reading.chosen:
+            return Called((path,))
+        if not _shows_code(fence) or not has_extension(path) or not self._name_most(sentences=True):
+            return Called(cited=path, if_chosen=True)
+        return Called((path,), named_in=SENTENCE)
 
     def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
         """Whether it holds blocks of another dialect, or what is left of one.
@@ -249,31 +253,34 @@ class Blocks:
         """Return what it is called if its first line counts too."""
         named = self._by_first_line(called, fence)
         sure = named.labelled or named.named_in  # or only for what is there
-        if not called.names and named.names and not sure and not self._comments_name():
+        if not called.names and named.names and not sure and not self._name_most(sentences=False):
             return Called(cited=named.names[0], if_chosen=True)
         return named
 
-    def _comments_name(self) -> bool:
-        """Whether comments name files here: in an answer they name most blocks, in a manual a few.
+    def _name_most(self, *, sentences: bool) -> bool:
+        """Whether comments, or sentences too, name most blocks here: in an answer they do, in a manual few.
 
         Fences without any info are what programs print, as those of shells are commands.
         """
         if self.reading.chosen:
             return True
         if self._usage is None:
-            named = blocks = 0
+            named = in_sentences = blocks = 0
             at = self.reading.start
             while (start := _START.start(self.data, at, self.reading.end)) is not None:
                 fence = fence_at(self.data, start, self.reading.end)
                 if fence:
-                    outside = from_outside(fence.info, self._above(start, at))
+                    above = self._above(start, at)
+                    outside = from_outside(fence.info, above)
                     called = self._by_first_line(outside, fence)
                     is_named = bool(called.names) and not called.named_in
                     named += is_named
-                    blocks += is_named or (bool(fence.info) and fence.language not in _BESIDE)
+                    in_sentences += not is_named and _shows_code(fence) and in_sentence(above) is not None
+                    blocks += is_named or _shows_code(fence)
                 at = fence.end if fence else line_end(self.data, start, self.reading.end)
-            self._usage = (named, blocks)
-        named, blocks = self._usage
+            self._usage = (named, in_sentences, blocks)
+        named, in_sentences, blocks = self._usage
+        named += in_sentences if sentences else 0
         return 3 * named > 2 * blocks if blocks > MANY else 2 * named > blocks
 
     def _by_first_line(self, called: Called, fence: Fence) -> Called:
@@ -306,7 +313,7 @@ class Blocks:
             raise Unreadable(at, UNCLOSED, cut=True, path=found.called.names[0])
         item = self._operation(found)
         path = getattr(item, "path", None)
-        if path and not getattr(item, "append", False):
+        if path and not getattr(item, "append", False) and found.called.named_in != SENTENCE:
             self._note_written(path)
         self.reading.add(item)
         return found.end
@@ -315,10 +322,10 @@ class Blocks:
         reading, fence, called = self.reading, found.fence, found.called
         span, path = (found.start, fence.end), called.names[0]
         names = different(called.names)
-        both = longer_and_shorter(*names) if len(names) == 2 else None  # noqa: PLR2004 (two)
-        path, other = both or (path, "")
-        if len(names) > 1 and not both:
+        both = names_of_one(names) if len(names) > 1 else (path, "")
+        if both is None:
             return reading.refused("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
+        path, other = both
         if self._is_unclear(found):
             return reading.refused("write", span[0], span, UNCLEAR, path=path)
         content = self._content(found)
@@ -429,6 +436,11 @@ def _wrong(content: str, path: str) -> str | None:
             return None
         marker, at = marker or found.group().strip(), found.end()
     return NO_MARKER.format(shortened(marker)) if marker else None
+
+
+def _shows_code(fence: Fence) -> bool:
+    """Whether the info of a fence says that it is code: neither commands, nor output, nor a diff."""
+    return bool(fence.info) and fence.language not in _BESIDE
 
 
 def _is_markdown(fence: Fence, called: Called) -> bool:

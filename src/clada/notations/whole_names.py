@@ -131,15 +131,17 @@ def different(names: tuple[str, ...]) -> list[str]:
     return list({name.replace("\\", "/").removeprefix("./"): name for name in reversed(names)}.values())[::-1]
 
 
-def longer_and_shorter(one: str, other: str) -> tuple[str, str] | None:
-    """Return two names of the same file, of which the shorter is the end of the longer; None of two files.
+def names_of_one(names: list[str]) -> tuple[str, str] | None:
+    """Return the longest of several names, and another, if they are the ends of it; None of different files.
 
-    No absolute path is returned: the other is that of the workspace.
+    An absolute path is none of the workspace: the longest of the others stands for it.
     """
-    longer, shorter = sorted((one, other), key=len, reverse=True)
-    ends = longer.replace("\\", "/").endswith("/" + shorter.replace("\\", "/").removeprefix("./"))
-    absolute = longer.startswith(("/", "\\")) or longer[1:2] == ":"
-    return ((shorter, "") if absolute else (longer, shorter)) if ends else None
+    plain = sorted((name.replace("\\", "/").removeprefix("./") for name in names), key=len, reverse=True)
+    if not all(plain[0].endswith("/" + name) for name in plain[1:]):
+        return None
+    is_absolute = plain[0].startswith("/") or plain[0][1:2] == ":"
+    first, *others = plain[1:] if is_absolute else plain
+    return first, others[0] if others else ""
 
 
 def contradicts(language: str, path: str) -> bool:

@@ -134,8 +134,8 @@ class Write(Operation):
         files, other = world.files, self.other_path
         if other and not files.entry(parts) and files.entry(files.locate(other)):
             return self.replace(path=other, other_path="").apply(world)
-        only_shown = self._only_shown(world, parts)
-        if only_shown:
+        unsure = self.named_in or self.if_exists == SKIP
+        if unsure and (only_shown := self._only_shown(world, parts)):
             return Skipped(only_shown.format(self.path), left_out=True)
         if self.placeholder or self.if_exists != OVERWRITE:
             self._check(world.files, parts)
