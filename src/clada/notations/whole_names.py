@@ -32,6 +32,7 @@ _SHOWN = re.compile(
     re.IGNORECASE,
 )
 _INFO_SHOWN = re.compile(r"\b(?:excerpt|before|current)\b|\blines?[ =]\d", re.IGNORECASE)
+_BELOW = re.compile(r"[\w.@+-]*[^\W\d][\w.@+-]*(?:/[\w.@+-]+)+")  # a path of the workspace, without blanks
 _BACKTICKED = re.compile(r"`([^`]+)`")
 # What the files of a language are called by their ends: a fence of another language shows no such file.
 _LANGUAGES = {
@@ -121,7 +122,8 @@ def with_first_line(called: Called, language: str, lines: list[str]) -> Called:
     labelled = _LABEL.match(text) is not None
     if not labelled and not has_extension(path):
         weak = not called.names and (index or language not in SHELLS | OUTPUTS)
-        return called.replace(names=(path,), named_in=COMMENT) if weak else called
+        is_below = _BELOW.fullmatch(path) and ".." not in path.split("/")
+        return called.replace(names=(path,), named_in=COMMENT) if weak and is_below else called
     dropped = index if labelled or path.endswith(".json") else None
     return called.replace(names=(*called.names, path), dropped=dropped, labelled=labelled)
 
