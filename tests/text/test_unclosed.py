@@ -32,6 +32,7 @@ CLOSED = [
     ("a.kt", 'val a = """b"""\n// "don\'t"\n'),
     ("a.html", "<!-- a -->\n<p>\n"),
     ("a.sh", "cat <<EOF\na\nEOF\necho $((1 << 2))\n"),
+    ("a.sh", 'read -r a <<< "$b"\ncat <<< word\n(( x = 1 << SHIFT ))\n'),
     ("a.txt", '"""\n/*\n<!--\n'),
     ("", '"""'),
     ("a.py", ""),

@@ -384,6 +384,8 @@ class Blocks:
         following = None if start is None else fence_at(data, start, limit)
         if start is None or following is None or following.closed or following.info:
             return False
+        if not data[fence.end : start].strip():
+            return False  # one fence line too many at the end of the answer
         return data[start : start + 1] != b"<" and not from_outside("", self._above(start, fence.end)).names
 
     def finish(self) -> None:
