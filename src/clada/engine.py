@@ -119,7 +119,9 @@ class Engine:
         if self._atomic:
             self._end_atomic(mark)
         return tuple(
-            BlockReport(number, str(number + 1), block.implicit, valid, tuple(tasks))
+            BlockReport(
+                number, str(number + 1), block.implicit, valid, tuple(tasks), self.world.settings.dry_run
+            )
             for number, (block, valid, tasks) in enumerate(
                 zip(self.plan.blocks, are_valid, self._ended, strict=True)
             )
@@ -147,16 +149,22 @@ class Engine:
         world = self.world
         world.begin(label)
         start = time.perf_counter()
-        try:
-            outcome = item.apply(world)
-        except Trouble as trouble:
-            outcome = Failed(self._with_hint(trouble.error, item))
-        except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
-            outcome = Failed(unforeseen(bug))
+        outcome = self._apply(item)
         if block.version in self.notation.search_not_found_versions:
             outcome = _by_older_name(outcome, item)
         duration = time.perf_counter() - start
         return outcome, (duration, False, world.confinement, tuple(world.output), world.truncated)
+
+    def _apply(self, item: Operation) -> Outcome:
+        try:
+            outcome = item.apply(self.world)
+        except Trouble as trouble:
+            return Failed(self._with_hint(trouble.error, item))
+        except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
+            return Failed(unforeseen(bug))
+        if self.world.settings.dry_run and isinstance(outcome, Done):
+            return outcome.replace(planned=True, exit_code=None)
+        return outcome
 
     def _settle(self, *ended: tuple[int, Task]) -> None:
         """Write what is held, if anything is, and end the tasks that wait for that; then end these.

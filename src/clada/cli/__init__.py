@@ -225,6 +225,9 @@ class Console:
         """Return the failures that were written, and are on the screen no more."""
         return []
 
+    def count_rows(self, text: str) -> None:
+        """Take note of lines that another has written to the terminal."""
+
     def write(self, text: str) -> None:
         """Write to standard output."""
         self._write(self._out, text)

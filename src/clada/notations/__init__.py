@@ -34,14 +34,13 @@ def parse(  # noqa: PLR0913 (all but two are named)
     end_delimiter: str = END_DELIMITER,
     roots: Sequence[str] = (),
     run_fences: bool = False,
-    strip_fences: bool = False,
 ) -> Plan:
     """Read a document into a plan: plan.fatal and plan.problems say what is wrong in it.
 
     `notation` is auto or the name of one; the delimiters are those of CSL's markers. Absolute paths below one
     of `roots` are made relative where another tool's dialect has them; `run_fences` makes a run of each fence
-    that is tagged as a shell's, `strip_fences` leaves out one around the whole content of a write. Raises
-    TypeError or ValueError on bad arguments, and nothing else, whatever the text.
+    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever the
+    text.
     """
     if not isinstance(document, str | bytes):
         raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
@@ -66,10 +65,6 @@ def parse(  # noqa: PLR0913 (all but two are named)
         from clada.notations.heredoc import not_run
 
         plan = plan.replace(notes=(*plan.notes, *not_run(beside(plan)[0], plan.notation or "")))
-    if strip_fences:
-        from clada.notations.wrapped import without_fences
-
-        plan = without_fences(plan)
     return with_remarks(plan, notation, delimiters, prose)
 
 
@@ -235,11 +230,6 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
         if fatal:
             return plan.replace(fatal=fatal)
         return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)))
-    if b"`" in plan.source or b"~" in plan.source:  # to look for one byte is quick
-        from clada.notations.wrapped import note_on_fences
-
-        note = note_on_fences(plan)
-        plan = plan.replace(notes=(*plan.notes, note)) if note else plan
     prose, gaps = beside_it or beside(plan)
     if not gaps or (len(prose) <= LONG and not _has_signs(prose)):  # a few plain words, as most are
         return plan

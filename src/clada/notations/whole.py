@@ -29,6 +29,7 @@ from clada.notations.markdown import (
     LinePattern,
     fence_at,
     fence_line,
+    is_heading_underline,
     is_indented_code,
     line_end,
     lines_above,
@@ -49,7 +50,6 @@ from clada.notations.whole_names import (
 )
 from clada.notations.whole_tags import tagged_file
 from clada.operations.write import SENTENCE, Write
-from clada.text.elision import elided_content, find_elision
 from clada.text.unclosed import ends_inside
 from clada.values import Value
 
@@ -158,7 +158,7 @@ class Blocks:
         """Return the fence that opens here, with what it is called; None if there is none."""
         data, limit = self.data, self.reading.end
         fence = fence_at(data, start, limit)
-        if not fence or is_indented_code(data, start):
+        if not fence or is_indented_code(data, start) or is_heading_underline(data, start):
             return None
         if fence.language in SHELLS and data.find(b"<<", fence.inside, fence.inside_end) >= 0:
             from clada.notations.heredoc import shell_fence  # what that writes may have fences
@@ -332,10 +332,9 @@ class Blocks:
         wrong = _wrong(content, path)
         if wrong:
             return reading.refused("write", span[0], span, wrong, path=path)
-        how = {} if called.append or reading.chosen else {"if_exists": "guard"}
         return reading.make(
             "write", span[0], span, path=path, other_path=other, content=content, append=called.append,
-            placeholder=is_placeholder(path), named_in="" if reading.chosen else called.named_in, **how,
+            placeholder=is_placeholder(path), named_in="" if reading.chosen else called.named_in,
         )  # fmt: skip
 
     def _content(self, found: _Found) -> str:
@@ -422,10 +421,7 @@ class Blocks:
 
 
 def _wrong(content: str, path: str) -> str | None:
-    """Return why a text is no whole file, if so: code is left out, or it is an edit."""
-    elided = find_elision(content)
-    if elided:
-        return elided_content(elided[1])
+    """Return why a text is not a whole file, if it is an edit."""
     if path.lower().endswith(_EDITS_SHOWN):
         return None
     hunk = _HUNK.match(content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Error, Trouble
 from clada.grammar import Field
-from clada.model import Change, Done, Operation
+from clada.model import UNCHANGED, Change, Done, Operation, Phrases
 from clada.values import Value
 from clada.world.files.paths import display_path
 
@@ -102,11 +102,17 @@ class Edit(Operation):
     only_its_paths: ClassVar = True
     in_part: ClassVar = "edited"
     phrases: ClassVar = {
-        "edited": (
-            "{target} ({replacements} at {lines}{remarks})",
-            "edited {target} ({replacements}{remarks})",
+        "edited": Phrases(
+            done=(
+                "{target} ({replacements} at {lines}{remarks})",
+                "edited {target} ({replacements}{remarks})",
+            ),
+            planned=(
+                "{target} (would edit, {replacements} at {lines}{remarks})",
+                "would edit {target} ({replacements}{remarks})",
+            ),
         ),
-        "unchanged": ("{target} (unchanged)", "{target} unchanged"),
+        "unchanged": UNCHANGED,
     }
 
     @classmethod

@@ -6,7 +6,7 @@ from codecs import BOM_UTF8
 
 from clada.errors import Trouble
 from clada.grammar import Field
-from clada.model import Change, Done, Failed, Operation
+from clada.model import Change, Done, Failed, Operation, Phrases
 from clada.world.files import tree
 from clada.world.files.paths import display_path
 
@@ -31,7 +31,12 @@ class Remove(Operation):
 
     name: ClassVar = "remove"
     fields: ClassVar = (Field("path", "path"),)
-    phrases: ClassVar = {"removed": ("{target}", "removed {target}")}
+    phrases: ClassVar = {
+        "removed": Phrases(
+            done=("{target}", "removed {target}"),
+            planned=("{target} (would remove)", "would remove {target}"),
+        ),
+    }
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""

@@ -20,13 +20,14 @@ MAX_OUTPUT = 200  # lines of a command's output: the first few, and the last
 FIRST = 20
 INDENT = "    "
 BEFORE = "before"  # how a task ended that a run before this one did
+# What the overview calls each status: after a run, and in a plan.
 WORDS = {
     "success": "done", BEFORE: "done before", "error": "failed", "skipped": "skipped",
     "rolled_back": "rolled back",
 }  # fmt: skip
-WOULD_WORDS = {
-    "success": "would be done", BEFORE: "done before", "error": "would fail", "skipped": "not tried",
-    "rolled_back": "would be taken back",
+PLAN_WORDS = {
+    "planned": "planned", BEFORE: "done before", "error": "would fail", "skipped": "not tried",
+    "rolled_back": "would be rolled back",
 }  # fmt: skip
 FINISHED = ("success", BEFORE)
 NOT_WANTED = "What was not chosen is not wanted: do not send it again."
@@ -43,7 +44,7 @@ def summary(report: Report) -> str:
     parts = [_overview(report)]
     parts += [text for _kind, text in failure_lines(report, notation)]
     for task in report.tasks:
-        if _ended(task) not in FINISHED or task.output or task.is_part:
+        if _ended(task) not in (*FINISHED, "planned") or task.output or task.is_part:
             parts.append("\n".join([status_line(task, notation)[1], *_explained(task), *_output(task)]))
     parts += [f"Note: {escape_controls(note)}" for note in report.notes]
     parts.append(_next_step(report))
@@ -60,7 +61,7 @@ def is_report(text: str) -> bool:
 def counts(report: Report) -> str:
     """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
     ends = [_ended(task) for task in report.tasks]
-    numbers = [(ends.count(end), word) for end, word in (WOULD_WORDS if report.dry_run else WORDS).items()]
+    numbers = [(ends.count(end), word) for end, word in (PLAN_WORDS if report.dry_run else WORDS).items()]
     return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
 
 
@@ -108,6 +109,8 @@ def _next_step(report: Report) -> str:
 def _to_correct(report: Report) -> str:
     if report.ok:
         return ""
+    if report.dry_run:
+        return "Next: nothing was carried out yet. Correct what would fail, and send all of it again."
     if any(isinstance(task.outcome, RolledBack) for task in report.tasks):
         return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
     ends = {_ended(task) for task in report.tasks}
