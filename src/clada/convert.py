@@ -140,7 +140,7 @@ class _IntoNotation(_Converter):
 
     def _settled(self, item: Write, outcome: Done) -> Operation:
         """Return a write without what was decided when it was tried: its name, and whether it may be made."""
-        plain = _plain(item).replace(path=outcome.target)
+        plain = _plain(item, self.settings).replace(path=outcome.target)
         if item.raw:
             content = self.trial.text(outcome.target) or ""
             return plain.replace(content=content, append=False, raw=False)

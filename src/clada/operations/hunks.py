@@ -29,22 +29,18 @@ def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[in
     """
     if any(hunk.search_end is not None for hunk in edit.hunks):
         raise Trouble("invalid_operation", "a range, with a start and an end text, stands alone")
-    whole, text = text, _without_bom(text)
+    has_bom = text.data.startswith(BOM_UTF8)  # which is no part of the first line
+    text = Text(text.data[len(BOM_UTF8) :]) if has_bom else text
     base = _ending_in_a_break(text)
     search = _Search(edit, base, way, added_break=base is not text)
     found = search.found()
     edited = _spliced(base, found)
     if base is not text or edit.final_newline is not None:
         edited = _ended(edited, with_break=bool(edit.final_newline))
-    if whole is not text:
+    if has_bom:
         edited = Text(BOM_UTF8 + edited.data)
     lines = search.line_numbers(sorted(place.start for place in found))
     return edited, len(found), lines, _remarks(found)
-
-
-def _without_bom(text: Text) -> Text:
-    """Return the text without the byte order mark, which is no part of its first line; the same without."""
-    return Text(text.data[len(BOM_UTF8) :]) if text.data.startswith(BOM_UTF8) else text
 
 
 def _ending_in_a_break(text: Text) -> Text:

@@ -43,11 +43,8 @@ _PATTERNS = (
 def ends_inside(content: str, path: str) -> bool:
     """Whether the content of a file with this path ends inside of something that goes over several lines."""
     extension = path.replace("\\", "/").rpartition("/")[2].lower().rpartition(".")[2]
-    patterns = [pattern for extensions, pattern in _PATTERNS if extension in extensions]
-    return any(_is_open(pattern, content) for pattern in patterns)
-
-
-def _is_open(pattern: re.Pattern[str], content: str) -> bool:
-    """Whether the last thing that a pattern finds has no end."""
-    found = [match.groupdict() for match in pattern.finditer(content)]
-    return bool(found) and any(value is not None for name, value in found[-1].items() if name != "word")
+    for extensions, pattern in _PATTERNS:
+        found = [match.groupdict() for match in pattern.finditer(content)] if extension in extensions else []
+        if found and any(value is not None for name, value in found[-1].items() if name != "word"):
+            return True  # the last thing that it finds has no end
+    return False
