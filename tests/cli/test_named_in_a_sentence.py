@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CONTENT = "".join(f"x{number} = {number}\n" for number in range(30))
 ANSWER = f"Change the default in `src/a.py` like this:\n\n```python\n{CONTENT}```\n"
-REFUSED = "src/a.py is named in a sentence alone: put the path alone on the line above the fence"
+REFUSED = "src/a.py is named only in a sentence: put the path alone on the line above the fence"
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y", 0), ("n", 1), ("", 1)])
@@ -25,7 +25,7 @@ def test_a_person_is_asked_about_a_file_that_only_a_sentence_names(
     """The question shows the beginning of the content; anything but a yes is a refusal."""
     screen = terminal("--no-git", document=ANSWER)
     asked = screen.until("[y/N]")
-    assert "clada: src/a.py is named in a sentence alone (line 3). Write it?" in asked
+    assert "clada: src/a.py is named only in a sentence (line 3). Write it?" in asked
     assert "  | x0 = 0\r\n" in asked
     assert "  | … 11 more lines\r\n" in asked
     screen.type(f"{typed}\n")

@@ -3,9 +3,9 @@
     Claude Code: {"type": "assistant", "uuid": "b", "parentUuid": "a", …}
     pi:          {"type": "message", "id": "b", "parentId": "a", …}
 
-Where a person went back and asked again, several records follow the same one. What the model did on the way
-that was given up does not count: only the branch of the last message does. The results of calls all count,
-because several calls of one message have theirs on ways of their own.
+If the user went back and asked again, several records follow the same one. Calls on an abandoned branch are
+ignored: only the branch of the last message counts. All results count, because the parallel calls of one
+message have their results on branches of their own.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _KEYS = (("uuid", "parentUuid"), ("id", "parentId"))
 _MESSAGES = ("user", "assistant", "message")  # kinds of records that a session goes on with
 
 
-def without_given_up(records: Sequence[Record]) -> tuple[list[Record], int]:
-    """Return the records without the assistant's messages on branches that were given up, and how many.
+def without_abandoned(records: Sequence[Record]) -> tuple[list[Record], int]:
+    """Return the records without the assistant's messages on abandoned branches, and how many those are.
 
     A log may hold several sessions, one after the other: each has its last branch.
     """
@@ -34,12 +34,12 @@ def without_given_up(records: Sequence[Record]) -> tuple[list[Record], int]:
             parents[own], firsts[own] = parent, firsts.get(parent, own)
             if value.get("type") in _MESSAGES:
                 leaves[firsts[own]] = own
-    kept = {own for leaf in leaves.values() for own in _way(leaf, parents)}
+    kept = {own for leaf in leaves.values() for own in _ancestors(leaf, parents)}
     going_on = {
         identity for _, _, value in records for own, _ in _linked(value)
         if own in kept and (identity := _message(value).get("id"))
     }  # fmt: skip
-    left = [record for record in records if not _is_given_up(record[2], kept, going_on)]
+    left = [record for record in records if not _is_abandoned(record[2], kept, going_on)]
     return left, len(records) - len(left)
 
 
@@ -54,12 +54,12 @@ def _linked(value: Any) -> list[tuple[str, str]]:
     return []
 
 
-def _way(own: str, parents: Mapping[str, str]) -> set[str]:
-    """Return the records from this one back to the first."""
-    way = {own}
-    while (own := parents.get(own, "")) in parents and own not in way:
-        way.add(own)
-    return way
+def _ancestors(own: str, parents: Mapping[str, str]) -> set[str]:
+    """Return this record and all that come before it on its branch."""
+    found = {own}
+    while (own := parents.get(own, "")) in parents and own not in found:
+        found.add(own)
+    return found
 
 
 def _message(value: Any) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def _message(value: Any) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _is_given_up(value: Any, kept: set[str], going_on: set[Any]) -> bool:
-    """Whether a record is the assistant's, and on no branch that counts."""
+def _is_abandoned(value: Any, kept: set[str], going_on: set[Any]) -> bool:
+    """Whether a record is a message of the assistant on a branch that does not count."""
     message = _message(value)
     linked = _linked(value)
     if not linked or message.get("role") != "assistant":

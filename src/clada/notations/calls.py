@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TRAJECTORY = "this is a trajectory of SWE-agent, which is not carried out: send the diff in info.submission"
+TRAJECTORY = "this is a SWE-agent trajectory, which clada does not replay: send the diff in info.submission"
 SMALL = 1 << 16  # bytes of a document that is read to tell whether there is a call in it
 _TYPES = ("tool_use", "toolCall", "function_call", "custom_tool_call", "local_shell_call", "apply_patch_call")
 _INFOS = ("", *"json jsonl ndjson json5 jsonc tool_call tool_code tool_use text txt".split())

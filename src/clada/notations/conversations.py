@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
-from clada.notations.branches import without_given_up
+from clada.notations.branches import without_abandoned
 from clada.notations.json_records import Placed
 from clada.notations.path_text import relative
 from clada.notations.tools import EDITOR_COMMANDS, KNOWN, Call, Ignored, Tools, plain_name
@@ -56,12 +56,13 @@ class Log:
 
     def take_all(self, records: Sequence[tuple[int, int, Any]]) -> None:
         """Take all values of the log that count."""
-        counting, given_up = without_given_up(records)
+        counting, abandoned = without_abandoned(records)
         for record in counting:
             self.take(*record)
-        if given_up:
-            messages = "1 message was" if given_up == 1 else f"{given_up} messages were"
-            self.reading.notes.append(f"{messages} on a branch that was given up, and left out")
+        if abandoned:
+            messages = "1 message" if abandoned == 1 else f"{abandoned} messages"
+            was = "was" if abandoned == 1 else "were"
+            self.reading.notes.append(f"{messages} of an abandoned branch {was} left out")
 
     def take(self, at: int, end: int, record: Any) -> None:
         """Take a value of the log."""

@@ -9,10 +9,10 @@
     tagged = <file path="PATH"> | <file name="PATH"> | <codeblock path="PATH"> | <antArtifact … title="PATH">
              lines, and the closing tag
 
-Refused are two different names for one block, unless one is the end of the other; lines that stand for code
-which is not there; and blocks whose end nobody can tell. What is cited (12:34:PATH, PATH:12, PATH#L3), an
-excerpt, or in a language that the file cannot be in, is no file. A file that is there is guarded against
-being replaced by a part of it.
+Two different names for one block are refused, unless one is the end of the other. So are lines that stand for
+code which is not there, and blocks whose end is not clear. What is cited (12:34:PATH, PATH:12, PATH#L3), an
+excerpt, or in a language that the file cannot be in, is not a file. An existing file is guarded against being
+replaced by a part of it.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class Blocks:
     def _first_line(self, called: Called, fence: Fence) -> Called:
         """Return what it is called if its first line counts too."""
         named = self._by_first_line(called, fence)
-        sure = named.labelled or named.named_in  # or only for what is there
+        sure = named.labelled or named.named_in  # the latter is decided at the operation's turn
         if not called.names and named.names and not sure and not self._name_most(sentences=False):
             return Called(cited=named.names[0], if_chosen=True)
         return named

@@ -280,7 +280,7 @@ def _check_end(text: Text, search_end: str, end: int) -> None:
     again = [start for start in text.locate(search_end.encode()).starts if start >= end]
     if again:
         (line,) = text.lines(again[:1])
-        raise Trouble("match_count_mismatch", f"the end text stands again at line {line}: make it longer")
+        raise Trouble("match_count_mismatch", f"the end text occurs again at line {line}: make it longer")
 
 
 def _nearest(text: Text, found: Matches, near: int) -> Matches:

@@ -35,8 +35,8 @@ NO_FILE = "shown, not written: there is no such file"
 # What alone names a file in the answer, and may be meant otherwise: the comment on its first line, without an
 # extension (only a file that is there is written), or a sentence above (a person is asked).
 COMMENT, SENTENCE = NAMED_IN = ("comment", "sentence")
-IN_SENTENCE = "{} is named in a sentence alone: put the path alone on the line above the fence"
-QUESTION = "{} is named in a sentence alone (line {}). Write it?"
+IN_SENTENCE = "{} is named only in a sentence: put the path alone on the line above the fence"
+QUESTION = "{} is named only in a sentence (line {}). Write it?"
 MOST_SHOWN = 20  # lines of the content that a question shows
 
 
