@@ -118,6 +118,7 @@ def _carry_out(
         caller.tell(_notes_on_paths(plan, workspace.root))
         files = _overlay(workspace) if settings.dry_run else workspace
         world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
+        world.consent = caller.would_consent if settings.dry_run else caller.consent
         if course.record:
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)

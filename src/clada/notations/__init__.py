@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 NOTHING_FOUND = "no operations found"
-FEW_WORDS = 5  # of a line that names a file
 HEAD = 1 << 16  # bytes in which most documents show what they are
 # Texts without one of these are in no dialect: of rank 1, and of rank 2.
 HINTS, HINTS_IN_PROSE = (
@@ -124,30 +123,12 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
 
 def _without_files(data: bytes, sign: int, word: bytes, **how: Any) -> bytes:
     """Return the document without the files that it writes, if this sign of a notation is in one of them."""
-    if not _may_be_in_a_file(data[:sign]):
+    if not holds_any(data[:sign], HINTS_IN_PROSE):
         return data
     from clada.notations import dialects
 
     masked = dialects.without_files(data, sign, word, **how)
     return data if masked is None else masked
-
-
-def _may_be_in_a_file(before: bytes) -> bool:
-    """Whether a text may end in a file that is to be written, after one look at each fence.
-
-    A path is in the fence's own line, or in one above or below it that has few words.
-    """
-    if not any(hint in before for hint in HINTS_IN_PROSE):
-        return False
-    if b"<<" in before or any(hint in before for hint in HINTS_IN_PROSE if hint[:1] == b"<"):
-        return True
-    lines = before.split(b"\n")
-    for number, line in enumerate(lines):
-        if b"```" in line or b"~~~" in line:
-            near = (line, *lines[max(number - 2, 0) : number], *lines[number + 1 : number + 3])
-            if any((b"." in each or b"/" in each) and len(each.split()) <= FEW_WORDS for each in near):
-                return True
-    return False
 
 
 def _read_in_prose(head: bytes, data: bytes, **how: Any) -> tuple[Plan | None, Prose]:

@@ -264,6 +264,7 @@ NOTATIONS = {
                 b'"edits"',
                 b'"old_string"',
                 b'"functionCall"',
+                b'"trajectory"',
             ),
             Lookalike(
                 rb'"(?:type"\s*+:\s*+"tool_use"|tool_calls"\s*+:\s*+\[|functionCall"\s*+:\s*+\{)',
@@ -317,7 +318,7 @@ NOTATIONS = {
         dialect(
             "nesl",
             1,
-            (b"#!nesl [@", b"#!NESL [@", b"#!SHAM [@"),
+            (b"#!nesl", b"#!NESL", b"#!SHAM"),
             Lookalike(rb"^[ \t]++#!(?:nesl|NESL|SHAM) \[@", COLUMN),
         ),
         dialect(
