@@ -237,10 +237,17 @@ def test_a_dry_run_is_lines_then_diff_then_summary_and_touches_nothing(shell: Sh
     before = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
     done = shell("plan", "--no-git", "--summary=xml", document=WRITE)
     assert done.stdout == (
+<<<<<<< HEAD
         "[task-1] SUCCESS: WRITE - a.txt (overwritten, 3 bytes)\n"
         "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n\\ No newline at end of file\n+hi\n"
         '<result blocks="1" tasks="1" succeeded="1" failed="0">\n'
         '  <block index="0" status="success" tasks="1"/>\n'
+=======
+        "[task-1] PLAN: WRITE - a.txt (would overwrite, 2 bytes)\n"
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n+hi\n\\ No newline at end of file\n"
+        '<result blocks="1" tasks="1" succeeded="0" failed="0" planned="1">\n'
+        '  <block index="0" status="planned" tasks="1"/>\n'
+>>>>>>> a317406daa723235161214d6c4e5364dc9fef903
         "</result>\n"
     )
     after = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
@@ -251,7 +258,7 @@ def test_in_a_dry_run_a_command_that_is_not_run_is_no_failure(shell: Shell) -> N
     done = shell("--dry-run", "--no-git", "--summary=json", document="<---RUN--->\nls\n<---END--->\n")
     assert done.returncode == 0
     summary = json.loads(done.stdout.partition("  | ls\n")[2])
-    assert (summary["ok"], summary["skipped"], summary["blocks"][0]["status"]) == (True, 1, "success")
+    assert (summary["ok"], summary["skipped"], summary["blocks"][0]["status"]) == (True, 1, "planned")
 
 
 def test_a_dry_run_shows_the_commands_that_a_run_could_start(shell: Shell) -> None:

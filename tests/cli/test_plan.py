@@ -269,7 +269,9 @@ def test_the_summaries_of_a_plan_call_it_planned(shell: Shell) -> None:
 def test_what_an_atomic_plan_would_roll_back_is_not_called_done(shell: Shell) -> None:
     document = EVERY["write"] + EVERY["edit"]
     shown = shell("plan", "--no-git", "--atomic", "--summary=none", document=document).stdout
-    assert shown.startswith("[task-1] PLAN: WRITE - new.txt (would create, 1 byte); would be rolled back\n")
+    first = shown.partition("\n")[0]
+    assert first.startswith("[task-1] PLAN: WRITE - new.txt (would create, ")
+    assert first.endswith("); would be rolled back")
 
 
 def test_a_page_is_not_written_over_another_file(shell: Shell) -> None:

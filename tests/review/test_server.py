@@ -417,8 +417,8 @@ def test_an_answer_that_was_cut_off_has_a_report_to_copy(served: Serve) -> None:
 
 
 def test_the_heading_says_that_a_run_was_stopped(served: Serve) -> None:
-    asked = served("<---RUN--->\nsleep 600\n<---END--->\n" + WRITE)
+    asked = served("<---RUN--->\nsh -c 'echo begun; sleep 600'\n<---END--->\n" + WRITE)
     asked("/apply", {"look": 1, "chosen": {"0": None, "1": None}, "answers": {"0": "once"}})
-    asked.until("started")
+    asked.until("output")
     asked("/stop", {})
     assert asked.until("report")["heading"] == "1 of 2 failed"
