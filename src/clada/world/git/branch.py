@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Indexed, Staged
 
+    Found = tuple[str, dict[str, Staged], list[str]]  # HEAD, what is staged, and the files to commit
+
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
 SHORT = 9  # characters of a commit's hash that are shown
@@ -84,6 +86,9 @@ class BranchCommits:
         self._author = None if author == ME else commits.read_author(author)
         self._selection = Selection(repository, unignored, commit_all=commit_all, lock_file=lock_file)
         self._before: _Before | None = None
+        self._prepared: tuple[tuple[int, ...], Found] | None = (
+            None  # the index that was seen, and what was found
+        )
         self._unreported: str | None = None  # a commit that was made when an interrupt came
 
     @property
@@ -103,6 +108,25 @@ class BranchCommits:
 
     # Before the run.
 
+    def prepare(
+        self,
+        planned: Sequence[str],
+        *,
+        wide: bool,
+        consent: Callable[[str], bool] | None,
+        stop: int | None = None,
+    ) -> None:
+        """Raise if commits could not be made, as `before` would, which has the same arguments.
+
+        Nothing is committed. What was found counts for `before`, unless the index has changed by then.
+        """
+        with os_errors_as_trouble():
+            git = self._ready_git(stop)
+            with OwnIndex(self._repository, git) as own:
+                ignores = _may_change_ignores(planned, wide=wide)
+                found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
+                self._prepared = own.seen, found
+
     def before(
         self,
         planned: Sequence[str],
@@ -112,34 +136,39 @@ class BranchCommits:
         run: int | None = None,
         stop: int | None = None,
     ) -> str | None:
-        """Check that commits can be made, and make the one before the run; return it, None where none is due.
+        """Make the commit before the run, and return it; None where none is due. If it raises, none is made.
 
         planned: the paths below the workspace that file operations name; wide: whether anything else may
         change too (commands, moves, removals). consent asks a person a yes/no question; None where nobody
-        can be asked. stop: a handle that becomes readable when the run must end. If it raises, nothing has
-        changed.
+        can be asked. stop: a handle that becomes readable when the run must end.
         """
         with os_errors_as_trouble():
-            repository = self._repository
-            check(repository)
-            git = hardened_git(repository).replace(stop=stop)
-            self._refuse_without_identity(git)
-            remove_left(repository)
-            ignores = wide or any(os.path.basename(path) == GITIGNORE for path in planned)
+            git = self._ready_git(stop)
+            ignores = _may_change_ignores(planned, wide=wide)
             message = self._worded("pre", run, ())
             for _ in range(TRIES):
                 try:
-                    with OwnIndex(repository, git) as own:
-                        branch = head_name(repository)
-                        found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
+                    with OwnIndex(self._repository, git) as own:
+                        branch = head_name(self._repository)
+                        prepared, self._prepared = self._prepared, None
+                        if prepared and prepared[0] == own.seen:
+                            found = prepared[1]
+                        else:
+                            found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
                         return self._commit_before(own, branch, found, message)
                 except _Moved:
                     continue  # the user was faster
         raise _trouble("HEAD moves all the time: no commit was made", "try again")
 
-    def _commit_before(
-        self, own: OwnIndex, branch: str, found: tuple[str, dict[str, Staged], list[str]], message: str
-    ) -> str | None:
+    def _ready_git(self, stop: int | None) -> Git:
+        """Return a git that can make commits here; raise if none can be made now."""
+        check(self._repository)
+        git = hardened_git(self._repository).replace(stop=stop)
+        self._refuse_without_identity(git)
+        remove_left(self._repository)
+        return git
+
+    def _commit_before(self, own: OwnIndex, branch: str, found: Found, message: str) -> str | None:
         commit, different, paths = found
         paths = self._selection.checked_out(own.git, paths)
         head = _head(self._repository, own.git, commit)
@@ -379,6 +408,11 @@ def _replace_entries(
     gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in committed)
     there = [entry for path, entry in committed.items() if path in paths and not entry.is_flagged]
     put_lines(users, [*gone, *(entry.line for entry in there)])  # git would take the flags of others away
+
+
+def _may_change_ignores(planned: Sequence[str], *, wide: bool) -> bool:
+    """Return whether a run may change what git ignores."""
+    return wide or any(os.path.basename(path) == GITIGNORE for path in planned)
 
 
 def _head(repository: Repository, git: Git, commit: str) -> Head:

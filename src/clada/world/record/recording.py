@@ -41,7 +41,7 @@ class RunToRecord(Value):
     what: str  # in words
     document: bytes = b""
     kept_settings: tuple[str, ...] = ()  # that decide what comes of the document: name=value
-    planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it
+    planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it is made
     wide: bool = False  # whether anything else may change, too
     resumes: bool = False  # it does what failed, or was skipped, in the last run of the same document
     undoes: int = 0
@@ -128,29 +128,46 @@ class Recording:
             self._lock.__exit__()
 
     def _begin(self) -> None:
-        """Commit what is there, if commits are made; begin the journal, and record that the run starts."""
+        """Check that commits can be made, if any are; begin the journal, and record that the run starts."""
         begun, settings = self._begun, self._settings
         self.store.make(durable=settings.durable)
         if not settings.again and not begun.resumes:
             refuse_again(self.store, begun.document)
-        number, pre = history.next_number(self.store), None
+        number = history.next_number(self.store)
         self._recover(number - 1)
         if self.branch and begun.planned is not None:
-            pre = self.branch.before(
-                begun.planned, wide=begun.wide, consent=begun.consent, run=number, stop=begun.stop
-            )
+            self.branch.prepare(begun.planned, wide=begun.wide, consent=begun.consent, stop=begun.stop)
             unignored.keep(self.store, self.branch.unignored)
-            self._take_notes()
-        self.commits = (pre, None)
         journal = Journal(self.store.journal(number))
-        self._run = self._run.replace(number=number, when=timestamp(), pre=pre or "")
+        self._run = self._run.replace(number=number, when=timestamp())
         limit, durable = settings.snapshot_limit, settings.durable
         self.snapshot = Snapshot(journal, limit, durable=durable, consent=begun.consent)
+        if self.branch and begun.planned is not None:
+            self.snapshot.before_first_change = self._commit_before
         self.snapshot.before_ignoring = lambda: self._ignored.update(unignored.ignored_now(self.store))
         if begun.document:
             journal.add("document", *begun.kept_settings, data=begun.document)
         if begun.kept:
             history.start(self.store, self._run, durable=durable)
+
+    def _commit_before(self) -> None:
+        """Commit what is there, right before the run changes anything."""
+        begun, branch = self._begun, self.branch
+        assert branch  # noqa: S101 (for type checkers)
+        with suggest_no_git(), os_errors_as_trouble():
+            pre = branch.before(
+                begun.planned or (),
+                wide=begun.wide,
+                consent=begun.consent,
+                run=self._run.number,
+                stop=begun.stop,
+            )
+        self._take_notes()
+        if pre:
+            self.commits = (pre, None)
+            self._run = self._run.replace(pre=pre)
+            if begun.kept:
+                history.add_pre(self.store, self._run.number, pre)
 
     # All or nothing.
 
@@ -218,7 +235,8 @@ class Recording:
         try:
             self._keep_marks(changed)
             self._keep_unignored(changed)
-            if self.branch and (changed or unrecorded):
+            # Without a commit before, nothing was changed: what differs from HEAD is the user's.
+            if self.branch and (changed or unrecorded) and not self.snapshot.before_first_change:
                 run = run.replace(post=self._commit(self.branch, changed) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
