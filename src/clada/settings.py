@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         message: str | None
         commit_all: bool
         repository: str | PathLike[str] | None
+        uncommitted: Sequence[str]
         durable: bool
         snapshot_limit: int
         history_size: int
@@ -74,6 +75,7 @@ class Settings(Value):
     message: str | None = None  # the subject of the commit after the run
     commit_all: bool = False  # untracked files too that look like secrets, are large, or are many
     repository: str | None = None  # that may be used although it does not know the workspace
+    uncommitted: Sequence[str] = ()  # files that are not committed unless git tracks them: answers, reports
     durable: bool = False
     snapshot_limit: int = 100 << 20  # bytes of a file that is kept without asking
     history_size: int = 1 << 30  # bytes that the kept runs may take
@@ -211,6 +213,7 @@ SETTINGS = (
         "color", "choice", "auto", "colour; NO_COLOR is honoured", OUTPUT,
         choices=("auto", "always", "never"), shared=True,
     ),
+    _run_setting("uncommitted", "list"),
     _run_setting("durable", "switch"),
     _run_setting("history_size", "size"),
     _run_setting("history_age", "duration"),

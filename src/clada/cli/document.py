@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from stat import S_ISREG
 
-from clada.cli import STDOUT
+from clada.cli import STDERR, STDOUT
 from clada.cli.flags import COMMANDS
 from clada.config import meant
 from clada.errors import Trouble, UsageError, shortened, unforeseen
@@ -49,7 +50,26 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         return 2
     if OUR_WORDS in text[:HEAD]:
         _refuse_own(text)
+    options = with_uncommitted(options, arguments)
     return carry_out(plan_for(text, settings_of(options)), options, console)[0]
+
+
+def with_uncommitted(options: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:
+    """Return the options with the files of this call itself: the answer, and where input and output go.
+
+    They are not committed unless git tracks them.
+    """
+    files = [path for path in paths if path != "-"]
+    events = (options.get("events") or "").partition(":")[2]
+    if events and not events.isdecimal():
+        files.append(events)
+    for handle in (STDIN, STDOUT, STDERR):
+        try:
+            if S_ISREG(os.fstat(handle).st_mode):
+                files.append(os.readlink(f"/proc/self/fd/{handle}"))
+        except OSError:
+            continue  # it is closed, or the system does not tell names
+    return {**options, "uncommitted": (*options["uncommitted"], *files)}
 
 
 def _refuse_own(text: bytes) -> None:

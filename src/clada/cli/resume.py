@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.document import carry_out, settings_of
+from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.errors import UsageError
 from clada.grammar import read_number
 
@@ -22,7 +22,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     from clada.resuming import notes_on, plan_of, rest_of
 
     rest = rest_of(options["workspace"], number)
-    options = {**options, **rest.settings, **options["given"]}
+    options = with_uncommitted({**options, **rest.settings, **options["given"]}, ())
     plan = plan_of(rest, settings_of(options))
     for note in notes_on(rest):
         console.complain(f"clada: {note}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from clada.cli.document import STDIN, Signals, read, settings_of
+from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     from clada.review.server import Server
     from clada.review.session import Session
 
+    options = with_uncommitted(options, arguments)
     session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
     with Signals(session.stop) as stop, Server(session) as server:
         console.write(f"{server.address}\n")

@@ -78,13 +78,17 @@ class BranchCommits:
         *,
         message: str | None = None,
         commit_all: bool = False,
-        lock_file: str | None = None,
+        uncommitted: Sequence[str] = (),
         unignored: frozenset[str] = frozenset(),
     ) -> None:
-        """`unignored`: places that git ignored before an earlier run, and that stay out for that."""
+        """Take what the settings say.
+
+        uncommitted: files that stay out unless git tracks them, and in later runs, too; unignored: places
+        that earlier runs kept out.
+        """
         self._repository, self._message = repository, message
         self._author = None if author == ME else commits.read_author(author)
-        self._selection = Selection(repository, unignored, commit_all=commit_all, lock_file=lock_file)
+        self._selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
         self._before: _Before | None = None
         self._prepared: tuple[tuple[int, ...], Found] | None = (
             None  # the index that was seen, and what was found
@@ -103,7 +107,7 @@ class BranchCommits:
 
     @property
     def unignored(self) -> frozenset[str]:
-        """What it ignored before an earlier run, and is untracked by now."""
+        """What earlier runs kept out, and is untracked by now, and what this one keeps out."""
         return self._selection.unignored
 
     # Before the run.

@@ -401,7 +401,7 @@ def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits |
             settings.git_author,
             message=settings.message,
             commit_all=settings.commit_all,
-            lock_file=settings.lock_file,
+            uncommitted=[*settings.uncommitted, *([settings.lock_file] if settings.lock_file else [])],
             unignored=unignored.listed(store),
         )
         return store, branch
