@@ -70,7 +70,7 @@ class Settings(Value):
     run_fences: bool = False
     strip_fences: bool | None = None  # None: of files that are not Markdown; True: of all
     match: str = "auto"  # how edits find their texts; auto: as they say themselves
-    record: str = "commits"  # or snapshots, or none
+    record: str = "auto"  # commits in a repository, else snapshots; or one of commits, snapshots, none
     git_author: str = "clada"
     message: str | None = None  # the subject of the commit after the run
     commit_all: bool = False  # untracked files too that look like secrets, are large, or are many
@@ -179,8 +179,8 @@ SETTINGS = (
     ),
     _run_setting("sandbox", "choice", "confinement of commands", SAFETY, choices=("auto", "off", "require")),
     _run_setting(
-        "record", "choice", "what is kept of a run: commits too, snapshots for undo alone, or nothing", GIT,
-        choices=("commits", "snapshots", "none"), shared=True,
+        "record", "choice", "how runs are recorded; auto: commits in a repository, else snapshots", GIT,
+        choices=("auto", "commits", "snapshots", "none"), shared=True,
     ),
     Setting("no_git", "switch", False, "the same as --record=none", GIT),
     _run_setting(

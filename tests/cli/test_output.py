@@ -348,6 +348,6 @@ def test_a_warning_comes_before_what_it_warns_of(repository: Shell) -> None:
         cwd=repository.workspace, env=repository.environment,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
     )  # fmt: skip
-    note, line = done.stdout.decode().splitlines()
+    note, line, _committed = done.stdout.decode().splitlines()
     assert note.endswith("(--commit-all takes them in): .env")
     assert line.startswith("[task-1] SUCCESS: WRITE")

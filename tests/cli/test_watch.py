@@ -279,7 +279,9 @@ def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Ter
 
 
 def test_trouble_with_one_answer_does_not_end_the_watch(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--yes", "answer.md")  # there is no repository to record it in
+    screen = terminal(
+        "watch", "--record=commits", "--yes", "answer.md"
+    )  # there is no repository to record it in
     screen.until(QUIT)
     shell.write("answer.md", write("a", "x"))
     screen.until("GIT - not a git repository")

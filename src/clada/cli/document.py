@@ -15,6 +15,7 @@ from clada.model import BlockSkipped, Note, Operation, Output, OutputTruncated, 
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
 from clada.report import (
     TRUNCATED,
+    commits_line,
     failure_lines,
     output_text,
     skipped_block_lines,
@@ -323,11 +324,17 @@ class Presenter:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
         elif self.console.rows and report.tasks and self.notation.family != SENTENCES:
             parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
+        if line := commits_line(report):
+            parts.append(("the commits", lambda: self._tell_commits(line)))
         for what, show in parts:
             try:
                 show()
             except Exception as bug:  # noqa: BLE001 (the other parts are shown)
                 self._lose(what, bug)
+
+    def _tell_commits(self, line: str) -> None:
+        """Say which commits were made: on standard error, as programs read standard output."""
+        self.console.complain(f"clada: {line}")
 
     def _closing(self, report: Report) -> Iterator[Line]:
         """Yield what a person looks for at the end: failures again that have scrolled away, and the count."""

@@ -6,6 +6,7 @@ import os
 import sys
 
 from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
+from clada.report import commits_line
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -38,6 +39,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         session.wait()  # a run that is under way is finished, or stopped by the signal
     if session.report:
         console.write(session.report.text())
+        if line := commits_line(session.report):
+            console.complain(f"clada: {line}")
     if stop.signal:
         return 128 + stop.signal
     return 0 if session.report is None or session.report.ok else 1

@@ -164,7 +164,7 @@ class Watch:
             self._say(f"the report is in {path}")
 
     def _keep_out_of_commits(self, place: Saved) -> None:
-        if self._options["record"] != "commits" or self._options["dry_run"]:
+        if self._options["record"] not in {"auto", "commits"} or self._options["dry_run"]:
             return
         from clada.world.git import repository
         from clada.world.git.excluded import exclude

@@ -44,7 +44,7 @@ CHANGES = {
 def test_what_was_ignored_before_a_run_stays_off_the_branch_in_the_next(place: Recorded, name: str) -> None:
     """It is named at once, kept out until it is ignored again, and taken in where that is asked for."""
     task, names = CHANGES[name]
-    left = "left untracked, as an earlier run left them out (--commit-all takes them in): "
+    left = "left untracked, as git ignored them before an earlier run (--commit-all takes them in): "
     known = on_the_branch(place.workspace)
     report = place.run(task, record="commits")
     assert (

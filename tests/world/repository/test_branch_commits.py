@@ -215,7 +215,7 @@ def test_500_are_not_many() -> None:
 def test_a_lock_file_of_the_users_stays_out(repo: Repo) -> None:
     """In both commits."""
     repo.write("run.lock", "")
-    record = begun(repo, "new", uncommitted=[str(repo.root / "run.lock")])
+    record = begun(repo, "new", uncommitted=frozenset(["run.lock"]))
     repo.write("new")
     record.after(["new", "run.lock"], run=1)
     assert repo.files() == ["new"]

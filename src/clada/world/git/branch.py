@@ -78,13 +78,13 @@ class BranchCommits:
         *,
         message: str | None = None,
         commit_all: bool = False,
-        uncommitted: Sequence[str] = (),
+        uncommitted: frozenset[str] = frozenset(),
         unignored: frozenset[str] = frozenset(),
     ) -> None:
         """Take what the settings say.
 
-        uncommitted: files that stay out unless git tracks them, and in later runs, too; unignored: places
-        that earlier runs kept out.
+        Both are paths below the repository's root. uncommitted: files that stay out unless git tracks them;
+        unignored: places that git ignored before an earlier run, and that stay out for that.
         """
         self._repository, self._message = repository, message
         self._author = None if author == ME else commits.read_author(author)
@@ -107,8 +107,13 @@ class BranchCommits:
 
     @property
     def unignored(self) -> frozenset[str]:
-        """What earlier runs kept out, and is untracked by now, and what this one keeps out."""
+        """What it ignored before an earlier run, and is untracked by now."""
         return self._selection.unignored
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """Files that are left out, and that git does not track."""
+        return self._selection.answers
 
     # Before the run.
 

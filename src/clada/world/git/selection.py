@@ -36,13 +36,14 @@ class Selection:
         unignored: frozenset[str],
         *,
         commit_all: bool,
-        uncommitted: Sequence[str] = (),
+        uncommitted: frozenset[str] = frozenset(),
     ) -> None:
         self.notes: tuple[str, ...] = ()  # for the person, in order
         self.ignored: frozenset[str] = frozenset()  # files and directories that were ignored before the run
-        self.unignored = unignored  # the same before an earlier run, and what that left out by name
+        self.unignored = unignored  # the same, before an earlier run
+        self.answers = frozenset[str]()  # those of `uncommitted` that are untracked
+        self._uncommitted = uncommitted  # files that stay out unless they are tracked
         self._repository, self._commit_all = repository, commit_all
-        self._uncommitted = {_below_root(repository, path) for path in uncommitted}
 
     # Before the run.
 
@@ -67,7 +68,8 @@ class Selection:
             self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
             raise
         self._forget_unignored(found.untracked)
-        self.unignored |= self._uncommitted.intersection(found.untracked)
+        elsewhere = (path for path in self._uncommitted if not path.startswith(self._repository.prefix))
+        self.answers = self._uncommitted.intersection(found.untracked).union(elsewhere)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
         different = {} if nothing else staged(git, found.head)
         paths = self._to_stage(found, different)
@@ -202,7 +204,7 @@ class Selection:
         rest = [path for path in untracked if path not in ignored and self._is_suspect(path, moved)]
         earlier = [path for path in rest if self._was_ignored_earlier(path)]
         reasons = {
-            "an earlier run left them out": earlier,
+            "git ignored them before an earlier run": earlier,
             "they look like secrets or are over 10 MB": [path for path in rest if path not in earlier],
         }
         for why, paths in reasons.items():
@@ -244,12 +246,6 @@ def _is_as_committed(repository: Repository, own: OwnIndex, found: commits.WorkT
     if repository.prefix or own.has_submodules or not found.head:
         return False
     return not (found.staged or found.unmerged or found.announced)
-
-
-def _below_root(repository: Repository, path: str) -> str:
-    """Return a path as git has it, below the root of the work tree."""
-    directory, name = os.path.split(path)
-    return os.path.relpath(os.path.join(os.path.realpath(directory), name), repository.root)
 
 
 def _trouble(message: str, hint: str) -> Trouble:

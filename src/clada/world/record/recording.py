@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from clada.settings import Settings
     from clada.world.files.workspace import Workspace
     from clada.world.git.branch import BranchCommits
+    from clada.world.git.repository import Repository
     from clada.world.locks import RepositoryLock
     from clada.world.record.looks import Looks
     from clada.world.record.snapshot import Mark
     from clada.world.record.store import Store
     from clada.world.world import World
 
+NO_REPOSITORY = "not a git repository: the run is recorded by a snapshot, which clada undo takes back"
 NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then git add and git commit them"
 
 
@@ -75,6 +77,7 @@ class Recording:
         self.commits: tuple[str | None, str | None] = (None, None)
         self.error: Error | None = None
         self.notes: tuple[str, ...] = ()
+        self.tell: Callable[[Sequence[str]], None] = lambda _notes: None  # tells notes at once
         self._begun, self._lock, self._settings = run, lock, settings
         record = "commits" if branch else "snapshots"
         self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
@@ -138,6 +141,7 @@ class Recording:
         if self.branch and begun.planned is not None:
             self.branch.prepare(begun.planned, wide=begun.wide, consent=begun.consent, stop=begun.stop)
             unignored.keep(self.store, self.branch.unignored)
+            unignored.keep(self.store, self.branch.answers, unignored.ANSWERS)
         journal = Journal(self.store.journal(number))
         self._run = self._run.replace(number=number, when=timestamp())
         limit, durable = settings.snapshot_limit, settings.durable
@@ -163,6 +167,7 @@ class Recording:
                 stop=begun.stop,
             )
         self._take_notes()
+        self.tell(self.notes)  # warnings come before what they warn of
         if pre:
             self.commits = (pre, None)
             self._run = self._run.replace(pre=pre)
@@ -369,7 +374,10 @@ def recording(
 ) -> Recording:
     """Return what records a run, as the settings have it."""
     store, branch = _place(run, settings)
-    return Recording(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
+    record = Recording(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
+    if settings.record == "auto" and not branch:
+        record.notes = (NO_REPOSITORY,)
+    return record
 
 
 def refusal(run: RunToRecord, settings: Settings) -> Error | None:
@@ -388,23 +396,42 @@ def refusal(run: RunToRecord, settings: Settings) -> Error | None:
 
 def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits | None]:
     """Return where a run is recorded, and what makes its commits, if any are made."""
-    confined = settings.sandbox != "off"
-    if settings.record == "commits":
-        from clada.world.git import repository
+    found = _repository(settings) if settings.record in {"auto", "commits"} else None
+    if found:
         from clada.world.git.branch import BranchCommits
 
-        with suggest_no_git():
-            found = repository.find(settings.workspace, confined=confined, named=settings.repository)
         store = in_repository(found)
         branch = BranchCommits(
             found,
             settings.git_author,
             message=settings.message,
             commit_all=settings.commit_all,
-            uncommitted=[*settings.uncommitted, *([settings.lock_file] if settings.lock_file else [])],
+            uncommitted=_uncommitted(store, found, settings),
             unignored=unignored.listed(store),
         )
         return store, branch
     if run.kept:
+        confined = settings.sandbox != "off"
         return find_store(settings.workspace, confined=confined, named=settings.repository), None
     return outside_store(settings.workspace), None
+
+
+def _uncommitted(store: Store, repository: Repository, settings: Settings) -> frozenset[str]:
+    """Return the files that stay out of commits unless they are tracked: this run's, and earlier answers."""
+    own = [os.path.split(path) for path in (*settings.uncommitted, settings.lock_file) if path]
+    paths = [os.path.join(os.path.realpath(directory), name) for directory, name in own]
+    earlier = () if settings.commit_all else unignored.listed(store, unignored.ANSWERS)
+    return frozenset(earlier).union(os.path.relpath(path, repository.root) for path in paths)
+
+
+def _repository(settings: Settings) -> Repository | None:
+    """Return the repository in which commits are made; None where there is none, and none was asked for."""
+    from clada.world.git.repository import NoRepository, find
+
+    with suggest_no_git():
+        try:
+            return find(settings.workspace, confined=settings.sandbox != "off", named=settings.repository)
+        except NoRepository:
+            if settings.record == "commits" or settings.repository is not None:
+                raise
+    return None
