@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.cli.conftest import Shell, Terminals
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 CAT = "<---RUN--->\ncat mine.txt\n<---END--->\n"
@@ -96,3 +96,115 @@ def test_the_plan_of_such_a_run_is_not_refused(shell: Shell) -> None:
     """As the run is not."""
     done = shell("plan", document=WRITE)
     assert (done.returncode, os.listdir(shell.workspace)) == (0, [])
+
+
+def test_a_configuration_that_says_commits_means_those_that_can_be_made(shell: Shell) -> None:
+    """It is for all workspaces."""
+    shell.configure('record = "commits"\n')
+    assert shell(document=WRITE).stderr == NOTE
+    shell.git("init", "-q")
+    assert "committed" in shell(document=WRITE.replace("hi", "ho")).stderr
+
+
+# The first use.
+
+QUESTION = "[c] commits or [s] snapshots? "
+CONFIGURED = "# mine\nsandbox = \"auto\"\napprove = [\n  'x',\n]"  # without a line break at its end
+
+
+@pytest.fixture
+def dirty(repository: Shell) -> Shell:
+    """Return a repository with work that is not committed, and an answer."""
+    repository.write("mine.txt", "mine\n")
+    repository.write("answer.md", WRITE)
+    return repository
+
+
+@pytest.mark.parametrize(("key", "record"), [("c", "commits"), ("s", "snapshots"), ("commits", "commits")])
+@pytest.mark.parametrize("before", ["", CONFIGURED], ids=["no file", "a file"])
+def test_the_first_run_on_a_terminal_asks_and_remembers(
+    dirty: Shell, terminal: Terminals, key: str, record: str, before: str
+) -> None:
+    """Three lines explain both ways; what was in the configuration stays."""
+    file = dirty.configure(before) if before else dirty.home / ".config/clada/config.toml"
+    screen = terminal("answer.md")
+    asked = screen.until(QUESTION)
+    assert [line[:13].strip() for line in asked.splitlines()[1:4]] == [
+        "clada records",
+        "commits",
+        "snapshots",
+    ]
+    screen.type(f"{key}\n")
+    code, shown = screen.end()
+    assert (code, (dirty.workspace / "a.txt").read_text()) == (0, "hi")
+    assert ("clada: committed" in shown) == (record == "commits")
+    start = f"{before}\n" if before else ""
+    assert file.read_text() == f'{start}record = "{record}"\n'
+    commits = dirty.git("rev-list", "--all", "--count").strip()
+    assert commits == ("2" if record == "commits" else "0")
+    dirty.write("mine.txt", "again\n")
+    dirty.write("answer.md", WRITE.replace("hi", "ho"))
+    assert QUESTION not in terminal("answer.md").end()[1]
+    assert dirty.git("rev-list", "--all", "--count").strip() == str(2 * int(commits))
+
+
+def test_the_answer_goes_where_configurations_are(dirty: Shell, terminal: Terminals) -> None:
+    """XDG_CONFIG_HOME counts, and a link stays one."""
+    place = dirty.home / "elsewhere/clada"
+    place.mkdir(parents=True)
+    (dirty.home / "dotfiles.toml").write_text("# mine\n")
+    (place / "config.toml").symlink_to(dirty.home / "dotfiles.toml")
+    screen = terminal("answer.md", XDG_CONFIG_HOME=str(dirty.home / "elsewhere"))
+    screen.until(QUESTION)
+    screen.type("s\n")
+    assert screen.end()[0] == 0
+    assert (place / "config.toml").is_symlink()
+    assert (dirty.home / "dotfiles.toml").read_text() == '# mine\nrecord = "snapshots"\n'
+
+
+@pytest.mark.parametrize("keys", ["\x04", "x\nx\nx\n"], ids=["end of input", "no such answer"])
+def test_without_an_answer_nothing_is_executed(dirty: Shell, terminal: Terminals, keys: str) -> None:
+    """Nor remembered."""
+    screen = terminal("answer.md")
+    for key in keys.splitlines(keepends=True):
+        screen.until(QUESTION)
+        screen.seen = b""
+        screen.type(key)
+    code, shown = screen.end()
+    assert (code, (dirty.workspace / "a.txt").exists()) == (1, False)
+    assert "nothing was executed; say --record=commits or --record=snapshots" in shown
+    assert not (dirty.home / ".config").exists()
+
+
+@pytest.mark.parametrize(
+    "flags", [["--record=commits"], ["--record=snapshots"], ["--no-git"], ["--dry-run"]], ids=" ".join
+)
+@pytest.mark.usefixtures("dirty")
+def test_nobody_is_asked_where_a_flag_says_it(terminal: Terminals, flags: list[str]) -> None:
+    """Nor for a dry run."""
+    code, shown = terminal(*flags, "answer.md").end()
+    assert (code, QUESTION in shown) == (0, False)
+
+
+def test_nobody_is_asked_where_only_the_answer_is_new(repository: Shell, terminal: Terminals) -> None:
+    """There is nothing of the user's to decide on; nor is there without a repository, or a terminal."""
+    repository.write("answer.md", WRITE)
+    assert QUESTION not in terminal("answer.md").end()[1]
+    assert repository.git("rev-list", "--all", "--count").strip() == "1"
+    repository.write("mine.txt", "mine\n")
+    assert "(your work before)" in repository(document=WRITE.replace("hi", "ho")).stderr
+
+
+def test_a_watch_asks_once(dirty: Shell, terminal: Terminals) -> None:
+    """What was answered counts for the next answers that it attends to."""
+    screen = terminal("watch", "--yes", "answer.md")
+    screen.until("[q] quit")
+    dirty.write("answer.md", WRITE.replace("hi", "one"))
+    screen.until(QUESTION)
+    screen.type("s\n")
+    screen.until("do it again")
+    screen.seen = b""
+    dirty.write("answer.md", WRITE.replace("hi", "second"))
+    screen.until("do it again")
+    assert QUESTION.encode() not in screen.seen
+    assert (dirty.workspace / "a.txt").read_text() == "second"

@@ -263,6 +263,7 @@ def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
 
 def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
     repository.write("kept.txt", "x")
+    repository.configure('record = "commits"\n')
     screen = terminal("watch", "--yes", "answer [1].md")
     screen.until(QUIT)
     for text in ("one", "two"):

@@ -93,8 +93,8 @@ def carry_out(
 
         console = Terminal(options["color"])
     try:
-        if not options["dry_run"] and os.path.lexists(os.path.join(options["workspace"], ".clada")):
-            _settle_approvals(plan, options, console)
+        if not options["dry_run"] and not plan.fatal and has_operations(plan):
+            options = _settle(plan, options, console)
         if options["confirm"] and not options["dry_run"] and not plan.fatal and has_operations(plan):
             from clada.cli.confirm import confirmed
 
@@ -137,6 +137,17 @@ def carry_out(
     if report.interrupted:
         return 128 + report.interrupted, report
     return (0 if report.ok and not console.lost else 1), report
+
+
+def _settle(plan: Plan, options: dict[str, Any], console: Console) -> dict[str, Any]:
+    """Ask whether approvals count and how to record, if that is open; return the options with the answer."""
+    if os.path.lexists(os.path.join(options["workspace"], ".clada")):
+        _settle_approvals(plan, options, console)
+    if options["record"] != "auto" or not os.isatty(STDOUT):
+        return options
+    from clada.cli.first_use import with_record
+
+    return with_record(options, console)
 
 
 def _settle_approvals(plan: Plan, options: dict[str, Any], console: Console) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
+from clada.cli.first_use import with_record
 from clada.report import commits_line
 from clada.run import plan_for
 
@@ -30,6 +31,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     from clada.review.session import Session
 
     options = with_uncommitted(options, arguments)
+    options = with_record(options, console)
     session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
     with Signals(session.stop) as stop, Server(session) as server:
         console.write(f"{server.address}\n")
