@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from shlex import quote
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -208,3 +209,53 @@ def test_a_watch_asks_once(dirty: Shell, terminal: Terminals) -> None:
     screen.until("do it again")
     assert QUESTION.encode() not in screen.seen
     assert (dirty.workspace / "a.txt").read_text() == "second"
+
+
+# Undo, and caches.
+
+PYTEST = "mkdir -p .pytest_cache/v; date +%N > .pytest_cache/v/last; echo '*' > .pytest_cache/.gitignore"
+CACHES = {
+    "pytest": PYTEST,
+    "python": "mkdir -p __pycache__ lib/__pycache__; date +%N > lib/__pycache__/a.pyc",
+    "others": "mkdir -p .mypy_cache .ruff_cache/0; date +%N > .mypy_cache/x; date > z.pyc",
+    "tagged": "date +%N > build/x",
+}
+
+
+@pytest.mark.parametrize("is_repository", [True, False], ids=["commits", "snapshots"])
+@pytest.mark.parametrize("script", CACHES.values(), ids=CACHES)
+def test_a_run_that_only_touched_caches_is_passed_over(
+    shell: Shell, script: str, is_repository: bool
+) -> None:
+    """The run before is undone, although caches that it wrote were written again since."""
+    if is_repository:
+        shell.git("init", "-q")
+    shell.write("build/CACHEDIR.TAG", "")
+    shell.write("a.txt", "old\n")
+    command = f"<---RUN--->\nsh -c {quote(script)}\n<---END--->\n"
+    for document in (WRITE + command, command, command):
+        assert shell("--approve-all", "--sandbox=off", document=document).returncode == 0
+    done = shell("undo")
+    assert done.stdout.startswith("undone: run 1 (")
+    assert (shell.workspace / "a.txt").read_text() == "old\n"
+    assert shell("undo").stdout.startswith("undone: run 4 (")  # the undo itself
+    assert (shell.workspace / "a.txt").read_text() == "hi"
+
+
+def test_a_run_cannot_hide_behind_a_tag_of_its_own(shell: Shell) -> None:
+    """What it calls a cache itself is none."""
+    shell(document=WRITE)
+    tag = '<---WRITE file="src/CACHEDIR.TAG"--->\nx\n<---END--->\n'
+    shell(document=tag + WRITE.replace("a.txt", "src/a.txt"))
+    assert shell("undo").stdout.startswith("undone: run 2 (")
+
+
+def test_only_caches_are_nothing_to_undo(shell: Shell) -> None:
+    """It is said so."""
+    document = f"<---RUN--->\nsh -c {quote(PYTEST)}\n<---END--->\n"
+    shell("--approve-all", "--sandbox=off", document=document)
+    done = shell("undo")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "clada: no run changed anything; clada history lists the runs\n",
+    )
