@@ -259,3 +259,70 @@ def test_only_caches_are_nothing_to_undo(shell: Shell) -> None:
         1,
         "clada: no run changed anything; clada history lists the runs\n",
     )
+
+
+# Resuming.
+
+GATE = "<---RUN--->\nsh -c true\n<---END--->\n"  # needs approval
+SECOND = WRITE.replace("a.txt", "b.txt")
+
+
+def test_resume_says_what_was_not_chosen(shell: Shell, terminal: Terminals) -> None:
+    """It is not carried out, and said once more where nothing else is left."""
+    shell.write("answer.md", WRITE + SECOND + GATE)
+    screen = terminal("--record=snapshots", "--confirm", "answer.md")
+    for key in ("s", "y", "n", "y", "y"):
+        screen.until("[?] ")
+        screen.seen = b""
+        screen.type(f"{key}\n")
+    screen.until("[y] once")
+    screen.type("n\n")
+    screen.end()
+    done = shell("resume", "--approve=sh -c true")
+    assert (done.returncode, "clada: left out, as they were not chosen: write b.txt\n" in done.stderr) == (
+        0,
+        True,
+    )
+    assert not (shell.workspace / "b.txt").exists()
+    done = shell("resume")
+    assert done.returncode == 1
+    assert "run 2 did everything that was chosen; left out: write b.txt; to choose again" in done.stderr
+
+
+@pytest.mark.parametrize("record", ["commits", "snapshots"])
+@pytest.mark.parametrize("back", [["reset", "-q", "--hard", "first"], ["checkout", "-q", "first", "--", "."]])
+def test_resume_notices_that_what_was_done_was_taken_back(
+    repository: Shell, record: str, back: list[str]
+) -> None:
+    """It says what to do, and does nothing; --again goes on all the same."""
+    repository.write("a.txt", "old\n")
+    repository.git("add", "a.txt")
+    repository.git("commit", "-q", "-m", "first")
+    repository.git("tag", "first")
+    repository(f"--record={record}", document=WRITE + GATE)
+    repository.git(*back)
+    done = repository("resume", "--approve=sh -c true")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "clada: files are no longer as run 1 left them: a.txt; "
+        "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again\n"
+    )
+    done = repository("resume", "--again", "--approve=sh -c true")
+    assert done.returncode == 0
+    assert "clada: changed since run 1: a.txt\n" in done.stderr
+    assert (repository.workspace / "a.txt").read_text() == "old\n"
+
+
+def test_a_reset_to_a_state_before_the_users_own_work_is_noticed(repository: Shell) -> None:
+    """By the commit of the run, which is gone; what is edited by hand is only noted."""
+    repository.write("a.txt", "old\n")
+    repository.git("add", "a.txt")
+    repository.git("commit", "-q", "-m", "first")
+    repository.write("a.txt", "mine\n")
+    repository(document=WRITE + GATE)
+    repository.write("a.txt", "repaired\n")
+    done = repository("resume")
+    assert "clada: changed since run 1: a.txt\n" in done.stderr
+    repository.git("reset", "-q", "--hard", "HEAD~2")
+    done = repository("resume", "--approve=sh -c true")
+    assert (done.returncode, "files are no longer as run 2 left them: a.txt" in done.stderr) == (1, True)

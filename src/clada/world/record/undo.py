@@ -266,11 +266,22 @@ def _steps(
     return steps, left
 
 
-def changed_since(store: Store, run: RecordedRun) -> tuple[str, ...]:
-    """Return the places that a run changed and that somebody has changed since."""
-    with Changes(_journals(store, run)) as changes, Workspace(store.workspace) as workspace:
-        left = [(place, state_now(workspace, place.parts)) for place in changes.places]
-        return tuple(place.path for place, now in left if not now.is_like(place.after))
+def changed_since(store: Store, runs: Sequence[RecordedRun]) -> tuple[list[str], list[str]]:
+    """Return the places that these runs, the newest first, left in another state than they are in now.
+
+    The second list has those of them that are as they were before the run.
+    """
+    changed, put_back, seen = list[str](), list[str](), set[str]()
+    with Workspace(store.workspace) as workspace:
+        for run in runs:
+            with Changes(_journals(store, run)) as changes:
+                for place in changes.places:
+                    now = state_now(workspace, place.parts)
+                    if place.path not in seen and not now.is_like(place.after):
+                        changed.append(place.path)
+                        put_back += [place.path] if now.is_like(place.before) else []
+                    seen.add(place.path)
+    return changed, put_back
 
 
 def roll_back(journal: str, workspace: Workspace, mark: int, *, killed: bool = False) -> list[str]:
