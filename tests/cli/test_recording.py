@@ -137,7 +137,7 @@ def test_the_first_run_on_a_terminal_asks_and_remembers(
     ]
     screen.type(f"{key}\n")
     code, shown = screen.end()
-    assert (code, (dirty.workspace / "a.txt").read_text()) == (0, "hi")
+    assert (code, (dirty.workspace / "a.txt").read_text()) == (0, "hi\n")
     assert ("clada: committed" in shown) == (record == "commits")
     start = f"{before}\n" if before else ""
     assert file.read_text() == f'{start}record = "{record}"\n'
@@ -208,7 +208,7 @@ def test_a_watch_asks_once(dirty: Shell, terminal: Terminals) -> None:
     dirty.write("answer.md", WRITE.replace("hi", "second"))
     screen.until("do it again")
     assert QUESTION.encode() not in screen.seen
-    assert (dirty.workspace / "a.txt").read_text() == "second"
+    assert (dirty.workspace / "a.txt").read_text() == "second\n"
 
 
 # Undo, and caches.
@@ -239,7 +239,7 @@ def test_a_run_that_only_touched_caches_is_passed_over(
     assert done.stdout.startswith("undone: run 1 (")
     assert (shell.workspace / "a.txt").read_text() == "old\n"
     assert shell("undo").stdout.startswith("undone: run 4 (")  # the undo itself
-    assert (shell.workspace / "a.txt").read_text() == "hi"
+    assert (shell.workspace / "a.txt").read_text() == "hi\n"
 
 
 def test_a_run_cannot_hide_behind_a_tag_of_its_own(shell: Shell) -> None:

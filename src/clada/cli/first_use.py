@@ -73,4 +73,5 @@ def _ask(console: Console) -> str | None:
     except (OSError, Trouble) as error:
         why = reason(error) if isinstance(error, OSError) else error.error.message
         console.complain(f"clada: {config.user_file()} cannot be written: {why}; you will be asked again")
-    return config.as_preference("record", record)
+    preference: str = config.as_preference("record", record)
+    return preference
