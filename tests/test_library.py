@@ -336,7 +336,7 @@ def test_the_report_has_all_that_was_noted(tmp_path: Path) -> None:
     report = clada.execute(plan, workspace=str(tmp_path), git=False, on_event=events.append)
     assert report.notes == plan.notes == tuple(event.text for event in events if isinstance(event, Note))
     assert len(report.notes) == 1
-    fatal = clada.execute(plan, workspace=str(tmp_path))  # no repository
+    fatal = clada.execute(plan, workspace=str(tmp_path), record="commits")  # no repository
     assert fatal.fatal
     assert fatal.notes == plan.notes
 

@@ -114,7 +114,8 @@ def _carry_out(
         workspace,  # what it holds in memory is written before it is recorded
     ):
         if course.record:
-            caller.tell(course.record.notes)  # warnings come before what they warn of
+            course.record.tell = caller.tell
+            caller.tell(course.record.notes)
         caller.tell(_notes_on_paths(plan, workspace.root))
         files = _overlay(workspace) if settings.dry_run else workspace
         world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)

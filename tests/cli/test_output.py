@@ -237,17 +237,10 @@ def test_a_dry_run_is_lines_then_diff_then_summary_and_touches_nothing(shell: Sh
     before = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
     done = shell("plan", "--no-git", "--summary=xml", document=WRITE)
     assert done.stdout == (
-<<<<<<< HEAD
-        "[task-1] SUCCESS: WRITE - a.txt (overwritten, 3 bytes)\n"
+        "[task-1] PLAN: WRITE - a.txt (would overwrite, 3 bytes)\n"
         "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n\\ No newline at end of file\n+hi\n"
-        '<result blocks="1" tasks="1" succeeded="1" failed="0">\n'
-        '  <block index="0" status="success" tasks="1"/>\n'
-=======
-        "[task-1] PLAN: WRITE - a.txt (would overwrite, 2 bytes)\n"
-        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n+hi\n\\ No newline at end of file\n"
         '<result blocks="1" tasks="1" succeeded="0" failed="0" planned="1">\n'
         '  <block index="0" status="planned" tasks="1"/>\n'
->>>>>>> a317406daa723235161214d6c4e5364dc9fef903
         "</result>\n"
     )
     after = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
@@ -355,6 +348,6 @@ def test_a_warning_comes_before_what_it_warns_of(repository: Shell) -> None:
         cwd=repository.workspace, env=repository.environment,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
     )  # fmt: skip
-    note, line = done.stdout.decode().splitlines()
+    note, line, _committed = done.stdout.decode().splitlines()
     assert note.endswith("(--commit-all takes them in): .env")
     assert line.startswith("[task-1] SUCCESS: WRITE")

@@ -152,7 +152,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     assert defaults == {
         "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
         "max-files": 200_000, "max-bytes": 10 << 30,
-        "no-git": False, "record": "commits", "git-author": "clada", "message": None, "commit-all": False,
+        "no-git": False, "record": "auto", "git-author": "clada", "message": None, "commit-all": False,
         "repository": None, "snapshot-limit": 100 << 20, "allow-escape": False, "lock-file": None,
         "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".", "format": "auto",
         "start-delimiter": "<---", "end-delimiter": "--->", "root": None, "run-fences": False,

@@ -262,6 +262,7 @@ def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
 
 def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
     repository.write("kept.txt", "x")
+    repository.configure('record = "commits"\n')
     screen = terminal("watch", "--yes", "answer [1].md")
     screen.until(QUIT)
     for text in ("one", "two"):
@@ -278,7 +279,9 @@ def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Ter
 
 
 def test_trouble_with_one_answer_does_not_end_the_watch(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--yes", "answer.md")  # there is no repository to record it in
+    screen = terminal(
+        "watch", "--record=commits", "--yes", "answer.md"
+    )  # there is no repository to record it in
     screen.until(QUIT)
     shell.write("answer.md", write("a", "x"))
     screen.until("GIT - not a git repository")
