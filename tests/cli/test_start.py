@@ -44,7 +44,8 @@ def loaded(shell: Shell, *arguments: str) -> set[str]:
 
 
 def test_the_version_loads_next_to_nothing(shell: Shell) -> None:
-    assert loaded(shell, "--version") == {"__future__", "clada", "clada.cli", "clada.version"}
+    needed = {"__future__", "clada", "clada.cli", "clada.exit_codes", "clada.version"}
+    assert loaded(shell, "--version") == needed
 
 
 @pytest.mark.parametrize("arguments", [("--no-git",), ("--no-git", "--output-mode=buffer"), ("--help",)])

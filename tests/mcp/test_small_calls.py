@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NUMBER = 7
 PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
 EDIT = '<---SEARCH file="there.txt"--->\n{}\n<---REPLACE--->\ntwo\n<---END--->\n'
-NOTED = "*** Begin Patch\n*** Add File: b.txt\n+a\n*** End Patch\n" + write("a.txt")  # in two notations
+NOTED = '<tasks version="1.1">\n<shout/>\n<write path="a.txt">x</write>\n</tasks>\n'  # <shout> is skipped
 
 
 def request(params: object, **other: object) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from clada.cli.document import STDIN, Signals, read, settings_of
+from clada.exit_codes import SIGNALLED
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -38,8 +39,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     if session.report:
         console.write(session.report.text())
     if stop.signal:
-        return 128 + stop.signal
-    return 0 if session.report is None or session.report.ok else 1
+        return SIGNALLED + stop.signal
+    return session.report.exit_code if session.report else 0
 
 
 def _open(address: str) -> bool:

@@ -258,7 +258,7 @@ def load_writer(name: str) -> Any:
 def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Prose | None = None) -> Plan:
     """Return a plan with what is to be said of the text beside its operations.
 
-    That is a note on what was probably meant as one, too. Where there are no operations at all, it is fatal.
+    That is what was probably meant as one, too. Where there are no operations at all, it is fatal.
     `asked` is the notation that was asked for, or auto.
     """
     if plan.fatal:
@@ -270,7 +270,7 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
         fatal = without_operations(plan, asked, detected, delimiters)
         if fatal:
             return plan.replace(fatal=fatal)
-        return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)))
+        return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)), not_applied=())
     if b"`" in plan.source or b"~" in plan.source:  # to look for one byte is quick
         from clada.notations.wrapped import note_on_fences
 
@@ -281,8 +281,8 @@ def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Pros
         return plan
     from clada.notations.lookalikes import overlooked
 
-    note = overlooked(plan, prose, gaps, delimiters)
-    return plan.replace(notes=(note, *plan.notes)) if note else plan
+    found = overlooked(plan, prose, gaps, delimiters, chosen=asked != "auto")
+    return plan.replace(not_applied=(*plan.not_applied, *found)) if found else plan
 
 
 def _has_signs(prose: bytes) -> bool:

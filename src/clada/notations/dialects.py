@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 from clada.errors import Problem
-from clada.model import Block, Plan
+from clada.model import Block, Plan, dialect_of
 from clada.notations import HEAD, HINTS_IN_PROSE, beside
 from clada.notations.lookalikes import place_in
 from clada.notations.markdown import MARKDOWN, open_fence, unwrapped
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.reasoning import never_closed, reasoning_over
-from clada.notations.registry import NOTATIONS, holds_any
+from clada.notations.registry import NOTATIONS, holds_any, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,15 +186,18 @@ def judged(plan: Plan, **how: Unpack[How]) -> Plan:
         return plan
     name = plan.notation or ""
     line = plan.source.count(b"\n", 0, first_sign(plan.source, name, **how) or 0) + 1
-    message = f"Line {line}: This looks like {name}, but there is nothing in it that can be carried out"
-    message = "; ".join([message, *plan.notes[1:2]])  # the first says in which dialect it was read
+    message = (
+        f"Line {line}: This looks like {title(name)}, but there is nothing in it that can be carried out"
+    )
+    because = [*plan.notes[1:2], *(each.text for each in plan.not_applied[:1])]
+    message = "; ".join([message, *because[:1]])  # the first note says in which dialect it was read
     return plan.replace(fatal=Problem("malformed_dialect", message, line))
 
 
 def _mixed(plan: Plan, *found: tuple[int, str]) -> Plan:
     """Return the plan of a document in two dialects, which nobody can mean to be read as one."""
     lines = [plan.source.count(b"\n", 0, at) + 1 for at, _ in found]
-    message = f"Line {lines[0]}: {MIXED.format(*lines, *(name for _, name in found))}"
+    message = f"Line {lines[0]}: {MIXED.format(*lines, *(title(name) for _, name in found))}"
     return plan.replace(fatal=Problem("malformed_dialect", message, lines[0]))
 
 
@@ -206,6 +209,18 @@ def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
     except Unreadable as trouble:
         return trouble.offset  # which is for the reading to refuse
     return found[1] if found else None
+
+
+def places_of_blocks(text: bytes, names: Iterable[str]) -> list[tuple[int, str]]:
+    """Return where operations of these dialects are in a text, and of which; one that is cut off counts."""
+    reading, broken = _reading(text), []
+    try:
+        _read_blocks(reading, names)
+    except Unreadable as trouble:
+        broken = [(trouble.offset, reading.dialect)] if reading.dialect else []
+    items = [item for block in reading.blocks for item in block.operations]
+    asked = [item for item in items if not getattr(item, "suggested", False)]
+    return [*((item.span[0], dialect_of(item)) for item in asked), *broken]
 
 
 def masked_operations(plan: Plan) -> bytes:
@@ -234,11 +249,14 @@ def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unp
     except Unreadable as trouble:
         fatal = reading.fatal(trouble)
     met = list(reading.dialects) or list(names)[:1]
-    notes = [] if chosen else [f"read as {' and '.join(met)}"]
+    notes = [] if chosen else [f"read as {' and '.join(map(title, met))}"]
     blocks = tuple(reading.blocks)
     if not blocks and reading.ignored and not fatal:
         blocks = (Block(1, None, False, ()),)  # it is read, and asks for nothing
-    return Plan(met[0], blocks, fatal, (*notes, *reading.notes), data, reading.atomic)
+    return Plan(
+        met[0], blocks, fatal, (*notes, *reading.notes), data, reading.atomic,
+        not_applied=tuple(reading.not_applied),
+    )  # fmt: skip
 
 
 def _read_blocks(reading: Reading, names: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from clada.grammar import SHORT, path_complaint
 from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.line_counter import LineCounter
 from clada.notations.path_text import relative
+from clada.notations.registry import title
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from clada.model import Operation
+    from clada.model import NotApplied, Operation
 
     Span = tuple[int, int]
 
@@ -45,6 +46,7 @@ class Reading:
         self.lines = LineCounter(data)
         self.blocks: list[Block] = []
         self.notes: list[str] = []
+        self.not_applied: list[NotApplied] = []
         self.complete = 0  # operations
         self.atomic = False  # whether one of the blocks is
         self.ignored = False  # whether there is something that is no operation, and is known to be none
@@ -119,7 +121,7 @@ class Reading:
     def fatal(self, trouble: Unreadable) -> Problem:
         """Return the problem of a document that cannot be read."""
         line = self.lines.line(trouble.offset)
-        name = f" (read as {self.dialect})" if self.dialect else ""
+        name = f" (read as {title(self.dialect)})" if self.dialect else ""
         message = f"Line {line}: {trouble.message}{name}{cut_off(self.complete) if trouble.cut else ''}"
         return Problem("malformed_dialect", message, line)
 

@@ -60,12 +60,14 @@ _LIST_ITEM = rb"^[ \t]*+(?:[-*+>]|[0-9]{1,9}[.)])[ \t]"
 class Lookalike(Value):
     """What looks like an operation of a notation and is none: a pattern, and what is wrong with it.
 
-    In the pattern, %s stands for the start delimiter.
+    In the pattern, %s stands for the start delimiter and %e for the end delimiter.
     """
 
     pattern: bytes
     advice: str
     own: bool = True  # whether it can also be overlooked in a document of that very notation
+    closing: bytes = b""  # what ends it: where operations are in it that are read, it is only their wrapper
+    illustrates: bool = False  # beside operations it is probably meant to be read, not carried out
     default_delimiters: bool = False  # whether it is only looked for where the delimiters are the usual ones
 
 
@@ -73,6 +75,8 @@ class Notation(Value):
     """All that is particular to one notation."""
 
     name: str
+    title: str  # what people call it, for messages: search/replace blocks (aider style)
+    one: str  # the same for one operation: search/replace block
     module: str
     hint: bytes  # a document without these bytes shows no sign of it: looked for before the module is loaded
     error_type: str  # of fatal errors in it
@@ -93,10 +97,12 @@ class Notation(Value):
     writer: str = ""  # the module that writes it, where something can be converted into it
 
 
-def dialect(name: str, rank: int, hints: tuple[bytes, ...], *columns: Lookalike, **others: Any) -> Notation:
-    """Return the row of a dialect; `others` are further fields of it."""
+def dialect(
+    name: str, words: tuple[str, str], rank: int, hints: tuple[bytes, ...], *columns: Lookalike, **others: Any
+) -> Notation:
+    """Return the row of a dialect; `words` are its title and the name of one block."""
     return Notation(
-        name, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
+        name, *words, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
         problems_name_lines=True, lookalikes=columns, lookalike_signs=hints if columns else (), rank=rank,
         hints=hints, **others,
     )  # fmt: skip
@@ -112,13 +118,17 @@ def holds_any(text: bytes, hints: Iterable[bytes]) -> bool:
     return any(hint in text for hint in hints)
 
 
-UNKNOWN = Notation("", "", b"", "invalid_operation", "")  # where no notation has been found
+UNKNOWN = Notation(
+    "", "a format that is not known", "operation", "", b"", "invalid_operation", ""
+)  # where no notation has been found
 
 NOTATIONS = {
     row.name: row
     for row in (
         Notation(
             "csl",
+            "CSL",
+            "CSL operation",
             "clada.notations.csl",
             b"",
             "malformed_csl",
@@ -126,7 +136,7 @@ NOTATIONS = {
             writer="clada.notations.write.csl",
             words={"edit": "SEARCH"},
             lookalikes=(
-                Lookalike(rb"^[ \t>*`\-+0-9.)]+%s" + _MARKERS, COLUMN),
+                Lookalike(rb"^[ \t>*`\-+0-9.)]+%s" + _MARKERS + rb"[^\n]*%e[ \t`]*$", COLUMN),
                 Lookalike(rb"^%s" + _MARKERS, ONE, own=False),
                 Lookalike(rb"^[ \t>*`\-]*+&lt;-+" + _MARKERS, "a marker is written with < and >"),
                 Lookalike(
@@ -140,6 +150,8 @@ NOTATIONS = {
         ),
         Notation(
             "cml",
+            "CML",
+            "CML operation",
             "clada.notations.cml",
             b"<",
             "malformed_xml",
@@ -164,6 +176,8 @@ NOTATIONS = {
         ),
         Notation(
             "json",
+            "JSON",
+            "JSON task",
             "clada.notations.json",
             b'"tasks"',
             "malformed_json",
@@ -190,6 +204,8 @@ NOTATIONS = {
         ),
         Notation(
             "toml",
+            "TOML",
+            "TOML task",
             "clada.notations.toml",
             b"[[",
             "malformed_toml",
@@ -207,6 +223,7 @@ NOTATIONS = {
         ),
         dialect(
             "sr",
+            ("search/replace blocks (aider style)", "search/replace block"),
             1,
             (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED", b"<<<<<", b"<<<FILE>>>", b"<edit>"),
             Lookalike(
@@ -224,6 +241,7 @@ NOTATIONS = {
         ),
         dialect(
             "v4a",
+            ("patches (apply_patch style)", "patch (apply_patch style)"),
             1,
             (b"*** ", b"***Begin"),
             Lookalike(
@@ -235,6 +253,7 @@ NOTATIONS = {
         ),
         dialect(
             "udiff",
+            ("unified diffs", "unified diff"),
             1,
             (b"diff --git ", b"+++ ", b"```diff", b"```patch", b"~~~diff", b"Mon Sep 17 00:00:00 2001"),
             Lookalike(
@@ -247,12 +266,14 @@ NOTATIONS = {
                 rb"(?:`{3,}+|~{3,}+)[^\n]*+\n(?:diff --git |--- )",
                 "this diff is shown as what a program prints; --format=udiff carries it out",
                 own=False,
+                illustrates=True,
             ),
             mixes=True,
             writer="clada.notations.write.udiff",
         ),
         dialect(
             "calls",
+            ("tool calls in JSON", "tool call in JSON"),
             1,
             (
                 b'_call"',
@@ -285,6 +306,7 @@ NOTATIONS = {
         ),
         dialect(
             "tags",
+            ("tool calls in tags (Cline style)", "tool call in tags"),
             1,
             (
                 b"<write_to",
@@ -304,10 +326,12 @@ NOTATIONS = {
                 rb"^[ \t]*+<(?:[\w-]+:)?invoke name=[^>\n]*+>",
                 "an <invoke> stands in <function_calls>",
                 own=False,
+                closing=b"invoke>",
             ),
         ),
         dialect(
             "artifact",
+            ("artifact tags (bolt.new style)", "artifact tag"),
             1,
             (b"<bolt", b"<dyad-", b"<lov-", b"<Plandex", b"<CodePr", b"<QuickE"),
             Lookalike(
@@ -316,12 +340,14 @@ NOTATIONS = {
         ),
         dialect(
             "nesl",
+            ("NESL blocks", "NESL block"),
             1,
             (b"#!nesl [@", b"#!NESL [@", b"#!SHAM [@"),
             Lookalike(rb"^[ \t]++#!(?:nesl|NESL|SHAM) \[@", COLUMN),
         ),
         dialect(
             "whole",
+            ("named code blocks", "named code block"),
             2,
             (
                 b"```",
@@ -337,9 +363,20 @@ NOTATIONS = {
             mixes=True,
             prompt="whole.md",
         ),
-        dialect("heredoc", 2, (b"```", b"~~~"), mixes=True),
+        dialect(
+            "heredoc",
+            ("shell blocks that write files", "shell block that writes a file"),
+            2,
+            (b"```", b"~~~"),
+            mixes=True,
+        ),
     )
 }
+
+
+def title(name: str | None) -> str:
+    """Return what people call a notation, by its name."""
+    return NOTATIONS.get(name or "", UNKNOWN).title
 
 
 def with_prompt() -> tuple[str, ...]:

@@ -96,13 +96,18 @@ class Write(Operation):
             message = f"only {share} % of {self.path}'s lines are in this block; {remedy} writes it"
             raise Trouble("invalid_operation", message)
 
+    def _differs(self, files: Files, parts: Parts) -> bool:
+        """Whether the file is there with another content."""
+        old = files.entry(parts)
+        return bool(old and (old.kind != "file" or files.load(parts) != self.content.encode()))
+
     def apply(self, world: World) -> Outcome:
         """Write or append."""
         if self.path.endswith(("/", "\\")):
             raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
         parts = world.files.locate(self.path)
-        if self.if_exists == SKIP and world.files.entry(parts):
-            return Skipped(LEFT.format(self.path), left_out=True)
+        if self.if_exists == SKIP and self._differs(world.files, parts):
+            return Skipped(LEFT.format(self.path))
         if self.placeholder or self.if_exists != OVERWRITE:
             self._check(world.files, parts)
         data = self.content.removeprefix(BOM).encode()

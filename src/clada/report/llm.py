@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.model import RolledBack
-from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.notations.registry import NOTATIONS, UNKNOWN, title
 from clada.operations import find
 from clada.report import counted, failure_lines, status_line
 from clada.report.details import shortened
@@ -61,6 +61,7 @@ def counts(report: Report) -> str:
     """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
     ends = [_ended(task) for task in report.tasks]
     numbers = [(ends.count(end), word) for end, word in (WOULD_WORDS if report.dry_run else WORDS).items()]
+    numbers.append((len(report.not_applied), "not applied"))
     return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
 
 
@@ -73,7 +74,8 @@ def _overview(report: Report) -> str:
     if report.ok and tasks and not report.count("skipped"):
         would = "would be" if report.dry_run else "was" if tasks == 1 else "were"
         return f"{'The operation' if tasks == 1 else f'All {tasks} operations'} {would} carried out."
-    return f"Of {counted(tasks, 'operation')}: {counts(report)}." if tasks else ""
+    asked = tasks + len(report.not_applied)
+    return f"Of {counted(asked, 'operation')}: {counts(report)}." if tasks else ""
 
 
 def _explained(task: Task) -> Iterator[str]:
@@ -112,6 +114,9 @@ def _to_correct(report: Report) -> str:
         return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
     ends = {_ended(task) for task in report.tasks}
     done = "what was done stays done; " if ends.intersection(FINISHED) else ""
+    failed = any(task.error for task in report.tasks) or report.error
     is_skipped = any(task.status == "skipped" and not task.fine for task in report.tasks)
-    skipped = ", and what was skipped" if is_skipped else ""
-    return f"Next: {done}send what failed, corrected{skipped}, and nothing else."
+    again = ["what failed, corrected"] if failed or not report.not_applied else []
+    again += ["what was skipped"] if is_skipped else []
+    again += [f"what was not applied, as {title(report.notation)}"] if report.not_applied else []
+    return f"Next: {done}send {', and '.join(again)}, and nothing else."
