@@ -37,12 +37,12 @@ def _defined(node: ast.AST) -> Iterator[tuple[type[ast.stmt], str]]:
             yield from _defined(child)
 
 
-def test_a_write_visits_at_most_100_functions_in_20_modules() -> None:
+def test_a_write_visits_at_most_120_functions_in_20_modules() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tools.trace"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     functions, modules = map(int, re.findall(r"\d+", done.stdout.splitlines()[-1]))
-    assert functions <= 100
+    assert functions <= 120
     assert modules <= 20
 
 
