@@ -36,8 +36,8 @@ def without_operations(
     return Problem(meant.error_type, message, line)
 
 
-def overlooked(
-    plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters, *, chosen: bool
+def overlooked(  # noqa: PLR0913 (how it was read)
+    plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters, *, chosen: bool, run_fences: bool
 ) -> list[NotApplied]:
     """Return what stands beside the operations of a plan and was probably meant as one, too.
 
@@ -45,15 +45,15 @@ def overlooked(
     """
     prose = _without_comments(without_reasoning(prose[:MOST]))
     row = NOTATIONS[plan.notation or ""]
-    # Dialects that mix were read together; of those that do not, any other of rank 1 was fatal.
-    blocks = [] if row.mixes or chosen else _blocks(prose, 2 if row.rank else 1)
+    # Beside dialects, all others were read. In CSL, some may be left between the operations of a block.
+    blocks = [] if row.rank or chosen else _blocks(prose, run_fences=run_fences)
     answer = f"the answer is in {row.title}"
     found = [(at, NOTATIONS[name].one, answer) for at, name in blocks]
     for at, lookalike, meant in _all(prose, delimiters, plan.notation):
         is_wrapper = lookalike.closing and _wraps(plan, place_in(gaps, at), lookalike.closing)
         if is_wrapper or lookalike.illustrates or (chosen and meant.name != plan.notation):
             continue
-        is_other = not meant.rank and meant.name != plan.notation
+        is_other = not meant.rank and meant.name != plan.notation and not (meant.mixes and row.mixes)
         found.append((at, *((meant.one, answer) if is_other else (f"likely {meant.one}", lookalike.advice))))
     by_line: dict[int, NotApplied] = {}
     for at, what, why in sorted(found, key=lambda each: each[0]):
@@ -92,15 +92,14 @@ def place_in(gaps: list[int], at: int) -> int:
     return gaps[-1]
 
 
-def _blocks(prose: bytes, rank: int) -> list[tuple[int, str]]:
-    """Return where blocks of dialects are in a text, and of which: of this rank, or a weaker one."""
-    rows = [row for row in NOTATIONS.values() if row.rank >= rank]
-    names = [row.name for row in rows if holds_any(prose, row.hints)]
+def _blocks(prose: bytes, *, run_fences: bool) -> list[tuple[int, str]]:
+    """Return where blocks of dialects are in a text, and of which."""
+    names = [row.name for row in NOTATIONS.values() if row.rank and holds_any(prose, row.hints)]
     if not names:
         return []
     from clada.notations.dialects import places_of_blocks
 
-    return places_of_blocks(prose, names)
+    return places_of_blocks(prose, names, run_fences=run_fences)
 
 
 def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tuple[int, Lookalike, Notation]]:

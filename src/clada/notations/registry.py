@@ -4,8 +4,8 @@ A notation is a module with two functions, `sign` and `read` (see Module), and i
 the notation whose first sign comes first; of signs at the same place, the earlier row counts.
 
 A dialect is what other tools have models write: a module with a class `Blocks` (see `dialects`), and a row
-with a rank. A document with operations of a notation is in that; else dialects of rank 1 come before those
-of rank 2.
+with a rank: 1 where its signs are sure, 2 where they are in many a text that asks for nothing. Dialects and
+CSL mix: in one document, the operations of all of them are carried out. JSON, TOML and CML stand alone.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class Notation(Value):
     lookalike_signs: tuple[bytes, ...] = ()  # without one of these, no lookalike can match
     rank: int = 0  # of a dialect: how sure its signs are
     hints: tuple[bytes, ...] = ()  # of a dialect: a document without any of these shows no sign of it
-    mixes: bool = False  # it may stand beside other dialects that mix, in one document
+    mixes: bool = False  # it may stand beside others that mix, in one document: then all are carried out
+    takes_fence: bool = False  # of a dialect: its blocks end where the fence ends that they stand in
     writer: str = ""  # the module that writes it, where something can be converted into it
 
 
@@ -104,7 +105,7 @@ def dialect(
     return Notation(
         name, *words, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
         problems_name_lines=True, lookalikes=columns, lookalike_signs=hints if columns else (), rank=rank,
-        hints=hints, **others,
+        hints=hints, mixes=True, **others,
     )  # fmt: skip
 
 
@@ -135,6 +136,7 @@ NOTATIONS = {
             "csl.md",
             writer="clada.notations.write.csl",
             words={"edit": "SEARCH"},
+            mixes=True,
             lookalikes=(
                 Lookalike(rb"^[ \t>*`\-+0-9.)]+%s" + _MARKERS + rb"[^\n]*%e[ \t`]*$", COLUMN),
                 Lookalike(rb"^%s" + _MARKERS, ONE, own=False),
@@ -235,7 +237,7 @@ NOTATIONS = {
                 rb"[ \t]*+(?i:SEARCH|ORIGINAL)[:>]?[ \t]*+$",
                 "a marker is <<<<<<< SEARCH, with a blank, in capitals, and nothing behind it",
             ),
-            mixes=True,
+            takes_fence=True,
             prompt="sr.md",
             writer="clada.notations.write.sr",
         ),
@@ -268,7 +270,7 @@ NOTATIONS = {
                 own=False,
                 illustrates=True,
             ),
-            mixes=True,
+            takes_fence=True,
             writer="clada.notations.write.udiff",
         ),
         dialect(
@@ -360,15 +362,15 @@ NOTATIONS = {
                 b"<pre>",
                 b"<sourcecode>",
             ),
-            mixes=True,
+            takes_fence=True,
             prompt="whole.md",
         ),
         dialect(
             "heredoc",
-            ("shell blocks that write files", "shell block that writes a file"),
+            ("shell blocks", "shell block"),
             2,
             (b"```", b"~~~"),
-            mixes=True,
+            takes_fence=True,
         ),
     )
 }

@@ -53,7 +53,7 @@ _START = LinePattern(
 )
 # The usual block up to its head, with prose before it in which nothing else can start; then what is in it.
 _USUAL = re.compile(
-    rb"\n(?:(?!diff --git |From )(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
+    rb"\n(?:(?!diff --git |From |#!)(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
     rb"((?!path/)[a-zA-Z_][\w-]*(?:/[\w./-]*[\w-]|\.\w+))\n"
     rb"```[\w+#-]*\n<<<<<<< SEARCH(?=\n)"
 )
