@@ -52,9 +52,9 @@ def test_one_class_name_is_one_thing() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_at_most_two_files_are_long() -> None:
+def test_at_most_three_files_are_long() -> None:
     assert SOURCE
-    assert sum(text.count("\n") > LONG for text in SOURCE.values()) <= 2
+    assert sum(text.count("\n") > LONG for text in SOURCE.values()) <= 3
 
 
 def test_at_most_three_in_ten_functions_are_helpers_of_one_place() -> None:
