@@ -147,10 +147,18 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         recorded=(record.number or None) if record else None,
         undoable=bool(record and record.has_changes),
         not_applied=plan.not_applied,
+        example="" if plan.has_operations else _example(plan, settings),
     )
     if record:
         record.keep_report(report)
     return report
+
+
+def _example(plan: Plan, settings: Settings) -> str:
+    from clada.report.advice import example
+
+    notation = plan.notation or settings.format
+    return example(notation, (settings.start_delimiter, settings.end_delimiter))
 
 
 def plan_for(document: object, settings: Settings) -> Plan:

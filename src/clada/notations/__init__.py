@@ -240,13 +240,15 @@ def with_remarks(
     if plan.fatal:
         return plan
     if not any(block.operations for block in plan.blocks):
-        from clada.notations.lookalikes import without_operations
+        from clada.notations.lookalikes import nearest, without_operations
 
         detected = None if asked == "auto" else _read_detected(plan.source, delimiters)[0].notation
         fatal = without_operations(plan, asked, detected, delimiters)
         if fatal:
             return plan.replace(fatal=fatal)
-        return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)), not_applied=())
+        shown = _shown(plan)
+        seen = "" if plan.notes or shown else nearest(plan.source)
+        return plan.replace(notes=(NOTHING_FOUND + seen, *plan.notes, *shown), not_applied=())
     if b"`" in plan.source or b"~" in plan.source:  # to look for one byte is quick
         from clada.notations.wrapped import note_on_fences
 

@@ -64,6 +64,19 @@ def overlooked(  # noqa: PLR0913 (how it was read)
     return told[:MOST_TOLD]
 
 
+def nearest(source: bytes) -> str:
+    """Return what is nearest to an operation in a text without any, to be said behind that; or nothing."""
+    if b"```" not in source and b"~~~" not in source:
+        return ""
+    import re
+
+    fence = re.search(rb"^[ \t]*(?:`{3,}|~{3,})", source[:MOST], re.MULTILINE)
+    if not fence:
+        return ""
+    line = source.count(b"\n", 0, fence.start()) + 1
+    return f"; the nearest thing to one is the code block at line {line}, which names no file"
+
+
 def _without_comments(text: bytes) -> bytes:
     """Return a text with blanks in place of comments of HTML: what is in them is not meant."""
     at, pieces = 0, []

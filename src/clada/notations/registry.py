@@ -95,6 +95,8 @@ class Notation(Value):
     hints: tuple[bytes, ...] = ()  # of a dialect: a document without any of these shows no sign of it
     mixes: bool = False  # it may stand beside others that mix, in one document: then all are carried out
     takes_fence: bool = False  # of a dialect: its blocks end where the fence ends that they stand in
+    example: str = ""  # an operation, in three lines or so; <START> and <END> are the delimiters
+    asks: tuple[str, str] = ("a search/replace block", "the whole file")  # what a model is asked to send
     writer: str = ""  # the module that writes it, where something can be converted into it
 
 
@@ -135,6 +137,8 @@ NOTATIONS = {
             "malformed_csl",
             "csl.md",
             writer="clada.notations.write.csl",
+            example='<START>WRITE file="path/to/file"<END>\nits whole content\n<START>END<END>',
+            asks=("a SEARCH block", "a WRITE with the whole file"),
             words={"edit": "SEARCH"},
             mixes=True,
             lookalikes=(
@@ -159,6 +163,8 @@ NOTATIONS = {
             "malformed_xml",
             "cml.md",
             writer="clada.notations.write.cml",
+            example='<write path="path/to/file"><![CDATA[\nits whole content\n]]></write>',
+            asks=("an <edit>", "a <write> with the whole file"),
             family=SENTENCES,
             summary="xml",
             numbers_through=True,
@@ -185,6 +191,8 @@ NOTATIONS = {
             "malformed_json",
             "json.md",
             writer="clada.notations.write.json",
+            example='```json\n{"tasks": [{"action": "write", "path": "path/to/file", "content": "…"}]}\n```',
+            asks=('an "edit" task', 'a "write" task with the whole file'),
             word=b"action",
             summary="json",
             problems_name_lines=True,
@@ -213,6 +221,8 @@ NOTATIONS = {
             "malformed_toml",
             "toml.md",
             writer="clada.notations.write.toml",
+            example='```toml\n[[task]]\naction = "write"\npath = "path/to/file"\ncontent = "its lines"\n```',
+            asks=('an "edit" task', 'a "write" task with the whole file'),
             word=b"action",
             summary="json",
             problems_name_lines=True,
@@ -240,6 +250,7 @@ NOTATIONS = {
             takes_fence=True,
             prompt="sr.md",
             writer="clada.notations.write.sr",
+            example="path/to/file\n<<<<<<< SEARCH\n=======\nits whole content\n>>>>>>> REPLACE",
         ),
         dialect(
             "v4a",
@@ -252,6 +263,8 @@ NOTATIONS = {
             ),
             prompt="v4a.md",
             writer="clada.notations.write.v4a",
+            example="*** Begin Patch\n*** Add File: path/to/file\n+its first line\n*** End Patch",
+            asks=("a patch with *** Update File", "a patch with *** Add File and the whole file"),
         ),
         dialect(
             "udiff",
@@ -272,6 +285,8 @@ NOTATIONS = {
             ),
             takes_fence=True,
             writer="clada.notations.write.udiff",
+            example="```diff\n--- /dev/null\n+++ b/path/to/file\n@@ -0,0 +1 @@\n+its first line\n```",
+            asks=("a diff with three lines of context", "a diff that creates the file"),
         ),
         dialect(
             "calls",
@@ -364,6 +379,7 @@ NOTATIONS = {
             ),
             takes_fence=True,
             prompt="whole.md",
+            example="path/to/file\n```\nits whole content\n```",
         ),
         dialect(
             "heredoc",

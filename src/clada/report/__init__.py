@@ -61,6 +61,7 @@ class Report(Value):
     recorded: int | None = None  # the number of the run in the history
     undoable: bool = False  # it changed something that `clada undo` takes back
     not_applied: tuple[NotApplied, ...] = ()  # what was recognised in the document and not carried out
+    example: str = ""  # where no operations were found: one in the format that was asked for
 
     @property
     def tasks(self) -> tuple[Task, ...]:
