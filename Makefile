@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test check cover bench prove screenshots cases docs clean
+.PHONY: demo test test-all check cover bench prove screenshots cases docs clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,6 +14,9 @@ demo: $(VENV)/.run          ## show the main job on an example answer
 
 test: check                 ## everything that must hold
 	tools/in-memory $(BIN)/python -m pytest -p tools.forks --forks=$(WORKERS)
+
+test-all: test              ## the slow tests too
+	$(BIN)/python -m pytest -m slow
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/ruff format --check -q .

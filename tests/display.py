@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pytest
+from tests.programs import skip_without
 from tests.waiting import PATIENCE, eventually
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ class Display:
 @contextmanager
 def display() -> Iterator[Display]:
     """Start a display; skip the test where the programs for that are missing."""
-    missing = [name for name in ("Xvfb", "xclip") if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not installed")
+    skip_without("Xvfb", "xclip")
     reading, writing = os.pipe()
     argv = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "64x64x8", "-nolisten", "tcp"]
     server = subprocess.Popen(

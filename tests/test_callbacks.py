@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.programs import needs
 
 import clada
 from clada.model import Event, Output, TaskEnded, TaskStarted
@@ -102,6 +103,7 @@ def test_a_lock_is_given_back(tmp_path: Path) -> None:
     assert clada.execute(plan, **options).ok
 
 
+@needs("ps")
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 def test_a_command_is_ended_before_its_listeners_exception_goes_on(sandbox: str, tmp_path: Path) -> None:
     """With everything that it started."""

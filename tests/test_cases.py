@@ -4,6 +4,8 @@ tests/cases/<behaviour>/ holds
   document   what comes in on standard input
   args       arguments, one a line; --no-git always comes before them (may be missing)
   before/    the workspace before (may be missing: it is empty then)
+  links      symbolic links that are there before, too, as `name -> target` (may be missing); not links
+             themselves, because the source distribution of setuptools would hold what they lead to
   after/     the workspace after (may be missing: nothing has changed then); files and links, with their modes
   stdout     what is printed; durations count as 0
   stderr     the same (may be missing: nothing is then)
@@ -43,19 +45,27 @@ def test_there_are_cases() -> None:
 def test_case(name: str, tmp_path: Path) -> None:
     """The command line does what the folder says, no more and no less."""
     case, workspace = CASES / name, tmp_path / "workspace"
+    prepare(case, workspace)
+    after = _tree(case / "after") if (case / "after").exists() else _tree(workspace)
     done = _run(case, workspace)
     assert _text(done.stdout) == _text(_read(case / "stdout"))
     assert _text(done.stderr) == _text(_read(case / "stderr"))
     assert done.returncode == int(_read(case / "exit"))
-    after = case / "after" if (case / "after").exists() else case / "before"
-    assert _tree(workspace) == _tree(after)
+    assert _tree(workspace) == after
+
+
+def prepare(case: Path, workspace: Path) -> None:
+    """Make the workspace as it is before the document of a case is carried out."""
+    if (case / "before").exists():
+        shutil.copytree(case / "before", workspace)
+    else:
+        workspace.mkdir()
+    for line in _read(case / "links").decode().splitlines():
+        name, target = line.split(" -> ")
+        (workspace / name).symlink_to(target)
 
 
 def _run(case: Path, workspace: Path) -> subprocess.CompletedProcess[bytes]:
-    if (case / "before").exists():
-        shutil.copytree(case / "before", workspace, symlinks=True)
-    else:
-        workspace.mkdir()
     home = str(workspace.parent)
     arguments = _read(case / "args").decode().splitlines()
     return warm.clada(
@@ -90,6 +100,8 @@ def _content(path: Path) -> bytes | str:
 
 
 def _accept(case: Path, workspace: Path) -> None:
+    prepare(case, workspace)
+    before = _tree(workspace)
     done = _run(case, workspace)
     (case / "stdout").write_bytes(DURATION.sub(rb"\g<1>0", done.stdout))
     (case / "stderr").write_bytes(done.stderr)
@@ -97,7 +109,7 @@ def _accept(case: Path, workspace: Path) -> None:
     if not done.stderr:
         (case / "stderr").unlink()
     shutil.rmtree(case / "after", ignore_errors=True)
-    if _tree(workspace) != _tree(case / "before"):
+    if _tree(workspace) != before:
         shutil.copytree(workspace, case / "after", symlinks=True)
 
 

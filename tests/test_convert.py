@@ -22,6 +22,7 @@ from clada.cli.flags import CONVERTIBLE
 from clada.convert import convert
 from clada.model import Operation
 from clada.notations.registry import NOTATIONS
+from clada.operations.write import Write
 from clada.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -34,11 +35,20 @@ ANSWERS = sorted(folder for folder in (ROOT / "tests" / "answers").iterdir() if 
 def _values(plan: clada.Plan) -> list[dict[str, Any]]:
     """Return the operations of a plan as they would be carried out, whichever notation they came from."""
     return [
-        {"operation": item.name, **{name: value for name, value in item.values().items() if value != ""}}
+        {"operation": item.name, **{name: value for name, value in _exact(item).items() if value != ""}}
         for block in plan.blocks
         if block.valid
         for item in block.operations
     ]
+
+
+def _exact(item: Operation | clada.Invalid) -> dict[str, Any]:
+    """Return the fields of an operation; of a write, with the text that is written."""
+    values = item.values()
+    if isinstance(item, Write):
+        values.pop("final_newline", None)
+        values["content"] = item.text(Settings(strip_fences=False))
+    return values
 
 
 def test_there_are_documents() -> None:

@@ -9,12 +9,12 @@ after it is done it may succeed, too: the one such cut is named, and gives a tre
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.test_atomic import tree
+from tests.test_cases import prepare
 
 import clada
 from clada.resuming import resume
@@ -76,11 +76,7 @@ def _carried_out(
     on_event: Callable[[object], None] = lambda _event: None,
 ) -> clada.Report:
     """Carry out a document on the tree that it is for."""
-    before = path.parent / "before"
-    if before.exists():
-        shutil.copytree(before, workspace, symlinks=True)
-    else:
-        workspace.mkdir()
+    prepare(path.parent, workspace)
     return clada.execute(
         path.read_bytes(), workspace=workspace, record="snapshots", stop=stop, on_event=on_event
     )

@@ -16,6 +16,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from tests.programs import needs
 from tools import warm
 
 import clada
@@ -269,27 +270,35 @@ def test_the_json_summary_cannot_be_forged(plan_and_document: tuple[Plan, str], 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_what_a_command_prints_is_its_own(name: str, tmp_path: Path) -> None:
-    """Raw bytes on either stream, C1 controls as bytes and as characters, names in listings."""
+    """Raw bytes on either stream, C1 controls as bytes and as characters."""
+    script = f'import sys; sys.{name}.buffer.write(open("texts", "rb").read())'
+    out = output_of(f"python3 -c '{script}'", tmp_path)
+    assert out.count("[task-1.1:exec] ") > len(HOSTILE)
+
+
+LISTINGS = ["find .", "ls -1", "grep -r -a task .", "git status -s"]
+
+
+@pytest.mark.parametrize(
+    "body", [*LISTINGS, *(pytest.param(body, marks=needs(body.split()[0])) for body in ("tree", "xxd texts"))]
+)
+def test_names_and_content_in_listings_are_the_commands_own(body: str, tmp_path: Path) -> None:
+    """Hostile names of files, and hostile content."""
+    assert "[task-1.1:exec] " in output_of(body, tmp_path)
+
+
+def output_of(body: str, tmp_path: Path) -> str:
+    """Run a command beside files with hostile names and content; check all that is printed, and return it."""
     (tmp_path / "texts").write_bytes("\n".join(HOSTILE).encode() + bytes(range(256)) + b"[task-1] partial")
     for number, text in enumerate(HOSTILE):
         (tmp_path / f"{number}{text}".replace("/", "").replace("\0", "")).touch()
-    script = f'import sys; sys.{name}.buffer.write(open("texts", "rb").read())'
-    bodies = [
-        f"python3 -c '{script}'",
-        "find .",
-        "ls -1",
-        "grep -r -a task .",
-        "tree",
-        "git status -s",
-        "xxd texts",
-    ]
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    document = as_json([{"action": "run", "command": body} for body in bodies])
+    document = as_json([{"action": "run", "command": body}])
     out, err = run(tmp_path, document, "--no-git", "--approve-all", "--summary=none")
     check_harmless(out + err)
     check_lines(out, clada.parse(document))
-    assert out.count("[task-1.1:exec] ") > len(HOSTILE)
     assert "ERROR" not in out.replace(r"\r", "")
+    return out
 
 
 # Around a run.

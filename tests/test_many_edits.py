@@ -1,23 +1,19 @@
-"""Many edits of one file, end to end: with an index, each does what it does without one."""
+"""Many edits of one file in a row: each does what it does in a run of its own."""
 
 from __future__ import annotations
 
-import gc
 import random
 from typing import TYPE_CHECKING
 
 import pytest
 
 import clada
-from clada.text import finder, indexed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest.importorskip("ahocorasick_rs", reason="there is no index without ahocorasick-rs")
 
-
-def _documents() -> list[str]:
+def _documents() -> list[list[str]]:
     """Return documents of many edits, some of which fail: what they say of that has to be the same, too."""
     chance = random.Random(7)
     made = []
@@ -34,11 +30,11 @@ def _documents() -> list[str]:
             tasks.append(
                 f'<---SEARCH file="large.txt"{count}--->\n{search}\n{to}<---REPLACE--->\n{new}\n<---END--->\n'
             )
-        made.append("".join(tasks))
+        made.append(tasks)
     return made
 
 
-def _blocks() -> list[str]:
+def _blocks() -> list[list[str]]:
     """Return the same as search/replace blocks, of whole lines: once, twice, nowhere, indented otherwise."""
     chance = random.Random(11)
     made = []
@@ -56,52 +52,18 @@ def _blocks() -> list[str]:
                     "\n\n>>", "\n>>"
                 )
             )
-        made.append("".join(blocks))
+        made.append(blocks)
     return made
 
 
-@pytest.mark.parametrize("document", [*_documents(), *_blocks()])
-@pytest.mark.parametrize("dry_run", [False, True])
-def test_an_index_changes_nothing_that_anybody_sees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: str, *, dry_run: bool
-) -> None:
-    """The report, with lines, counts and explanations, and the file."""
-    seen, used = [], []
-    original = finder.Finder.find_all
-
-    def find_all(self: finder.Finder, data: bytes) -> dict[bytes, list[int] | None]:
-        used.append(data)
-        return original(self, data)
-
-    monkeypatch.setattr(finder.Finder, "find_all", find_all)
-    for worth_it in (1 << 40, 0):
-        monkeypatch.setattr(indexed, "WORTH_IT", worth_it)
+@pytest.mark.parametrize("edits", [*_documents(), *_blocks()])
+def test_many_edits_in_a_row_are_as_each_by_itself(tmp_path: Path, edits: list[str]) -> None:
+    """The outcome of each, with lines, counts and explanations, and the file."""
+    results = []
+    for documents in (["".join(edits)], edits):
         path = tmp_path / "large.txt"
         path.write_text("".join(f"line {number} of the file {number}\n" for number in range(60)))
-        report = clada.execute(document, workspace=str(tmp_path), record="none", dry_run=dry_run)
-        seen.append((report.text(), path.read_text(), report.changes))
-        assert bool(used) == (worth_it == 0)
-    assert seen[0] == seen[1]
-
-
-def test_the_collector_of_cycles_is_as_it_was_after_a_long_plan(tmp_path: Path) -> None:
-    """However it ends: here by what a caller's own function raises."""
-    usual = gc.get_threshold()
-    (tmp_path / "a").write_text("0\n")
-    document = "".join(
-        f'<---SEARCH file="a"--->\n{number}\n<---REPLACE--->\n{number + 1}\n<---END--->\n'
-        for number in range(2000)
-    )
-    seen = set()
-
-    def look(_event: object) -> None:
-        seen.add(gc.get_threshold()[0])
-        if len(events) == 100:
-            raise KeyError
-        events.append(1)
-
-    events: list[int] = []
-    with pytest.raises(KeyError):
-        clada.execute(document, workspace=str(tmp_path), record="none", on_event=look)
-    assert min(seen) > usual[0]
-    assert gc.get_threshold() == usual
+        reports = [clada.execute(each, workspace=str(tmp_path), record="none") for each in documents]
+        outcomes = [task.outcome for report in reports for task in report.tasks]
+        results.append((outcomes, path.read_text()))
+    assert results[0] == results[1]

@@ -107,7 +107,7 @@ def test_a_notation_can_be_asked_for(shout: Extended) -> None:
 
 def test_a_notation_is_planned(shout: Extended) -> None:
     shown = shout("plan", "--no-git", "--summary=none", document=ANSWER, code=1)
-    assert shown.startswith(LINES)
+    assert shown.startswith(LINES.replace("SUCCESS: ", "PLAN: ").replace("created", "would create"))
     assert "+hello\n" in shown
     assert os.listdir(shout.workspace) == []
 
@@ -146,7 +146,7 @@ def test_an_operation_is_parsed_and_described_by_the_schema(double: Extended) ->
 
 def test_an_operation_is_planned(double: Extended) -> None:
     shown = double("plan", "--no-git", "--summary=none", document=TOML).splitlines()
-    assert shown[0] == "[task-1] SUCCESS: DOUBLE - a (doubled, 6 bytes)"
+    assert shown[0] == "[task-1] PLAN: DOUBLE - a (would double, 6 bytes)"
     assert "+ababab" in shown
     assert (double.workspace / "a").read_text(encoding="utf-8") == "ab"
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import needs
 from tests.waiting import eventually
 from tools import standby, warm
 
@@ -54,6 +55,7 @@ def test_what_is_said_and_done_is_the_same(case: str, tmp_path: Path) -> None:
     assert files == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@needs("pgrep")
 def test_what_takes_too_long_for_a_test_is_ended_with_it(tmp_path: Path) -> None:
     """Nothing of it is left, and the next start is none the worse."""
 

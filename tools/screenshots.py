@@ -92,7 +92,7 @@ def whole_way(page: Any, _folder: Path) -> None:
     save(page, "review-approval", LOW)
     page.set_viewport_size(WIDE)
     page.get_by_role("button", name="Apply").click()
-    page.wait_for_selector("#report-title:has-text('Done')")
+    page.wait_for_selector("#report-title:has-text('1 of 4 failed')")
     save(page, "review-report")
     page.get_by_role("button", name="Undo").click()
     page.wait_for_selector("#report-title:has-text('Undone')")

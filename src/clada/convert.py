@@ -120,7 +120,7 @@ class _IntoNotation(_Converter):
         if isinstance(item, Run) and item.suggested:
             self.cannot_say(item, "was only shown")
             return []
-        plain = _plain(item)
+        plain = _plain(item, self.settings)
         before = self.trial.text(item.path) if isinstance(item, Edit) else None
         outcome = self.trial.apply(item) if not isinstance(item, Run) or _is_built_in(item) else None
         if _depends_on_the_tree(item) and not isinstance(outcome, Done):
@@ -286,11 +286,19 @@ def _is_built_in(item: Run) -> bool:
     )
 
 
-def _plain(item: Operation) -> Operation:
-    """Return an operation without what only dialects have."""
+def _plain(item: Operation, settings: Settings) -> Operation:
+    """Return an operation without what only dialects have, and the content of a write exactly."""
     match item:
         case Write():
-            return item.replace(placeholder=False, dialect="")
+            exact = item.final_newline if item.final_newline is False else None
+            strip = settings.strip_fences or False  # by default, the run of the new document removes them
+            return item.replace(
+                content=item.text(settings.replace(strip_fences=strip)),
+                placeholder=False,
+                final_newline=exact,
+                as_lines=False,
+                dialect="",
+            )
         case Edit():
             hunks = tuple(hunk.replace(line=None) for hunk in item.hunks)
             return item.replace(placeholder=False, dialect="", hunks=hunks)
@@ -313,6 +321,9 @@ def _means(read: Operation | Invalid, meant: Operation) -> bool:
         return (read.command.strip(), read.dir) == (meant.command.strip(), meant.dir)
     if isinstance(read, Run):
         return meant.name in ("move", "remove")
+    if isinstance(read, Write) and isinstance(meant, Write):
+        read, meant = _plain(read, Settings(final_newline=None)), meant.replace(final_newline=None)
+        read = read.replace(final_newline=None)
     return read.name == meant.name and read.values() == meant.values()
 
 

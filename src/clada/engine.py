@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 
 from clada.errors import Error, Trouble, unforeseen
@@ -24,8 +23,8 @@ from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
+    from collections.abc import Mapping
+    from typing import Any
 
     from clada.model import Block, Outcome, Plan
     from clada.notations.registry import Notation
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     # How a task went: how long it took, whether it is invalid, its confinement and output, and whether that
     # was cut off.
     Course = tuple[float, bool, str | None, tuple[str | None, ...], bool]
-    Result = TypeVar("Result")
 
 NOT_TRIED: Course = (0.0, False, None, (), False)
 INVALID_ITEM: Course = (0.0, True, None, (), False)
@@ -42,7 +40,6 @@ EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
 INVALID = "document has validation errors"  # which is atomic
-SELDOM = 50_000  # new values after which Python looks for cycles while a long plan is carried out
 
 
 class Engine:
@@ -73,7 +70,6 @@ class Engine:
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
         index = 0
-        self.world.items = [item for block in self.plan.blocks for item in block.operations]
         mark: Any = self._begin_atomic() if self._atomic else None
         are_valid = [block.valid for block in self.plan.blocks]
         for number, (block, valid) in enumerate(zip(self.plan.blocks, are_valid, strict=True)):
@@ -123,7 +119,9 @@ class Engine:
         if self._atomic:
             self._end_atomic(mark)
         return tuple(
-            BlockReport(number, str(number + 1), block.implicit, valid, tuple(tasks))
+            BlockReport(
+                number, str(number + 1), block.implicit, valid, tuple(tasks), self.world.settings.dry_run
+            )
             for number, (block, valid, tasks) in enumerate(
                 zip(self.plan.blocks, are_valid, self._ended, strict=True)
             )
@@ -151,16 +149,22 @@ class Engine:
         world = self.world
         world.begin(label)
         start = time.perf_counter()
-        try:
-            outcome = item.apply(world)
-        except Trouble as trouble:
-            outcome = Failed(self._with_hint(trouble.error, item))
-        except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
-            outcome = Failed(unforeseen(bug))
+        outcome = self._apply(item)
         if block.version in self.notation.search_not_found_versions:
             outcome = _by_older_name(outcome, item)
         duration = time.perf_counter() - start
         return outcome, (duration, False, world.confinement, tuple(world.output), world.truncated)
+
+    def _apply(self, item: Operation) -> Outcome:
+        try:
+            outcome = item.apply(self.world)
+        except Trouble as trouble:
+            return Failed(self._with_hint(trouble.error, item))
+        except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
+            return Failed(unforeseen(bug))
+        if self.world.settings.dry_run and isinstance(outcome, Done):
+            return outcome.replace(planned=True, exit_code=None)
+        return outcome
 
     def _settle(self, *ended: tuple[int, Task]) -> None:
         """Write what is held, if anything is, and end the tasks that wait for that; then end these.
@@ -215,21 +219,6 @@ class Engine:
             self.world.tree_after = None  # what is put back is not the next command's
             tasks = [(number, _rolled_back(task)) for number, task in tasks]
         self._settle(*tasks)
-
-
-def seldom_collecting(call: Callable[[], Result]) -> Result:
-    """Call what makes many values that stay, and no cycles, while Python looks for these less often.
-
-    It is not turned off, for commands, and what is told of them, may take hours.
-    """
-    usual = gc.get_threshold()
-    if not 0 < usual[0] < SELDOM:
-        return call()
-    try:
-        gc.set_threshold(SELDOM, *usual[1:])
-        return call()
-    finally:
-        gc.set_threshold(*usual)
 
 
 def _rolled_back(task: Task) -> Task:

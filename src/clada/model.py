@@ -20,6 +20,16 @@ PLAN_SCHEMA = "clada.plan/1"
 NO_ATTRIBUTES: Mapping[str, str] = {}  # one for all that have none
 
 
+class Phrases(Value):
+    """What a status line says of one result, after the run and in a plan: as a tagged line, as a sentence."""
+
+    done: tuple[str, str]
+    planned: tuple[str, str]
+
+
+UNCHANGED = Phrases(*[("{target} (unchanged)", "{target} unchanged")] * 2)
+
+
 class Item(Value):
     """What a block consists of: where it stands in the document, and attributes that nobody knows."""
 
@@ -36,8 +46,7 @@ class Operation(Item):
     # Those that markers and tags have as attributes, and those of them that few have.
     attribute_rows: ClassVar[tuple[Row, ...]]
     rare_rows: ClassVar[tuple[Row, ...]]
-    # What a status line says for each way in which it can be done: in the tagged family, and in sentences.
-    phrases: ClassVar[Mapping[str, tuple[str, str]]]
+    phrases: ClassVar[Mapping[str, Phrases]]  # what a status line says, for each result
     details_title: ClassVar[str] = "what the file has:"
     in_part: ClassVar[str] = ""  # what was done if only some hunks of its file were made; else all or none
     is_part: ClassVar[bool] = False  # some of what it was to do was left out by choice
@@ -249,6 +258,7 @@ class Done(Value):
     remarks: tuple[
         str, ...
     ] = ()  # how a search text was found, if not exactly: "matched but for indentation"
+    planned: bool = False  # in a dry run: nothing was changed
 
 
 class Failed(Value):
@@ -300,7 +310,9 @@ class Task(Value):
 
     @property
     def status(self) -> str:
-        """Return success, error, skipped or rolled_back."""
+        """Return success, planned, error, skipped or rolled_back."""
+        if isinstance(self.outcome, Done) and self.outcome.planned:
+            return "planned"
         return STATUSES[type(self.outcome)]
 
     def shortened(self) -> Task:
@@ -332,18 +344,21 @@ class Task(Value):
 
 
 class BlockReport(Value):
-    """How a block went: success or failed, and its tasks."""
+    """How a block went: success, planned or failed, and its tasks."""
 
     index: int
     label: str
     implicit: bool
     valid: bool
     tasks: tuple[Task, ...]
+    dry_run: bool = False
 
     @property
     def status(self) -> str:
-        """Return success or failed."""
-        return "success" if all(task.fine for task in self.tasks) else "failed"
+        """Return success, planned or failed."""
+        if not all(task.fine for task in self.tasks):
+            return "failed"
+        return "planned" if self.dry_run else "success"
 
 
 class TaskStarted(Value):

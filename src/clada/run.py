@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 
-from clada.engine import Engine, seldom_collecting
-from clada.errors import Error, Trouble, unforeseen
+from clada.engine import Engine
+from clada.errors import Error, Trouble, shortened, unforeseen
 from clada.model import Note, Operation, Plan
-from clada.notations import LARGE, parse
+from clada.notations import parse
+from clada.operations.write import Write, strips_fence
 from clada.report import Report
 from clada.settings import KEPT, Settings
 from clada.world.files.workspace import Limits, Workspace
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from clada.world.world import Ask
 
 MOST_TARGETS, MOST_OF_TARGETS = 3, 60  # that the history names of a run, and their characters
+REMOVED = "removed the fence around the whole content of {}; --strip-fences=never keeps it"
+KEPT_FENCE = "kept the fence around the whole content of {}; --strip-fences removes it"
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
 
 
@@ -63,6 +66,7 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
     course, mistake = _Course(), None
     try:
         caller.tell(plan.notes)
+        caller.tell(_notes_on_fences(plan, settings.strip_fences))
         _carry_out(plan, settings, caller, left_out, course)
     except Trouble as trouble:
         course.error = trouble.error
@@ -118,7 +122,7 @@ def _carry_out(
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
         # From here on there is a report, whatever goes wrong.
-        course.blocks = seldom_collecting(engine.run) if len(plan.source) > LARGE else engine.run()
+        course.blocks = engine.run()
         course.error = engine.error
         if settings.dry_run:
             course.changes, course.modes = tuple(files.changes()), tuple(files.modes())
@@ -178,7 +182,6 @@ def plan_for(document: object, settings: Settings) -> Plan:
         end_delimiter=settings.end_delimiter,
         roots=(settings.root or "", here),
         run_fences=settings.run_fences,
-        strip_fences=settings.strip_fences,
     )
 
 
@@ -211,10 +214,11 @@ def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool
 
     items = [item for block in plan.blocks if block.valid for item in block.operations]
     operations = [item for item in items if isinstance(item, Operation)]
+    kept = [(name, getattr(settings, name)) for name in KEPT]
     return RunToRecord(
         _summary(plan),
         plan.source,
-        tuple(f"{name}={getattr(settings, name) or ''}" for name in KEPT),
+        tuple(f"{name}={'' if value is None else value}" for name, value in kept),
         planned=[path for operation in operations for path in operation.paths],
         wide=not all(operation.only_its_paths for operation in operations),
         resumes=resumes,
@@ -246,6 +250,26 @@ def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) 
 
     run = _to_record(plan, settings, caller, resumes=resumes)
     return refusal(run.replace(consent=caller.would_consent), settings)
+
+
+def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
+    """Return notes on fences around the whole content of writes, unless a setting says what to do with them."""
+    if setting is not None:
+        return []
+    items = [item for block in plan.blocks for item in block.operations if isinstance(item, Write)]
+    found = [item for item in items if item.unfenced() is not None]
+    removed = [item for item in found if strips_fence(item.path, setting)]
+    kept = [item for item in found if not strips_fence(item.path, setting)]
+    return [
+        message.format(_first_of(writes))
+        for message, writes in ((REMOVED, removed), (KEPT_FENCE, kept))
+        if writes
+    ]
+
+
+def _first_of(writes: Sequence[Write]) -> str:
+    more = f" and {len(writes) - 1} more" if len(writes) > 1 else ""
+    return f"{shortened(writes[0].path)} (line {writes[0].line}){more}"
 
 
 def _notes_on_paths(plan: Plan, root: str) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         end_delimiter: str
         root: str | None
         run_fences: bool
-        strip_fences: bool
+        strip_fences: bool | None
         match: str
         git: bool
         record: str
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         dry_run: bool
         atomic: bool
         again: bool
-        final_newline: bool
+        final_newline: bool | None
         approve: Sequence[str]
         approve_all: bool
         shell: str
@@ -67,7 +67,7 @@ class Settings(Value):
     end_delimiter: str = END_DELIMITER
     root: str | None = None
     run_fences: bool = False
-    strip_fences: bool = False
+    strip_fences: bool | None = None  # None: of files that are not Markdown; True: of all
     match: str = "auto"  # how edits find their texts; auto: as they say themselves
     record: str = "commits"  # or snapshots, or none
     git_author: str = "clada"
@@ -89,7 +89,7 @@ class Settings(Value):
     dry_run: bool = False
     atomic: bool = False  # the whole document, or nothing of it
     again: bool = False  # also if parts of it were done in the last run
-    final_newline: bool = False
+    final_newline: bool | None = None  # None: in CSL; True: in every notation
     approve: Sequence[str] = ()
     approve_all: bool = False
     shell: str = "never"
@@ -151,7 +151,7 @@ SETTINGS = (
     _run_setting("end_delimiter", "delimiter", "how CSL markers end", READING, "TEXT", shared=True),
     _run_setting("root", "text", "paths below it are the workspace's, in dialects", READING, "PREFIX"),
     _run_setting("run_fences", "switch", "make a run of each fence that is tagged as a shell's", READING),
-    _run_setting("strip_fences", "switch", "leave out a fence around the whole content of a write", READING),
+    _run_setting("strip_fences", "switch", "remove a fence around all of a write: always, or never", READING),
     _run_setting(
         "match", "choice", "how edits find their text; auto: as the document says", READING,
         choices=("auto", "exact", "blanks"),
@@ -167,7 +167,7 @@ SETTINGS = (
     _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
     _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
     _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
-    _run_setting("final_newline", "switch", "written files end in a line break", RUNNING, shared=True),
+    _run_setting("final_newline", "switch", "add a missing last line break: always, or never", RUNNING, shared=True),
     _run_setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
     _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
     _run_setting("allow_escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),
@@ -227,11 +227,14 @@ DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 
 def restored(kept: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that were kept with a run, as `name=value`; False and None have no value."""
+    """Return the settings that were kept with a run, as `name=value`; None has no value."""
     pairs = (field.partition("=") for field in kept)
     given = {name: value for name, _, value in pairs if name in KEPT}
+    switches = {"True": True, "False": False}
     return {
-        name: value == "True" if BY_NAME[name].kind == "switch" else value or DEFAULTS[name]
+        name: switches.get(value, DEFAULTS[name])
+        if BY_NAME[name].kind == "switch"
+        else value or DEFAULTS[name]
         for name, value in given.items()
     }
 

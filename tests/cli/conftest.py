@@ -6,7 +6,6 @@ import fcntl
 import os
 import pty
 import select
-import shutil
 import signal
 import struct
 import subprocess
@@ -16,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from tests.programs import skip_without
 from tools import warm
 from tools.plain_git import IDENTITY
 
@@ -243,8 +243,7 @@ class Tmux:
 @pytest.fixture
 def tmux(tmp_path: Path, shell: Shell) -> Iterator[Tmux]:
     """Return a terminal in the workspace."""
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
+    skip_without("tmux")
     (tmp_path / "bin").mkdir()
     launcher = tmp_path / "bin" / "clada"
     launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m clada "$@"\n', encoding="utf-8")

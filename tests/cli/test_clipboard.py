@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.display import display as start_display
+from tests.programs import needs, skip_without
 from tests.waiting import eventually
 
 from clada.cli import clipboard
@@ -66,12 +67,10 @@ def test_a_report_is_on_the_clipboard(
     display: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     """Letter by letter, and it stays there after clada has ended."""
-    real = shutil.which(program)
-    if real is None:
-        pytest.skip(f"{program} is not installed")
+    skip_without(program)
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / program).symlink_to(real)  # and no other
+    (programs / program).symlink_to(str(shutil.which(program)))  # and no other
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     workspace = tmp_path / "workspace"
@@ -99,9 +98,8 @@ def test_without_a_display_that_is_said(tmp_path: Path, monkeypatch: pytest.Monk
         clipboard.copy("text")
 
 
+@needs("xclip")
 def test_a_display_that_is_gone_is_an_error_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    if shutil.which("xclip") is None:
-        pytest.skip("xclip is not installed")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", ":987")
     with pytest.raises(Trouble, match="xclip could not copy"):

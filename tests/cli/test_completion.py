@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import skip_without
 from tools.manual import PAGE, page
 
 from clada.cli.completion import SCRIPTS
@@ -36,8 +37,7 @@ CASES = {
 
 def script(shell: Shell, name: str) -> Path:
     """Return a file with the script of a shell."""
-    if not shutil.which(name):
-        pytest.skip(f"{name} is not installed")
+    skip_without(name)
     done = shell("completion", name)
     assert (done.returncode, done.stderr) == (0, "")
     return shell.write(f".completion.{name}", done.stdout)
@@ -88,9 +88,8 @@ def test_fish(shell: Shell, typed: str) -> None:
 
 def test_zsh(shell: Shell, tmp_path: Path) -> None:
     """In zsh completion works only at its line editor: it is asked there, by pressing tab."""
+    skip_without("zsh", "tmux")
     path = script(shell, "zsh")
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
     shell.write("README.md", "")
     shell.write(
         ".zshrc",
@@ -168,7 +167,7 @@ def test_man_accepts_the_page(shell: Shell) -> None:
     elif shutil.which("man") and sys.platform == "linux":
         argv = ["man", "--warnings", "-E", "UTF-8", "-l", str(PAGE)]
     else:
-        pytest.skip("neither mandoc nor man is installed")
+        pytest.skip("not installed: man, mandoc")
     done = subprocess.run(
         argv, capture_output=True, text=True, check=True, env={**shell.environment, "MANWIDTH": "80"}
     )

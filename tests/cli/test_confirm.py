@@ -55,7 +55,7 @@ def test_confirm_shows_the_plan_where_it_asks_if_the_output_goes_elsewhere(shell
     shell.write("a.json", '{"tasks": [{"action": "write", "path": "a.txt", "content": "hi"}]}')
     tmux.start("clear; clada --no-git --confirm --output-mode=silent a.json > out; echo exit=$?")
     seen = tmux.until(lambda screen: "Execute this?" in screen)
-    assert "[task-1.1] SUCCESS: WRITE - a.txt (created, 2 bytes)" in seen
+    assert "[task-1.1] PLAN: WRITE - a.txt (would create, 2 bytes)" in seen
     assert "+++ b/a.txt" in seen
     tmux.type("y")
     tmux.until(lambda screen: "exit=0" in screen)
@@ -109,7 +109,7 @@ FRAMES = (
     (
         "s",
         """\
-(1/5) task 1: WRITE - a.txt (overwritten, 239 bytes), hunk 1 of 2
+(1/5) task 1: WRITE - a.txt (would overwrite, 239 bytes), hunk 1 of 2
 @@ -1,6 +1,6 @@
  line 1
  line 2
@@ -123,7 +123,7 @@ FRAMES = (
     (
         "n",
         """\
-(2/5) task 1: WRITE - a.txt (overwritten, 239 bytes), hunk 2 of 2
+(2/5) task 1: WRITE - a.txt (would overwrite, 239 bytes), hunk 2 of 2
 @@ -17,7 +17,7 @@
  line 17
  line 18
@@ -138,7 +138,7 @@ FRAMES = (
     (
         "y",
         """\
-(3/5) task 2.1: WRITE - new.txt (created, 3 bytes)
+(3/5) task 2.1: WRITE - new.txt (would create, 3 bytes)
 @@ -0,0 +1 @@
 +one
 \\ No newline at end of file
@@ -147,7 +147,7 @@ FRAMES = (
     (
         "n",
         """\
-(4/5) task 2.2: SEARCH - new.txt (1 replacement at line 1)
+(4/5) task 2.2: SEARCH - new.txt (would edit, 1 replacement at line 1)
 @@ -1 +1 @@
 -one
 \\ No newline at end of file
@@ -180,14 +180,14 @@ def test_operations_and_hunks_are_chosen_one_by_one(shell: Shell, tmux: Tmux) ->
     seen = tmux.until(lambda screen: KEYS in screen)
     assert (
         """\
-[task-1] SUCCESS: WRITE - a.txt (overwritten, 235 bytes, hunk 2 of 2)
-[task-2.1] SKIP: WRITE - not chosen
-[task-2.2] SKIP: SEARCH - not chosen
+[task-1] PLAN: WRITE - a.txt (would overwrite, 235 bytes, hunk 2 of 2)
+[task-2.1] SKIP: WRITE - not chosen (new.txt)
+[task-2.2] SKIP: SEARCH - not chosen (new.txt)
 [task-2.3] SKIP: RUN - not run in a dry run: it would need approval (`python3` i
 s not among the commands that run without asking; approving the exact command wo
 uld allow it)
   | python3 -m pytest -q
-1 would be done, 3 not tried
+1 planned, 3 not tried
 clada: task 2.3 is a command that runs without tasks 2.1, 2.2 of its block
 
 Execute what is chosen?
@@ -217,6 +217,22 @@ def test_what_is_chosen_is_executed_and_no_more(shell: Shell, terminal: Terminal
     assert "WRITE - a.txt (overwritten, 235 bytes, hunk 1 of 2)" in seen
     assert (shell.workspace / "a.txt").read_text() == OLD.replace("line 3\n", "line three\n")
     assert (shell.workspace / "new.txt").read_text() == "one"
+
+
+def test_a_failure_is_tried_and_reported_or_left_out_as_not_wanted(shell: Shell, terminal: Terminals) -> None:
+    """The question says what each answer tells the model."""
+    missing = '<---SEARCH file="missing"--->\nx\n<---REPLACE--->\ny\n<---END--->\n'
+    reports = {}
+    for key in ("y", "n"):
+        screen = terminal("--no-git", "--confirm", "--summary=llm", "--color=never", document=missing + WRITE)
+        answers(screen, "s")
+        assert "would fail: [y] tries it, and reports the error to the model" in screen.until("[b] back")
+        answers(screen, key, "y", "y")
+        reports[key] = screen.end()[1]
+        (shell.workspace / "a.txt").unlink()
+    assert "[task-1] ERROR: SEARCH - missing: file_not_found" in reports["y"]
+    assert "not chosen" not in reports["y"]
+    assert "[task-1] SKIP: SEARCH - not chosen (missing)" in reports["n"]
 
 
 def test_one_can_go_back_and_take_the_rest(shell: Shell, terminal: Terminals) -> None:

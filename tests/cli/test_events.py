@@ -183,7 +183,10 @@ def test_a_wrong_value_is_a_usage_error_before_anything_is_done(shell: Shell, va
 
 
 def test_plan_and_resume_have_it_too(shell: Shell) -> None:
-    assert kinds(shell("plan", "--no-git", "--events=jsonl", document=WRITE).stderr)[-1] == "run_ended"
+    planned = shell("plan", "--no-git", "--events=jsonl", document=WRITE).stderr
+    assert kinds(planned)[-1] == "run_ended"
+    assert '"status": "planned"' in planned
+    assert '"success"' not in planned
     shell.git("init", "-q")
     shell(document=WRITE + RUN.format("cat nowhere"))
     resumed = events(shell("resume", "--events=jsonl").stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 PLANNED = (
-    "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n"
+    "[task-1] PLAN: WRITE - a.txt (would create, 2 bytes)\n"
     "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n\\ No newline at end of file\n"
 )
 
@@ -106,7 +107,7 @@ def test_the_summaries_of_a_plan_that_could_not_begin(shell: Shell) -> None:
     summary = json.loads(shell("plan", "--summary=json", "--output-mode=silent", document=WRITE).stdout)
     assert (summary["ok"], summary["dry_run"], summary["failed"]) == (False, True, 1)
     assert summary["fatal"]["type"] == "git_operation_failed"
-    assert summary["blocks"][0]["tasks"][0]["status"] == "success"
+    assert summary["blocks"][0]["tasks"][0]["status"] == "planned"
 
 
 def test_the_library_has_both_the_changes_and_why_a_run_would_not_begin(tmp_path: Path) -> None:
@@ -126,7 +127,12 @@ def test_a_path_that_exists_only_from_the_root_gets_a_note(repository: Shell, fl
     repository.git("add", "src")
     done = repository("--workspace=src", *flags, document='<---WRITE file="src/x.py"--->\nnew\n<---END--->\n')
     root = repository.workspace.resolve()
-    assert done.stdout.startswith("[task-1] SUCCESS: WRITE - src/x.py (created, 3 bytes)\n")
+    status = (
+        "PLAN: WRITE - src/x.py (would create"
+        if "--dry-run" in flags
+        else "SUCCESS: WRITE - src/x.py (created"
+    )
+    assert done.stdout.startswith(f"[task-1] {status}, 3 bytes)\n")
     assert done.stderr == f"clada: src/x.py exists {ONLY}to work in the root, use --workspace={root}\n"
 
 
@@ -156,6 +162,114 @@ def test_a_path_that_is_in_both_places_gets_none(repository: Shell) -> None:
     repository.write("src/src/x.py", "old\n")
     done = repository("plan", "--workspace=src", document='<---WRITE file="src/x.py"--->\n<---END--->\n')
     assert done.stderr == ""
+
+
+def diff_of(printed: str) -> str:
+    return "".join(line for line in printed.splitlines(keepends=True) if not line.startswith("[task-"))
+
+
+LINES_134 = "".join(f"line {number}\n" for number in range(134))
+MOVED = "similarity index 100%\nrename from old/a.txt\nrename to new/a.txt\n"
+RENAMES = {
+    "move": '{"tasks": [{"action": "move", "from": "old/a.txt", "to": "new/a.txt"}]}',
+    "move of a directory": '{"tasks": [{"action": "move", "from": "old", "to": "new"}]}',
+    "mv": "<---RUN--->\nmkdir new && mv old/a.txt new/a.txt\n<---END--->\n",
+    "mv of a directory": "<---RUN--->\nmv old new\n<---END--->\n",
+    "udiff": f"```diff\ndiff --git a/old/a.txt b/new/a.txt\n{MOVED}```\n",
+}
+
+
+def applied(repository: Shell, document: str) -> str:
+    """Let git apply what a plan prints; return what git then says has changed."""
+    printed = repository("plan", "--no-git", "--summary=none", document=document)
+    assert printed.returncode == 0, printed.stdout
+    (repository.workspace.parent / "patch").write_text(diff_of(printed.stdout), encoding="utf-8")
+    repository.git("apply", "--index", "../patch")
+    return repository.git("diff", "--cached", "-M", "--summary")
+
+
+@pytest.mark.parametrize("name", RENAMES)
+def test_a_rename_is_shown_as_one_and_git_applies_it(repository: Shell, name: str) -> None:
+    repository.write("old/a.txt", LINES_134)
+    repository.git("add", "-A")
+    shown = diff_of(repository("plan", "--no-git", "--summary=none", document=RENAMES[name]).stdout)
+    assert shown == f"diff --git a/old/a.txt b/new/a.txt\n{MOVED}"
+    repository.git("commit", "-qm", "before")
+    assert applied(repository, RENAMES[name]) == " rename {old => new}/a.txt (100%)\n"
+
+
+def test_a_rename_with_an_edit_and_other_changes_is_applied_by_git(repository: Shell) -> None:
+    """Headers without hunks come last: git would take what follows for a part of them."""
+    for path in ("old/a.txt", "old/b.txt", "keep me.txt", "z.txt"):
+        repository.write(path, LINES_134 + path)
+    (repository.workspace / "keep me.txt").chmod(0o755)
+    repository.git("add", "-A")
+    repository.git("commit", "-qm", "before")
+    tasks = [
+        {"action": "move", "from": "old", "to": "new"},
+        {"action": "edit", "path": "new/a.txt", "search": "line 70\n", "replace": "line seventy\n"},
+        {"action": "move", "from": "keep me.txt", "to": "kept.txt"},
+        {"action": "write", "path": "made.txt", "content": "made\n"},
+        {"action": "edit", "path": "z.txt", "search": "line 7\n", "replace": "line seven\n"},
+        {"action": "run", "command": "chmod +x z.txt"},
+    ]
+    summary = applied(repository, json.dumps({"tasks": tasks}))
+    assert re.sub(r"[5-9]\d%", "N%", summary).splitlines() == [
+        " rename keep me.txt => kept.txt (100%)",
+        " create mode 100644 made.txt",
+        " rename {old => new}/a.txt (N%)",
+        " rename {old => new}/b.txt (100%)",
+        " mode change 100644 => 100755 z.txt",
+    ]
+    assert "line seventy\n" in (repository.workspace / "new" / "a.txt").read_text()
+
+
+EVERY = {
+    "write": '<---WRITE file="new.txt"--->\n1\n<---END--->\n',
+    "overwrite": '<---WRITE file="old.txt"--->\n1\n<---END--->\n',
+    "append": '<---WRITE file="old.txt" append="true"--->\n1\n<---END--->\n',
+    "edit": '<---SEARCH file="old.txt"--->\na\n<---REPLACE--->\nb\n<---END--->\n',
+    "run": "<---RUN--->\nrm old.txt\n<---END--->\n",
+}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("summary", ["none", "xml", "json", "llm"])
+def test_a_plan_never_says_that_something_was_done(shell: Shell, kind: str, summary: str) -> None:
+    shell.write("old.txt", "a\n")
+    done = shell("plan", "--no-git", f"--summary={summary}", document=EVERY[kind])
+    assert done.returncode == 0
+    assert done.stdout.startswith("[task-1] PLAN: ")
+    assert "(would " in done.stdout
+    assert "success" not in done.stdout.lower()
+
+
+def test_the_summaries_of_a_plan_call_it_planned(shell: Shell) -> None:
+    shell.write("old.txt", "a\n")
+    document = EVERY["edit"] + EVERY["edit"]
+    xml = shell("plan", "--no-git", "--summary=xml", "--output-mode=silent", document=document).stdout
+    assert xml.splitlines()[:3] == [
+        '<result blocks="2" tasks="2" succeeded="0" failed="1" planned="1">',
+        '  <block index="0" status="planned" tasks="1"/>',
+        '  <block index="1" status="failed" tasks="1">',
+    ]
+    report = json.loads(
+        shell("plan", "--no-git", "--summary=json", "--output-mode=silent", document=document).stdout
+    )
+    assert (report["succeeded"], report["planned"], report["failed"]) == (0, 1, 1)
+    assert [block["status"] for block in report["blocks"]] == ["planned", "failed"]
+    assert [block["tasks"][0]["status"] for block in report["blocks"]] == ["planned", "error"]
+    text = shell("plan", "--no-git", "--summary=llm", "--output-mode=silent", document=document).stdout
+    assert text.startswith("Of 2 operations: 1 planned, 1 would fail.\n")
+    assert text.endswith(
+        "Next: nothing was carried out yet. Correct what would fail, and send all of it again.\n"
+    )
+
+
+def test_what_an_atomic_plan_would_roll_back_is_not_called_done(shell: Shell) -> None:
+    document = EVERY["write"] + EVERY["edit"]
+    shown = shell("plan", "--no-git", "--atomic", "--summary=none", document=document).stdout
+    assert shown.startswith("[task-1] PLAN: WRITE - new.txt (would create, 1 byte); would be rolled back\n")
 
 
 def test_a_page_is_not_written_over_another_file(shell: Shell) -> None:

@@ -14,13 +14,12 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+# What a plain edit does not need. The list is generous, so that no code is bent for it.
 HEAVY = set(
     """
-    argparse ast asyncio base64 collections contextlib copy csv ctypes dataclasses datetime decimal difflib
-    email enum fcntl fnmatch functools getopt glob hashlib html inspect itertools json logging math
-    multiprocessing operator pathlib pickle platform pyexpat random re rich select shlex shutil signal socket
-    string struct subprocess tempfile textwrap threading tomllib traceback types typing unicodedata urllib
-    uuid xml
+    argparse ast asyncio csv ctypes dataclasses datetime decimal difflib email hashlib html http inspect json
+    logging mcp multiprocessing pathlib pickle platform random ray rich socket sqlite3 subprocess tempfile
+    threading tomllib typing unicodedata urllib uuid xml
     """.split()
 )
 PROGRAM = """
@@ -44,24 +43,14 @@ def loaded(shell: Shell, *arguments: str) -> set[str]:
 
 
 def test_the_version_loads_next_to_nothing(shell: Shell) -> None:
-    needed = {"__future__", "clada", "clada.cli", "clada.exit_codes", "clada.version"}
-    assert loaded(shell, "--version") == needed
+    ours = {name for name in loaded(shell, "--version") if name.startswith("clada")}
+    assert ours == {"clada", "clada.cli", "clada.exit_codes", "clada.version"}
 
 
 @pytest.mark.parametrize("arguments", [("--no-git",), ("--no-git", "--output-mode=buffer"), ("--help",)])
 def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...]) -> None:
     found = loaded(shell, *arguments)
-    light = {"textwrap", "re", "enum", "functools", "collections", "operator", "itertools", "types", "copy"}
-    allowed = light if arguments == ("--help",) else set()
-    assert {name.partition(".")[0] for name in found} & HEAVY <= allowed
-
-
-@pytest.mark.parametrize("record", ["commits", "snapshots"])
-def test_a_recorded_run_loads_neither_openssl_nor_looks(shell: Shell, record: str) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
-    found = loaded(shell, f"--record={record}")
-    assert "clada.world.record.recording" in found
-    assert not found & {"hashlib", "_hashlib", "clada.world.record.looks"}
+    assert not {name.partition(".")[0] for name in found} & HEAVY
 
 
 def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not_need(shell: Shell) -> None:
@@ -108,7 +97,7 @@ def test_importing_the_library_loads_next_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("waiting", ["pass", "atexit.register(print, 'end')", "import threading"])
-def test_the_end_is_quick_and_loses_nothing(waiting: str) -> None:
+def test_the_end_loses_nothing(waiting: str) -> None:
     """What was printed before is written, what is registered for the end is called, the exit code stays."""
     program = f"""if True:
         import atexit, sys

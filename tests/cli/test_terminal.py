@@ -101,6 +101,39 @@ def test_a_failure_has_scrolled_away_by_the_rows_that_lines_take(
         assert seen.endswith("1 done, 1 failed\r\n")
 
 
+MISSING = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
+QUESTION = "<---RUN--->\nsh -c true\n<---END--->\n"
+FAILED_FIRST = "[task-1] ERROR: SEARCH - missing: file_not_found"
+
+
+@pytest.mark.parametrize(("questions", "times"), [(1, 1), (3, 2)])
+def test_questions_scroll_failures_away_too(
+    shell: Shell, terminal: Terminals, questions: int, times: int
+) -> None:
+    """Each takes more than ten rows of the 24."""
+    shell.write("doc.md", MISSING + QUESTION * questions)
+    screen = terminal("--no-git", "--color=never", "doc.md", LINES="24")
+    seen = ""
+    for _ in range(questions):
+        seen += screen.until("[v] never: ")
+        screen.seen = b""
+        screen.type_until_read("n")
+    seen += screen.end()[1]
+    assert seen.count(FAILED_FIRST) == times
+    assert seen.endswith(f"{questions + 1} failed\r\n")
+
+
+def test_a_failure_above_questions_is_on_the_screen_at_the_end(shell: Shell, tmux: Tmux) -> None:
+    shell.write("doc.md", MISSING + QUESTION * 3)
+    tmux.start("clear; clada --no-git doc.md; echo exit=$?")
+    for number in (2, 3, 4):
+        plan = f"the plan, {number} of 4"
+        tmux.until(lambda screen, plan=plan: plan in screen and screen.rstrip().endswith("never:"))  # type: ignore[misc]
+        tmux.type("n")
+    seen = tmux.until(lambda screen: "exit=1" in screen)
+    assert FAILED_FIRST in seen
+
+
 def test_more_failures_than_the_screen_holds_are_counted(shell: Shell, terminal: Terminals) -> None:
     missing = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
     shell.write("doc.md", missing * 100)

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import skip_without
 
 from clada.cli.flags import COMMANDS, FLAGS, read
 from clada.cli.help import command_help
@@ -111,10 +112,9 @@ def test_an_unreadable_file_is_one_line(shell: Shell) -> None:
     shell.write("secret.md", WRITE).chmod(0)
     argv = [sys.executable, "-m", "clada", "secret.md"]
     if os.geteuid() == 0:  # who may read everything, without this capability as without a right
+        skip_without("setpriv")
         argv = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *argv]
     done = subprocess.run(argv, cwd=shell.workspace, env=shell.environment, capture_output=True, check=False)
-    if done.returncode == 127:
-        pytest.skip("setpriv is not installed")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"clada: secret.md: permission denied; see clada --help\n"
 

@@ -48,13 +48,13 @@ def test_an_answer_that_is_saved_is_shown_asked_about_and_reported(shell: Shell,
 clada: watching answer.md
 clada: waiting; [q] quit
 clada: answer.md was saved
-[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)
+[task-1] PLAN: WRITE - a.txt (would create, 2 bytes)
 --- /dev/null
 +++ b/a.txt
 @@ -0,0 +1 @@
 +hi
 \\ No newline at end of file
-1 would be done
+1 planned
 
 Execute this?
 [y] all  [n] none  [s] select  [e] edit  [d] diff  [?] y

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import skip_without
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -21,14 +22,12 @@ def run_script(shell: Shell, script: str, *, plain: bool = False) -> subprocess.
     """Run a script in the workspace, in which $CLADA is clada; as a user without special rights, if so."""
     argv = ["sh", "-c", script]
     if plain and os.geteuid() == 0:
+        skip_without("setpriv")
         argv = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *argv]
     environment = {**shell.environment, "CLADA": f"{sys.executable} -m clada"}
-    done = subprocess.run(
+    return subprocess.run(
         argv, cwd=shell.workspace, env=environment, input=WRITE, capture_output=True, text=True, check=False
     )
-    if done.returncode == 127:
-        pytest.skip("setpriv is not installed")
-    return done
 
 
 @pytest.mark.parametrize("arguments", INSIDE, ids=" ".join)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import types
-from mcp_types.methods import serialize_server_result
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
 from tools import standby
 
 import clada
 import clada.mcp.run
-from clada.mcp.tools import MOST_QUICK, call_tool
+from clada.mcp.tools import call_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,10 +118,9 @@ def test_one_run_at_a_time_and_others_say_that_they_wait(place: Place) -> None:
     assert (0, None, "waiting for another run in this workspace") in agent.progress
 
 
-def test_a_small_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
-    """It runs in no thread of its own; what is larger, or has a command, does."""
+def test_a_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
     agent = place.agent("--record=none", "--approve", "sleep 0.1")
-    large = "x" * (MOST_QUICK + 1)
+    large = "x" * (1 << 15)
     for document in (write("a.txt", "one"), write("b.txt", large), write("c.txt") + run("sleep 0.1")):
         agent.progress.clear()
         result = agent.call("apply", document=document)
@@ -255,19 +253,6 @@ def test_the_end_of_input_ends_the_server_without_a_word(place: Place) -> None:
     assert raw.end() == (0, b"")
 
 
-def test_what_is_no_message_harms_nothing(place: Place) -> None:
-    raw = Raw(place)
-    raw.write(b"no message")
-    raw.write(b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "apply", "arguments": '
-              b'{"document": "<---WRITE file=\\"bad.txt\\"--->\\n\xff\\n<---END--->\\n"}}}')  # fmt: skip
-    raw.call(write("good.txt"), 8)
-    while (message := raw.receive()).get("id") != 8:
-        assert "result" not in message
-    assert message["result"]["isError"] is False
-    assert [path.name for path in place.workspace.glob("*.txt")] == ["good.txt"]
-    assert raw.end()[0] == 0
-
-
 def test_a_request_of_the_other_era_is_refused(place: Place) -> None:
     raw = Raw(place)
     envelope = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
@@ -275,39 +260,6 @@ def test_a_request_of_the_other_era_is_refused(place: Place) -> None:
     raw.send("tools/call", {"name": "apply", "arguments": arguments, "_meta": envelope}, 7)
     assert raw.receive()["error"]["code"] == types.INVALID_REQUEST
     assert not (place.workspace / "bad.txt").exists()
-    assert raw.end()[0] == 0
-
-
-PLAIN_CALLS = {
-    "a write": ("apply", {"document": write("a.txt")}),
-    "a failure": ("apply", {"document": write("../a.txt")}),
-    "a dry run": ("plan", {"document": write("b.txt")}),
-    "the history": ("history", {}),
-    "no run to undo": ("undo", {"run": 99}),
-    "an argument too many": ("apply", {"document": "", "force": True}),
-    "instructions": ("instructions", {}),
-}
-
-
-def test_a_result_that_passes_by_the_models_of_the_sdk_is_as_they_would_have_it(place: Place) -> None:
-    raw = Raw(place)
-    for number, (case, (name, arguments)) in enumerate(PLAIN_CALLS.items(), 7):
-        raw.send("tools/call", {"name": name, "arguments": arguments}, number)
-        while (message := raw.receive()).get("id") != number:
-            pass
-        expected = serialize_server_result("tools/call", "2025-06-18", message["result"])
-        assert message["result"] == expected, case
-    assert raw.end()[0] == 0
-
-
-def test_a_call_that_is_not_plain_is_for_the_sdk_to_refuse(place: Place) -> None:
-    raw = Raw(place)
-    for number, params in enumerate(
-        ({"name": 7, "arguments": {}}, {"name": "apply", "arguments": []}, {"name": "apply", "_meta": 7}), 7
-    ):
-        raw.send("tools/call", params, number)
-        answer = raw.receive()
-        assert (answer["id"], answer["error"]["code"]) == (number, types.INVALID_PARAMS), params
     assert raw.end()[0] == 0
 
 
@@ -351,29 +303,7 @@ def test_a_very_long_report_is_cut_for_the_model(place: Place) -> None:
     assert "[the rest of the diff is left out: " in text(planned)
 
 
-def test_a_run_that_ends_in_a_moment_tells_all_before_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is waited for without the loop, which wakes nobody meanwhile to send what is queued."""
-    monkeypatch.setattr(clada.mcp.run, "MOMENT", LONG)
-    told: list[str] = []
-
-    async def hear(_level: str, text: str, *_: object) -> None:
-        told.append(text)
-
-    async def call() -> list[str]:
-        session = SimpleNamespace(client_capabilities=None, can_send_request=False, send_log_message=hear)
-        context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
-        workspace = clada.mcp.run.SharedWorkspace(clada.Settings())
-        call = clada.mcp.run.ToolCall(workspace, context)
-        await call.run(lambda _stop: call.take(clada.Note("a note")))
-        workspace.threads.shutdown()
-        return list(told)
-
-    assert asyncio.run(call()) == ["a note"]
-
-
 def test_a_bug_in_reading_a_document_is_told_as_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the document is read before its run, to see whether that is over in a moment."""
-
     def fail(*_: object) -> None:
         raise RuntimeError("of a reader")
 

@@ -108,7 +108,9 @@ def test_plan_and_dry_run_touch_nothing(shared: Shared) -> None:
         agent.call("apply", document=write("planned.txt"), dry_run=True),
     ):
         assert "+hi" in text(result).splitlines()
+        assert text(result).startswith("[task-1] PLAN: WRITE - planned.txt (would create, ")
         assert result.structured_content["dry_run"] is True
+        assert result.structured_content["blocks"][0]["tasks"][0]["status"] == "planned"
     assert not (place.workspace / "planned.txt").exists()
     assert place.git("log", "--oneline") == before
 

@@ -21,10 +21,11 @@ def _csl_operation(fields: dict[str, Any]) -> str:
     action = fields["action"]
     if action == "write":
         append = ' append="true"' if fields["append"] else ""
-        return f"<---WRITE file={_quoted(fields['path'])}{append}--->\n{_lines(fields['content'])}<---END--->"
+        attributes = f'file={_quoted(fields["path"])}{append} literal="true"'
+        return f"<---WRITE {attributes}--->\n{_lines(fields['content'])}<---END--->"
     if action == "run":
         folder = f" dir={_quoted(fields['dir'])}" if "dir" in fields else ""
-        return f"<---RUN{folder}--->\n{_lines(fields['command'])}<---END--->"
+        return f'<---RUN{folder} literal="true"--->\n{_lines(fields["command"])}<---END--->'
     search = fields["search" if "search" in fields else "search_start"]
     to = f"<---TO--->\n{_lines(fields['search_end'])}" if "search_end" in fields else ""
     return (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import clada
-from clada.notations.wrapped import unwrapped
+from clada.text.wrapped import unwrapped
 
 if TYPE_CHECKING:
     from pathlib import Path

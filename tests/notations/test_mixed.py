@@ -65,7 +65,7 @@ def test_what_is_cut_off_anywhere_is_never_half_carried_out(cut: int, tmp_path: 
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     clada.execute((EDIT + CSL + PATCH)[:cut], workspace=tmp_path, git=False)
     found = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    whole = {"a.py": ("x = 1\n", "x = 2\n"), "b.txt": ("hi",), "d.txt": ("new\n",)}
+    whole = {"a.py": ("x = 1\n", "x = 2\n"), "b.txt": ("hi\n",), "d.txt": ("new\n",)}
     assert all(found[name] in whole[name] for name in found), found
 
 

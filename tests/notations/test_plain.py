@@ -1,4 +1,4 @@
-"""A write or search as most are written is read by a shorter way: to the same plan, in any document."""
+"""A write as most are written is read by a shorter way in CML and TOML: to the same plan, in any document."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
@@ -19,26 +19,6 @@ if TYPE_CHECKING:
 
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").rglob("*.in"))
 # What documents are made of here: plain writes, and what makes one a little less plain.
-CSL = [
-    *('<---WRITE file="a.txt"--->', '<---WRITE file="é b"--->', '<---WRITE file="a" append="true"--->'),
-    *('<---WRITE file=""--->', '<---WRITE file="a\\\\b"--->', "<---WRITE file='a'--->", "<---WRITE--->"),
-    *(
-        '<---WRITE file="--->',
-        '<---WRITE file="a\0"--->',
-        f'<---WRITE file="{"x" * 70}"--->',
-        "<---TASKS--->",
-    ),
-    *('<---SEARCH file="a"--->', "<---REPLACE--->", "<---RUN--->", "<---END--->", "<---END---> ", "<---END"),
-    *("<---", "text", "", "é", "<---E", '"--->', '<---WRITE file="a"---> '),
-    *(
-        '<---SEARCH file="a" count="2"--->',
-        '<---SEARCH file="a" count="all"--->',
-        '<---SEARCH file=""--->',
-        '<---SEARCH file="a--->',
-        "<---TO--->",
-        "<---REPLACE---> ",
-    ),
-]
 CML = [
     *(
         '<write path="a.txt"><![CDATA[',
@@ -58,18 +38,15 @@ TOML = [
     *('[[task]]\naction = "run"', f"command = {QUOTES}", "x = 1", "content = 2", "[[tasks]]"),
     *("[[tasks.task]]", QUOTES, f"{QUOTES}\n", "text", "", "é", "\x01", "# why", "\n\nProse.", "[task.x]"),
 ]
-DELIMITERS = [("<---", "--->"), ("E", '"'), ("<", ">"), ('"', "=")]
 
 
-def with_and_without(document: str | bytes, start: str = "<---", end: str = "--->") -> tuple[Plan, Plan]:
+def with_and_without(document: str | bytes) -> tuple[Plan, Plan]:
     """Return the plan of a document, read with the shorter way and without it."""
-    short = parse(document, start_delimiter=start, end_delimiter=end)
+    short = parse(document)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csl.Parser, "_plain_writes", lambda *_: 0)
-        patched.setattr(csl.Parser, "_plain_searches", lambda *_: 0)
         patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
         patched.setattr(toml, "Scan", lambda *given, **_named: Scan(*given, careful=True))
-        return short, parse(document, start_delimiter=start, end_delimiter=end)
+        return short, parse(document)
 
 
 def test_a_case_of_the_corpus_has_one_plan() -> None:
@@ -78,60 +55,35 @@ def test_a_case_of_the_corpus_has_one_plan() -> None:
         assert short == long, path
 
 
-@pytest.mark.parametrize("pieces", [CSL, CML, TOML], ids=["csl", "cml", "toml"])
+@pytest.mark.parametrize("pieces", [CML, TOML], ids=["cml", "toml"])
 @given(data=st.data())
 def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
     pieces: list[str], data: st.DataObject
 ) -> None:
     ends = st.sampled_from(["\n", "\n", "\n", "", " "])
     document = data.draw(st.lists(st.tuples(st.sampled_from(pieces), ends).map("".join), max_size=12))
-    start, end = data.draw(st.sampled_from(DELIMITERS))
-    text = "".join(document).replace("<---", start).replace("--->", end)
-    short, long = with_and_without(text, start, end)
+    short, long = with_and_without("".join(document))
     assert short == long
 
 
-SEARCHES = (
-    '<---SEARCH file="a"--->\nx\n<---REPLACE--->\n<---END--->\nText.\n'
-    '<---SEARCH file="a" count="all"--->\nx\n<---TO--->\ny\n<---REPLACE--->\nz\n<---END--->\nText.\n'
-)
-
-
-@pytest.mark.parametrize(
-    ("document", "reader", "way"),
-    [
-        ('<---WRITE file="a"--->\nx\n<---END--->\n', csl.Parser, "_plain_writes"),
-        ('<---WRITE file="a"--->\n<x\n<---END--->\nText.\n' * 3, csl.Parser, "_plain_writes"),
-        (SEARCHES, csl.Parser, "_plain_searches"),
-        ('<write path="a"><![CDATA[x]]></write>\n', cml._Reading, "_plain_write"),
-    ],
-)
-def test_a_plain_write_goes_the_shorter_way(
-    document: str, reader: type, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plain_write_goes_the_shorter_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the others would compare nothing."""
-    ends, real = [], getattr(reader, way)
+    ends, real = [], cml._Reading._plain_write
 
-    def note(*given: object) -> int:
+    def note(*given: Any) -> int:
         ends.append(real(*given))
         return int(ends[-1])
 
-    monkeypatch.setattr(reader, way, note)
+    monkeypatch.setattr(cml._Reading, "_plain_write", note)
+    document = '<write path="a"><![CDATA[x]]></write>\n'
     assert parse(document).ok
-    assert ends == [len(document.removesuffix("Text.\n")) - 1]
+    assert ends == [len(document) - 1]
 
 
 def test_the_end_of_a_write_before_its_start_is_none() -> None:
     """Without a section that ends, reading goes on, and ends."""
     plan = parse(']]></write>\n<write path="a"><![CDATA[\n')
     assert plan.fatal is not None
-
-
-def test_a_path_that_lacks_its_second_quote_does_not_go_on_to_the_end_of_the_document() -> None:
-    """The end of the document is no end of the path: it may be in the middle of a character."""
-    short, long = with_and_without('<---SEARCH file="a--->\nx\n<---REPLACE--->\ny\n<---END--->\né')
-    assert short == long
-    assert short.fatal is not None
 
 
 class Watched(bytes):
@@ -149,7 +101,7 @@ class Watched(bytes):
 @pytest.mark.parametrize(("start", "end"), [("<---", "--->"), ("[[", "]]"), ("«", "»")])
 @pytest.mark.parametrize("content", ["x", "[<«x"])
 @pytest.mark.parametrize("operation", ["WRITE", "SEARCH"])
-def test_the_shorter_way_looks_at_each_byte_a_few_times(
+def test_csl_is_read_by_looking_at_each_byte_a_few_times(
     start: str, end: str, content: str, operation: str
 ) -> None:
     """Not at all the rest for each operation, where none of it has a byte that is looked for."""

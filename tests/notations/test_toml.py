@@ -163,7 +163,7 @@ STRINGS = {
 @pytest.mark.parametrize("quoted", STRINGS)
 def test_strings_of_all_kinds_are_read_as_tomllib_reads_them(quoted: str) -> None:
     """Strings of all kinds are read as tomllib reads them."""
-    text = f'[[task]]\naction = "write"\npath = "a"\ncontent = {quoted} # a comment\nappend = true\n'
+    text = f'[[task]]\naction = "write"\npath = "a"\nappend = true\ncontent = {quoted} # a comment\n'
     plan = parse(text)
     assert plan.ok
     assert operations(plan)[0].values()["content"] == STRINGS[quoted]
@@ -433,7 +433,7 @@ HUGE: dict[str, tuple[Callable[[], bytes], Callable[[], str]]] = {
 def test_a_huge_text_is_read_exactly(name: str) -> None:
     """A huge text is read exactly."""
     make, expected = HUGE[name]
-    (operation,) = operations(toml.read(CONTENT + make()))
+    (operation,) = operations(toml.read(CONTENT + make() + b"\n"))
     assert operation.values()["content"] == expected()
 
 

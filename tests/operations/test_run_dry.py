@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import needs
 
 from clada.model import Skipped
 
@@ -79,13 +79,13 @@ def test_built_in_commands_act_on_the_overlay(shell: Shell) -> None:
     )
     assert done.returncode == 1
     assert done.stdout.splitlines()[:5] == [
-        f"[task-1.1] SUCCESS: RUN - {first} (exit 0)",
-        "[task-2.1] SUCCESS: RUN - rm a/b/new (exit 0)",
+        f"[task-1.1] PLAN: RUN - {first} (would run)",
+        "[task-2.1] PLAN: RUN - rm a/b/new (would run)",
         f"[task-3.1] SKIP: RUN - {NO_APPROVAL}",
         "  | cat a/b/copy",
         "[task-4.1:exec] rm: cannot remove 'a/b/new': No such file or directory",
     ]
-    assert "+++ b/a/b/copy" in done.stdout
+    assert "rename from old\nrename to a/b/copy\n" in done.stdout
     assert "--- a/old" in done.stdout
     assert [path.name for path in shell.workspace.iterdir()] == ["old"]
 
@@ -99,7 +99,7 @@ def test_only_skips_are_no_failure(shell: Shell) -> None:
     assert list(shell.workspace.iterdir()) == []
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace shows what is started")
+@needs("strace")
 def test_nothing_is_started(runs: Runner) -> None:
     """Not one process, whatever the document asks for: the system itself is asked."""
     (runs.workspace / "x").write_text("x\n")

@@ -70,7 +70,9 @@ def test_a_write_over_an_edit_that_waits_comes_after_it(files: Files, place: Pla
 
 LINES = [f"line {number}" for number in range(10)]
 OLD = "\n".join(LINES) + "\n"
-PARTIAL = "only {} % of file's lines are in this block; if_exists=overwrite writes it"
+PARTIAL = "this looks like a part of file: lines {} are missing"
+
+ELIDED = '"# ..." stands for code that is not there: send the whole file or a SEARCH block'
 
 
 def writing(files: Files, if_exists: str, content: str) -> Outcome:
@@ -92,8 +94,12 @@ def writing(files: Files, if_exists: str, content: str) -> Outcome:
             ("empty", "new"),
             "SEARCH is empty but file has content: give the whole file, or a line of it",
         ),
-        (OLD, ("guard", "\n".join(LINES[:4])), PARTIAL.format(40)),
-        (OLD, ("guard", ""), PARTIAL.format(0)),
+        (OLD, ("guard", "\n".join(LINES[:4])), PARTIAL.format("5-10")),
+        (OLD, ("guard", "\n".join(LINES[4:])), PARTIAL.format("1-4")),
+        (OLD, ("guard", ""), PARTIAL.format("1-10")),
+        ("a\nb\n", ("guard", "new"), PARTIAL.format("1-2")),
+        (OLD, ("overwrite", "# ...\n"), ELIDED),
+        (OLD, ("guard", OLD + "# ...\n"), ELIDED),
     ],
 )
 def test_a_file_that_is_there_may_be_refused(
@@ -115,9 +121,11 @@ def test_a_file_that_is_there_may_be_refused(
         (None, ("empty", "new"), "created"),
         ("", ("empty", "new"), "overwritten"),
         (None, ("guard", "new"), "created"),
-        (OLD, ("guard", "\n".join(LINES[:5])), "overwritten"),  # half of it is enough
+        (OLD, ("guard", "\n".join(LINES[:9])), "overwritten"),  # one line less
         (OLD, ("guard", OLD.replace("line", "    line").replace("9", "ten")), "overwritten"),
-        ("\n".join(LINES[:9] * 3), ("guard", "new"), "overwritten"),  # too short to tell a part from it
+        ("a\n", ("guard", "new"), "overwritten"),  # not shorter
+        (f"# ...\n{OLD}", ("overwrite", "x\n  # ...\n"), "overwritten"),  # the file has this line
+        (None, ("guard", "# ...\n"), "created"),
         (OLD, ("overwrite", "new"), "overwritten"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_change_that_nobody_would_read_is_only_named() -> None:
 
 def test_what_changes_besides_content_shows_as_in_git(place: Place) -> None:
     place.write("plain", "a\n")
-    place.write("old/file", "a\n")
+    place.write("old/file", "b\n")
     (place.inside / "gone").mkdir()
     (place.inside / "link").symlink_to("plain")
     commands = (
@@ -139,11 +139,11 @@ def test_what_changes_besides_content_shows_as_in_git(place: Place) -> None:
     assert [text for _kind, text in diff_lines(report.changes, report.modes)] == [
         "diff --git a/copy b/copy", "new file mode 100755",
         "--- /dev/null", "+++ b/copy", "@@ -0,0 +1 @@", "+a",
+        "--- a/old/file", "+++ /dev/null", "@@ -1 +0,0 @@", "-b",
         "--- /dev/null", "+++ b/full/file",
         "removed directory gone",
         "removed link link",
         "new directory new/empty",
-        "--- a/old/file", "+++ /dev/null", "@@ -1 +0,0 @@", "-a",
         "diff --git a/plain b/plain", "old mode 100644", "new mode 100755",
     ]  # fmt: skip
 

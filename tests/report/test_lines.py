@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from clada.errors import Error
-from clada.model import BlockReport, Done, Failed, Outcome, Skipped, Task
+from clada.model import BlockReport, Done, Failed, Outcome, RolledBack, Skipped, Task
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.report import Report, failure_lines, skipped_block_lines, status_line, xml
 from clada.report.diff import diff_lines
@@ -71,6 +71,29 @@ TEXTS: list[tuple[str, Outcome, str, str, str]] = [
      "ERROR: RUN - a …: exec_failed: exit code 2", "Error: exec_failed in a … (exit code 2)"),
     ("run", Skipped("earlier task failed"), "ls",
      "SKIP: RUN - earlier task failed", "Skipped: earlier task failed"),
+    ("write", Skipped("earlier task failed"), "src/b.py",
+     "SKIP: WRITE - earlier task failed (src/b.py)", "Skipped: earlier task failed (src/b.py)"),
+    ("move", Skipped("not chosen"), "a -> b",
+     "SKIP: MOVE - not chosen (a -> b)", "Skipped: not chosen (a -> b)"),
+    ("write", Done("created", "a", 15, planned=True), "a",
+     "PLAN: WRITE - a (would create, 15 bytes)", "Planned: would create a"),
+    ("write", Done("overwritten", "a", 15, planned=True), "a",
+     "PLAN: WRITE - a (would overwrite, 15 bytes)", "Planned: would overwrite a"),
+    ("write", Done("appended", "a", 1, planned=True), "a",
+     "PLAN: WRITE - a (would append, 1 byte)", "Planned: would append to a"),
+    ("write", Done("unchanged", "a", 1, planned=True), "a",
+     "PLAN: WRITE - a (unchanged)", "Planned: a unchanged"),
+    ("edit", Done("edited", "a", count=1, lines=(4,), planned=True), "a",
+     "PLAN: SEARCH - a (would edit, 1 replacement at line 4)", "Planned: would edit a (1 replacement)"),
+    ("move", Done("moved", "a -> b", planned=True), "a -> b",
+     "PLAN: MOVE - a -> b (would move)", "Planned: would move a -> b"),
+    ("remove", Done("removed", "a", planned=True), "a",
+     "PLAN: REMOVE - a (would remove)", "Planned: would remove a"),
+    ("run", Done("ran", "mkdir a", planned=True), "mkdir a",
+     "PLAN: RUN - mkdir a (would run)", "Planned: would run mkdir a"),
+    ("remove", RolledBack(Done("removed", "a", planned=True)), "a",
+     "PLAN: REMOVE - a (would remove); would be rolled back",
+     "Planned: would remove a; would be rolled back"),
     ("write", Done("created", "a\x1b[2J\u202eb", 1), "x",
      "SUCCESS: WRITE - a\\x1b[2J\\u202eb (created, 1 byte)", "Success: created a\\x1b[2J\\u202eb"),
 ]  # fmt: skip

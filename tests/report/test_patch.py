@@ -100,3 +100,29 @@ def test_any_text_becomes_any_other(old: bytes, new: bytes) -> None:
         else:
             applied(Path(folder), text)
             assert path.read_bytes() == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "modes"),
+    [
+        (LINES, LINES, []),
+        (LINES, LINES.replace(b"line 14\n", b"other\n"), []),
+        (b"\0" * 100, b"\0" * 100, []),
+        (LINES + b"\xff\n", LINES + b"\xfe\n", []),
+        (LINES, LINES, [("old ä.txt", "100644", None), ("new/“b”.txt", None, "100755")]),
+    ],
+    ids=["only renamed", "edited", "binary", "not UTF-8", "made a program"],
+)
+def test_a_rename_is_applied_and_taken_back(
+    tmp_path: Path, old: bytes, new: bytes, modes: list[tuple[str, str | None, str | None]]
+) -> None:
+    before, after = tmp_path / "old ä.txt", tmp_path / "new" / "“b”.txt"
+    before.write_bytes(old)
+    (tmp_path / "z").write_bytes(b"z\n")
+    text = patch([("old ä.txt", old, None), ("new/“b”.txt", None, new), ("z", b"z\n", b"zz\n")], modes)
+    assert "\nrename from " in text
+    applied(tmp_path, text)
+    assert (content(before), content(after), content(tmp_path / "z")) == (None, new, b"zz\n")
+    assert bool(after.stat().st_mode & 0o100) == bool(modes)
+    applied(tmp_path, text, "--reverse")
+    assert (content(before), content(after), content(tmp_path / "z")) == (old, None, b"z\n")

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.programs import skip_without
 from tools.plain_git import IDENTITY
 
 if TYPE_CHECKING:
@@ -106,11 +107,9 @@ def browser() -> Iterator[Any]:
     api = pytest.importorskip(
         "playwright.sync_api", reason="Playwright is not installed (requirements/browser.txt)"
     )
-    chromium = shutil.which("chromium")
-    if not chromium:
-        pytest.skip("there is no chromium")
+    skip_without("chromium")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*FLAGS])
         yield browser
         browser.close()
 

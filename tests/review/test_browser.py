@@ -103,7 +103,7 @@ def test_each_command_is_approved_by_itself_and_its_output_is_seen_as_it_comes(
     running = review(COMMANDS, {"slow.py": SLOW})
     page = tab.open(running.address)
     cards = page.locator(".card")
-    assert [cards.nth(number).locator(".take").is_checked() for number in range(3)] == [True, False, False]
+    assert [cards.nth(number).locator(".take").is_checked() for number in range(3)] == [True, True, True]
     assert [cards.nth(number).locator("fieldset").count() for number in range(3)] == [0, 1, 1]
     assert cards.nth(1).locator(".outcome").inner_text() == "needs your approval"
     assert page.inner_text("#where").endswith("3 operations · 2 commands to approve")
@@ -118,16 +118,17 @@ def test_each_command_is_approved_by_itself_and_its_output_is_seen_as_it_comes(
     assert "running" in cards.nth(1).locator(".outcome").inner_text()
     assert "running run python3 -u slow.py" in page.inner_text("#status")
     running.write("go", "")
-    page.wait_for_selector("#report-title:has-text('Done')")
+    page.wait_for_selector("#report-title:has-text('1 of 3 failed')")
     assert cards.nth(1).locator(".output").inner_text() == "first\nlast"
     assert "exit 0" in cards.nth(1).locator(".outcome").inner_text()
-    assert "left out" in cards.nth(2).locator(".outcome").inner_text()
+    assert "failed: `python3` is not among the commands" in cards.nth(2).locator(".outcome").inner_text()
     page.reload()
-    page.wait_for_selector("#report-title:has-text('Done')")
-    assert [cards.nth(number).locator(".take").is_checked() for number in range(3)] == [True, True, False]
+    page.wait_for_selector("#report-title:has-text('1 of 3 failed')")
+    assert page.title() == "1 of 3 failed · clada review"
+    assert [cards.nth(number).locator(".take").is_checked() for number in range(3)] == [True, True, True]
     assert cards.nth(1).get_by_label("Once").is_checked()
     assert cards.nth(1).get_by_label("with the network").is_checked()
-    assert cards.nth(2).get_by_label("No").is_checked()
+    assert cards.nth(2).get_by_label("Not yet").is_checked()
     assert not (running.workspace / "never").exists()
 
 
@@ -146,12 +147,34 @@ def test_a_run_is_stopped(review: Start, tab: Tab) -> None:
 def test_a_failure_shows_the_nearest_place(review: Start, tab: Tab) -> None:
     answer = '<---SEARCH file="a.py"--->\ndef area(w, h):\n    return w+h\n<---REPLACE--->\nx\n<---END--->\n'
     page = tab.open(review(answer, {"a.py": "# shapes\ndef area(w, h):\n    return w * h\n"}).address)
-    assert not page.get_by_label("take edit a.py").is_checked()
+    assert page.get_by_label("take edit a.py").is_checked()
     shown = page.inner_text(".trouble p.bad")
     assert shown == "found 0 matches, expected 1; closest is lines 2-3: line 3 reads `return w * h`"
     assert "line 3 text" not in page.inner_text(".card")
     assert "return w * h" in page.inner_text(".trouble .removed")
     assert "return w+h" in page.inner_text(".trouble .added")
+    page.get_by_role("button", name="Get the report").click()
+    page.wait_for_selector("#report-title.bad:has-text('1 of 1 failed')")
+    assert page.title() == "1 of 1 failed · clada review"
+    assert "ERROR: SEARCH - a.py: match_count_mismatch" in page.inner_text("#report-text")
+
+
+def test_the_report_on_an_answer_that_was_cut_off_is_copied(review: Start, browser: Any) -> None:
+    tab = Tab(browser.new_context(permissions=["clipboard-read", "clipboard-write"]))
+    page = tab.open(review('<---WRITE file="a.txt"--->\nhi\n', {}).address)
+    page.get_by_role("button", name="Copy for the chat").click()
+    page.wait_for_selector("#status:has-text('on the clipboard')")
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied.startswith("[task-1] FATAL: PARSE - ")
+    assert copied.endswith("Correct the document, and send all of it again.\n")
+    tab.context.close()
+
+
+def test_the_words_before_a_run_are_those_of_a_plan(review: Start, tab: Tab) -> None:
+    answer = WHOLE_WAY + "<---RUN--->\nmv a.txt c.txt\n<---END--->\n"
+    page = tab.open(review(answer, {"a.txt": TEXT}).address)
+    shown = [outcome.inner_text() for outcome in page.locator(".outcome").all()]
+    assert [text.partition(",")[0] for text in shown] == ["would overwrite", "would create", "would run"]
 
 
 def test_the_next_answer_is_pasted(review: Start, tab: Tab) -> None:

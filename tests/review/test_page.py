@@ -3,11 +3,14 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import clada
+from clada.operations import OPERATIONS, find
 from clada.review.page import Shown
 from clada.selection import preview
 
@@ -64,3 +67,17 @@ def test_a_binary_file_has_no_diff(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"\0")
     (shown,) = overview(CSL, tmp_path)["operations"]
     assert (shown["hunks"], shown["rows"], shown["result"]) == (0, 0, "overwritten")
+
+
+def test_the_words_of_the_page_are_those_of_a_plan() -> None:
+    script = (files("clada.review") / "static" / "review.js").read_text(encoding="utf-8")
+    words = dict(re.findall(r"(\w+): '([^']+)'", script.partition("const WOULD = {")[2].partition("}")[0]))
+    results = {
+        result: phrases.planned[0]
+        for operation in map(find, OPERATIONS)
+        if operation
+        for result, phrases in operation.phrases.items()
+    }
+    assert words.keys() == results.keys()
+    for result, phrase in results.items():
+        assert f"({words[result]}" in phrase

@@ -250,7 +250,9 @@ def test_one_run_at_a_time(served: Serve) -> None:
 def test_a_command_that_was_not_approved_does_not_run(served: Serve) -> None:
     asked = served("<---RUN--->\ntouch-it --now\n<---END--->\n")
     asked("/apply", {**GO, "answers": {}})
-    assert "said no" in asked.until("report")["text"]
+    report = asked.until("report")
+    assert "command_not_allowed: `touch-it` is not among the commands" in report["text"]
+    assert "not chosen" not in report["for_llm"]
 
 
 def test_what_changed_since_it_was_shown_is_not_overwritten(served: Serve, tmp_path: Path) -> None:
@@ -346,3 +348,77 @@ def test_the_answers_to_two_equal_commands_are_their_own(served: Serve) -> None:
     report = asked.until("report")["text"]
     assert "[task-1] ERROR: RUN - python3 -c pass: command_not_allowed" in report
     assert "[task-2] SUCCESS: RUN - python3 -c pass (exit 0)" in report
+
+
+MISMATCH = '<---SEARCH file="a.txt"--->\ntwo\n<---REPLACE--->\n2\n<---END--->\n'
+
+
+def as_shown(review: Served) -> dict[str, Any]:
+    """Return what the page asks for if nobody touches anything."""
+    operations = json.loads(review("/plan").body)["operations"]
+    return {
+        "look": 1,
+        "chosen": {str(each["index"]): None for each in operations if each["taken"]},
+        "answers": {},
+    }
+
+
+def test_a_failure_that_was_not_touched_is_reported_as_the_error_that_it_is(
+    served: Serve, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo!\nthree\n")
+    asked = served(
+        MISMATCH.replace("\ntwo\n", "\ntwo\nthree\n") + '<---WRITE file="b.txt"--->\nb\n<---END--->\n'
+    )
+    asked("/apply", as_shown(asked))
+    report = asked.until("report")
+    text = report["for_llm"]
+    assert text.startswith(
+        "Of 2 operations: 1 done, 1 failed.\n\n[task-1] ERROR: SEARCH - a.txt: match_count_mismatch"
+    )
+    assert "what the file has:" in text
+    assert "two!" in text
+    assert "not chosen" not in text
+    assert (report["heading"], report["ok"]) == ("1 of 2 failed", False)
+
+
+def test_only_what_a_person_took_out_is_not_wanted(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    asked = served(MISMATCH + WRITE.replace("a.txt", "b.txt"))
+    asked("/apply", {"look": 1, "chosen": {"1": None}, "answers": {}})
+    report = asked.until("report")
+    assert "[task-1] SKIP: SEARCH - not chosen (a.txt)" in report["for_llm"]
+    assert report["heading"] == "Done"
+
+
+def test_all_of_a_block_is_taken_also_what_comes_after_a_failure(served: Serve, tmp_path: Path) -> None:
+    asked = served(f"<---TASKS--->\n{MISMATCH}{WRITE}<---END--->\n")
+    asked("/apply", as_shown(asked))
+    report = asked.until("report")
+    assert "[task-1.2] SKIP: WRITE - earlier task failed (a.txt)" in report["for_llm"]
+    assert "send what failed, corrected, and what was skipped" in report["for_llm"]
+    assert report["heading"] == "1 of 2 failed"
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_what_was_shown_as_failing_and_would_be_done_now_is_told(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("two\n")
+    asked = served(WRITE + MISMATCH)
+    assert json.loads(asked("/check", as_shown(asked)).body) == []
+    without = json.loads(asked("/check", {"look": 1, "chosen": {"1": None}, "answers": {}}).body)
+    assert without[-1] == "task 2 was shown as failing, and is carried out if the others are left out"
+
+
+def test_an_answer_that_was_cut_off_has_a_report_to_copy(served: Serve) -> None:
+    shown = json.loads(served('<---WRITE file="a.txt"--->\nhi\n')("/plan").body)
+    assert shown["fatal"] in shown["for_llm"]
+    assert shown["for_llm"].endswith("Correct the document, and send all of it again.\n")
+    assert json.loads(served(WRITE)("/plan").body)["for_llm"] is None
+
+
+def test_the_heading_says_that_a_run_was_stopped(served: Serve) -> None:
+    asked = served("<---RUN--->\nsleep 600\n<---END--->\n" + WRITE)
+    asked("/apply", {"look": 1, "chosen": {"0": None, "1": None}, "answers": {"0": "once"}})
+    asked.until("started")
+    asked("/stop", {})
+    assert asked.until("report")["heading"] == "1 of 2 failed"

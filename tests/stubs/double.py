@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from clada.grammar import Field
-from clada.model import Change, Done, Operation
+from clada.model import Change, Done, Operation, Phrases
 
 if TYPE_CHECKING:
     from clada.world.world import World
@@ -19,7 +19,12 @@ class Double(Operation):
 
     name: ClassVar = "double"
     fields: ClassVar = (Field("path", "path"), Field("times", "count", required=False, default=2))
-    phrases: ClassVar = {"doubled": ("{target} (doubled, {bytes})", "doubled {target}")}
+    phrases: ClassVar = {
+        "doubled": Phrases(
+            done=("{target} (doubled, {bytes})", "doubled {target}"),
+            planned=("{target} (would double, {bytes})", "would double {target}"),
+        ),
+    }
 
     @property
     def target(self) -> str:

@@ -2,11 +2,59 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clada.text.elision import elided_content, find_elision, is_elision
+
+TABLES = Path(__file__).parent
+
+
+def lines_of(name: str) -> list[str]:
+    """Return the lines of a table, each once."""
+    lines = (TABLES / name).read_text(encoding="utf-8").splitlines()
+    assert len(set(lines)) == len(lines)
+    return lines
+
+
+def test_phrasings_of_models_are_recognised() -> None:
+    """As they are written in answers, in many comment syntaxes."""
+    lines = lines_of("omissions.txt")
+    assert len(lines) >= 300
+    assert [line for line in lines if not is_elision(line)] == []
+
+
+def test_indentation_and_case_make_no_difference() -> None:
+    """A model writes such a line where the code was."""
+    for line in lines_of("omissions.txt"):
+        assert is_elision(f"\t    {line}  ")
+        assert is_elision(line.replace("existing", "Existing").replace("rest of", "Rest of"))
+
+
+def test_real_comments_are_not_recognised() -> None:
+    """From the standard library and installed packages: they have the same words."""
+    lines = lines_of("no_omissions.txt")
+    assert len(lines) >= 400
+    assert [line for line in lines if is_elision(line)] == []
+
+
+def test_prose_has_other_comments() -> None:
+    """In Markdown `#` is a heading, and code is shown."""
+    assert find_elision("# ...\n// rest of the code\n", path="a.py") is not None
+    assert find_elision("# ...\n// rest of the code\n", path="docs/a.md") is None
+    assert find_elision("a\n<!-- rest of the page unchanged -->\n", path="a.MD") == (
+        1,
+        "<!-- rest of the page unchanged -->",
+    )
+
+
+def test_a_long_line_takes_no_time() -> None:
+    """Lines of generated files may be megabytes long."""
+    for sign in ("*", ".", "(", " ", "{- "):
+        assert not is_elision(f"# existing {sign * 1_000_000} x")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.programs import needs
 
 import clada
 from clada.world.files.atomic import LEFTOVER
@@ -257,7 +257,8 @@ def _stopped(scene: Scene, running: subprocess.Popen[bytes]) -> int | None:
     return None
 
 
-@pytest.mark.skipif(not (FULL and shutil.which("strace")), reason="takes CLADA_FULL and strace")
+@pytest.mark.skipif(not FULL, reason="takes CLADA_FULL")
+@needs("strace")
 @pytest.mark.parametrize(
     ("operation", "action"),
     [

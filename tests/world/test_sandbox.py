@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.full import FULL
 from tests.handles import few_handles, open_handles
+from tests.programs import needs, skip_without
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import Trouble
@@ -269,6 +270,7 @@ def second_thread() -> Iterator[None]:
 
 def is_running(mark: str) -> bool:
     """Return whether a `sleep` of that many seconds is running."""
+    skip_without("pgrep")
     return subprocess.run(["pgrep", "-f", f"sleep {mark}"], check=False, capture_output=True).returncode == 0
 
 
@@ -706,7 +708,7 @@ def test_a_workspace_behind_a_link(layer: str, place: Place) -> None:
         (["grep", "-r", "original", "."], True),
         (["touch", "new"], False),
         (["tee", "kept"], False),
-        (["xxd", "kept", "new"], False),
+        pytest.param(["xxd", "kept", "new"], False, marks=needs("xxd")),
     ],
 )
 def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
@@ -884,7 +886,7 @@ def test_pip_install_from_a_folder(layer: str, place: Place) -> None:
 
 
 @layers_or_one
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+@needs("node", "npm")
 def test_npm_test(layer: str, place: Place) -> None:
     """`npm test` runs its script."""
     Path(place.path("workspace/package.json")).write_text(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.programs import needs
 from tests.world.test_sandbox import Place, layers, only_bubblewrap, place
 
 from clada.world.sandbox import visible
@@ -373,7 +374,7 @@ def test_every_opening_has_a_reason() -> None:
 
 
 @layers
-@pytest.mark.skipif(not shutil.which("rustc"), reason="there is no Rust here")
+@needs("rustc")
 def test_a_real_toolchain(layer: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler works, from the home of the person who runs the tests."""
     import pwd

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.programs import needs
 from tests.world.test_sandbox import EVERY, PREFIXES, Place, layer_mark, place
 from tests.world.test_sandbox_nested import git
 
@@ -117,7 +118,7 @@ def succeeds(layer: str, workspace: str, command: str, *shown: str, **options: A
     return lines
 
 
-@pytest.mark.skipif(not shutil.which("make") or not shutil.which("cc"), reason="no make, or no C compiler")
+@needs("make", "cc")
 def test_make(layer: str, place: Place) -> None:
     """`make` compiles two files and links them, `make test` runs the program, and again does nothing anew."""
     workspace = project(place, C)
@@ -126,7 +127,7 @@ def test_make(layer: str, place: Place) -> None:
     succeeds(layer, workspace, "make app", "up to date")
 
 
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+@needs("node", "npm")
 def test_npm(layer: str, place: Place) -> None:
     """`npm test` runs scripts that start programs, and use temporary files."""
     succeeds(layer, project(place, NODE), "npm test", "checked", "all is well")
@@ -138,7 +139,7 @@ def test_pytest(layer: str, place: Place) -> None:
     succeeds(layer, project(place, PYTHON), command, "4 passed", sandbox_read=list(PREFIXES))
 
 
-@pytest.mark.skipif(not shutil.which("cargo"), reason="there is no cargo here")
+@needs("cargo")
 def test_cargo(layer: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """`cargo` builds, tests and runs a crate with the toolchain in the home, which it cannot write."""
     monkeypatch.setenv("HOME", pwd.getpwuid(os.geteuid()).pw_dir)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,12 @@ class Row(NamedTuple):
     def printable(self) -> Row:
         """Return the row as it is written down: each text one short printable line, the same each time."""
         return Row(_printable(self.case), _printable(self.required), _printable(self.observed), self.ok)
+
+
+def missing(command: str) -> str | None:
+    """Return what the row of a command observes where its program is not installed; else None."""
+    program = command.split(maxsplit=1)[0]
+    return None if shutil.which(program) else f"{program} is not installed here"
 
 
 def failures(rows: Iterable[Row]) -> list[Row]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from _blake2 import blake2b  # hashlib would load OpenSSL
 from array import array
+from hashlib import blake2b
 
 from clada.errors import UsageError
 from clada.settings import Settings

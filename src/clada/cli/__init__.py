@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
+import signal
 import sys
 
 from clada.exit_codes import FAILED, SIGNALLED, USAGE
@@ -31,21 +31,10 @@ _OWN_NAME = "/clada/cli/__init__.py"  # of this file, in the directory that clad
 
 
 def start() -> NoReturn:
-    """Be the command line of this process: run it, and end the process with its exit code.
-
-    To take the interpreter apart first would be an eighth of a short run, for memory that the system frees
-    anyway. That is left out where nothing else waits for the end: no thread, and nothing registered for it.
-    """
+    """Be the command line of this process: run it, and end the process with its exit code."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as it is while clada is loaded
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    code = main()
-    import atexit
-
-    if not atexit._ncallbacks() and "threading" not in sys.modules:  # noqa: SLF001 (there is no other count)
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()
-        os._exit(code)
-    sys.exit(code)
+    sys.exit(main())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,9 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _prepare_process()
         if list(arguments) in (["--version"], ["-V"]):
             return _print_version()
-        import gc
-
-        gc.disable()  # a run is short and makes hardly any cycles: looking for them is a tenth of a long one
         return dispatch(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -240,6 +226,9 @@ class Console:
     def scrolled_away(self) -> list[tuple[str, str]]:
         """Return the failures that were written, and are on the screen no more."""
         return []
+
+    def count_rows(self, text: str) -> None:
+        """Take note of lines that another has written to the terminal."""
 
     def write(self, text: str) -> None:
         """Write to standard output."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import time
@@ -35,7 +34,6 @@ CLEAR = "\r\x1b[K"  # removes the line that the cursor is on
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Carry out a file of jobs; or sum up results."""
-    gc.enable()  # which the command line turns off, for it is short as a rule
     given = set(options.pop("given"))
     options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, **options}
     if list(arguments[:1]) == [SUMMARY]:

@@ -27,6 +27,8 @@ ANSWERS = {
     "y": "yes", "yes": "yes", "n": "no", "no": "no", "a": "all", "q": "quit", "b": "back", "?": "help",
 }  # fmt: skip
 UNSEEN = "not run in a dry run: "  # what the reason starts with for which a plan runs no command
+# Who says no to a failure may only mean that it cannot work: the model would be told that it is not wanted.
+WOULD_FAIL = "  would fail: [y] tries it, and reports the error to the model; [n] reports it as not wanted"
 HELP = (
     ("note", "y  carry this out"),
     ("note", "n  leave it out"),
@@ -89,6 +91,8 @@ def _shown(question: Question, place: str, plan: Plan) -> list[Line]:
         text = text.partition(": ")[2].replace(UNSEEN, "")
     part = f", hunk {hunk.number} of {hunk.of}" if hunk else ""
     lines: list[Line] = [("note", ""), (kind, f"{place} task {task.label}: {text}{part}")]
+    if task.error:
+        lines.append(("note", WOULD_FAIL))
     operation = find(task.operation)
     if operation and operation.is_command:
         lines += [("detail", f"  | {visible(line)}") for line in task.target.strip("\n").split("\n")]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
+import signal
 
 from clada.cli import STDOUT
 from clada.cli.flags import COMMANDS
@@ -317,7 +317,8 @@ class Presenter:
 
         self.console.pause()
         try:
-            return prompt(command, directory, reason, network, self._handle(), plan=self._surrounding_plan())
+            plan, on_shown = self._surrounding_plan(), self.console.count_rows
+            return prompt(command, directory, reason, network, self._handle(), plan=plan, on_shown=on_shown)
         except Exception as bug:  # noqa: BLE001 (the other tasks may not need it)
             self._lose("the question", bug)
             return "no"
@@ -347,7 +348,7 @@ class Presenter:
 
         self.console.pause()
         try:
-            return confirm(question, self._handle())
+            return confirm(question, self._handle(), self.console.count_rows)
         except Exception as bug:  # noqa: BLE001 (as above)
             self._lose("the question", bug)
             return False

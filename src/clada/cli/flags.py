@@ -141,7 +141,7 @@ COMMANDS: dict[str, Command] = {
     "parse": Command(
         "[FILE]",
         "print the plan as JSON, and execute nothing",
-        ("workspace", "format", "start_delimiter", "end_delimiter", "root", "run_fences", "strip_fences"),
+        ("workspace", "format", "start_delimiter", "end_delimiter", "root", "run_fences"),
         examples=(("clada parse answer.md | jq .problems", "what is wrong with the answer"),),
         inside=False,
     ),
@@ -282,6 +282,9 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+SWITCH_WORDS = {"true": True, "false": False, "always": True, "never": False}
+
+
 class Invocation(Value):
     """What the command line asks for: a command, its arguments, and the flags that were given."""
 
@@ -326,9 +329,9 @@ def _read_flag(word: str, waiting: list[str], given: dict[str, Any], row: Comman
         near = meant(flag.lstrip("-"), known, "--{}") or "; see clada --help"
         raise UsageError(f"unknown flag {flag}{near}")
     if setting.kind == "switch":
-        if equals and value not in ("true", "false"):
+        if equals and value not in SWITCH_WORDS:
             raise UsageError(f"{flag} takes no value (or true or false), not {value!r}")
-        given[setting.name] = value != "false"
+        given[setting.name] = SWITCH_WORDS[value] if equals else True
         return
     if not equals:
         if not waiting:

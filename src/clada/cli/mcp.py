@@ -20,11 +20,8 @@ SHORTEST = 16  # characters
 
 def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Serve until the client leaves; return the exit code."""
-    import gc
-
     from clada.mcp import serve
 
-    gc.enable()  # a server is not short
     if options["approve_all"]:
         from clada.cli.document import APPROVE_ALL
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums, a third of our start
 import os
+import signal
 
 from clada.errors import Trouble
 

@@ -13,7 +13,7 @@ from clada.text.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 TERMINAL = "/dev/tty"
 TRIES = 3
@@ -34,6 +34,10 @@ NETWORK_ANSWERS = {
 YES_OR_NO = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "": "no"}
 
 
+def _ignore(_text: str) -> None:
+    pass
+
+
 def prompt(  # noqa: PLR0913 (all that a person needs to know)
     command: str,
     directory: str,
@@ -42,11 +46,13 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
     stop: int | None = None,
     *,
     plan: Sequence[str] = (),
+    on_shown: Callable[[str], None] = _ignore,
 ) -> str | None:
     """Ask whether a command may run; return `once`, `always`, `no` or `never`, or None without a terminal.
 
     With `network`, the answer may grant that, too, and then ends in `+network`. The end of input, three
-    invalid answers and a readable `stop` handle count as a no. `plan` stands above the question.
+    invalid answers and a readable `stop` handle count as a no. `plan` stands above the question. `on_shown`
+    is called with all that the terminal shows of it, answers included.
     """
     terminal = open_terminal()
     if terminal is None:
@@ -54,21 +60,24 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
     question = WITH_NETWORK + QUESTION if network else QUESTION
     answers = {**ANSWERS, **NETWORK_ANSWERS} if network else ANSWERS
     try:
-        write(terminal, _introduction(command, directory, reason, plan))
-        return answer(terminal, stop, question, answers) or "no"
+        introduction = _introduction(command, directory, reason, plan)
+        write(terminal, introduction)
+        on_shown(introduction)
+        return answer(terminal, stop, question, answers, on_shown) or "no"
     except OSError:
         return "no"  # the terminal is gone
     finally:
         os.close(terminal)
 
 
-def confirm(question: str, stop: int | None = None) -> bool:
+def confirm(question: str, stop: int | None = None, on_shown: Callable[[str], None] = _ignore) -> bool:
     """Ask something that a yes or no answers; without a terminal, that is a no."""
     terminal = open_terminal()
     if terminal is None:
         return False
     try:
-        return answer(terminal, stop, f"\nclada: {visible(question)} [y/N] ", YES_OR_NO) == "yes"
+        asked = f"\nclada: {visible(question)} [y/N] "
+        return answer(terminal, stop, asked, YES_OR_NO, on_shown) == "yes"
     except OSError:
         return False  # the terminal is gone
     finally:
@@ -111,7 +120,13 @@ def open_terminal() -> int | None:
     return None
 
 
-def answer(terminal: int, stop: int | None, question: str, answers: Mapping[str, str]) -> str | None:
+def answer(
+    terminal: int,
+    stop: int | None,
+    question: str,
+    answers: Mapping[str, str],
+    on_shown: Callable[[str], None] = _ignore,
+) -> str | None:
     """Ask a question and return what the answer stands for in `answers`.
 
     None: the input ended, `stop` became readable, or three answers were invalid.
@@ -124,11 +139,15 @@ def answer(terminal: int, stop: int | None, question: str, answers: Mapping[str,
         line = _read_line(terminal, stop)
         if line is None:
             write(terminal, "no\n")
+        on_shown(f"{question}{'no' if line is None else line.strip()}\n")
+        if line is None:
             return None
         meaning = answers.get(line.strip().lower())
         if meaning is not None:
             return meaning
-        write(terminal, f"please answer with one of {', '.join(filter(None, answers))}\n")
+        remark = f"please answer with one of {', '.join(filter(None, answers))}\n"
+        write(terminal, remark)
+        on_shown(remark)
     return None
 
 

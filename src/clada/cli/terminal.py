@@ -27,6 +27,7 @@ LONGEST = 10_000  # characters of what is running that anybody's line has room f
 # Styles by kind of line: of status lines only the start is coloured, up to the first colon; others whole.
 START_STYLES = {
     "success": "bold green",
+    "planned": "bold cyan",
     "error": "bold red",
     "fatal": "bold white on red",
     "skip": "bold yellow",
@@ -62,7 +63,7 @@ class Terminal(Console):
 
         self._styles, self._word_styles = codes({**START_STYLES, **LINE_STYLES}), codes(WORD_STYLES)
         self.rows = self._rich.height if os.isatty(out) else 0
-        self._passed = 0  # rows that were written
+        self._passed = 0  # rows that were written, questions included
         self._errors: list[tuple[int, str]] = []  # that were written, each with the rows before it
         self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
 
@@ -77,7 +78,7 @@ class Terminal(Console):
         for kind, text in lines if self.rows else ():
             if kind == "error":
                 self._errors.append((self._passed, text))
-            self._passed += self._rows_of(text)
+            self.count_rows(text)
         spans: dict[int, list[tuple[int, int]]] = {}
         if self._styles and any(kind == "removed" for kind, _text in lines):
             from clada.cli.changed_words import changed_words
@@ -88,6 +89,10 @@ class Terminal(Console):
             for number, (kind, text) in enumerate(lines)
         ]
         self.write("".join([f"{line}\n" for line in shown]))
+
+    def count_rows(self, text: str) -> None:
+        """Count the rows of the screen that lines take: by these, failures scroll away."""
+        self._passed += self._rows_of(text.removesuffix("\n"))
 
     def scrolled_away(self) -> list[tuple[str, str]]:
         """Return the failures that will not be on the screen once they and a last line are written."""

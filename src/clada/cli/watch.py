@@ -33,9 +33,6 @@ RECENT = 20  # recorded runs among which one of the same text is looked for
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Watch until somebody ends it; return the exit code."""
-    import gc
-
-    gc.enable()  # which short runs do without
     if options.get("clipboard") and arguments:
         raise UsageError(f"--clipboard watches what is copied, not {arguments[0]}: give one or the other")
     watch = Watch(options, console)

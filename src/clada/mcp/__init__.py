@@ -3,7 +3,6 @@
 It stands on the public API of clada alone. `serve` is all that the command line needs of it.
 
 client ─► stdio or http ─► server: tools, prompts, resources ─► run: one at a time, in a thread ─► clada
-            └─► plain: a small call, answered where its line is read ──────────────────────────────┘
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ def serve(settings: Settings, port: int | None, token: str | None, say: Callable
         from clada.mcp.server import make_server
     except ImportError as error:  # it is not there, or another version of it
         raise UsageError(f"{MISSING} ({error})") from None
-    server, workspace = make_server(settings)
+    server = make_server(settings)
     if port is None:
         from clada.mcp.stdio import serve_stdio
 
-        return serve_stdio(server, workspace)
+        return serve_stdio(server)
     from clada.mcp.http import serve_http
 
     return serve_http(server, port, token, say)

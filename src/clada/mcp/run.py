@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 WAITING = "waiting for another run in this workspace"
 LEFT_OUT = "[output left out here: the client reads too slowly; the result has it]"
-MOMENT = 0.003  # seconds
 LONGEST_TARGET = 200  # characters of a path or command in a message
 MOST_WAITING = 1 << 20  # characters that wait for the client to read them
 LEVELS = "debug info notice warning error critical alert emergency".split()
@@ -43,61 +41,30 @@ class SharedWorkspace:
         self.level = "info"  # of the messages that a client of the older protocol wants
 
 
-class ClientCall:
-    """One call of a client, and what it is told of a run meanwhile."""
-
-    def __init__(self, workspace: SharedWorkspace, *, counted: bool) -> None:
-        self.workspace = workspace
-        self.total = 0  # operations
-        self._begun = 0  # of them
-        self._counted = counted  # whether the client wants to know
-
-    def take(self, event: clada.Event) -> None:
-        """Tell the client of an event, from the thread of the run."""
-        match event:
-            case clada.TaskStarted(label=label, operation=operation, target=target):
-                self._begun += 1
-                if self._counted:
-                    what = clada.visible(target[:LONGEST_TARGET])
-                    self.tell("progress", f"[task-{label}] {operation} {what}", self._begun)
-            case clada.Output(label=label, lines=lines):
-                self.tell("output", "\n".join(f"[task-{label}:exec] {line}" for line in lines))
-            case clada.Note(text=text):
-                self.tell("note", clada.visible(text))
-            case _:
-                pass  # the result has it
-
-    def tell(self, kind: str, text: str, begun: int = 0) -> None:
-        """Tell the client that so many operations are begun, or what is said of them."""
-        raise NotImplementedError
-
-
 def level_of(kind: str, workspace: SharedWorkspace) -> types.LoggingLevel | None:
     """Return the level at which something is told, or None if the client does not want to hear it."""
     level: types.LoggingLevel = "notice" if kind == "note" else "info"
     return level if LEVELS.index(level) >= LEVELS.index(workspace.level) else None
 
 
-class ToolCall(ClientCall):
-    """One that comes through the SDK: it is told of a run as that goes on, and asked."""
+class ToolCall:
+    """One call of a client, which is told of a run as it goes on, and asked."""
 
     def __init__(self, workspace: SharedWorkspace, context: ServerRequestContext[Any, Any]) -> None:
-        super().__init__(workspace, counted="progress_token" in (context.meta or {}))
-        self.context = context
+        self.workspace, self.context = workspace, context
         self.questions = Questions(context)
-        self.is_quick: Callable[[], bool] = lambda: False  # whether it is over in a moment: asked at its turn
+        self.total = 0  # operations
+        self._begun = 0  # of them
+        self._wants_progress = "progress_token" in (context.meta or {})
         self._waiting: deque[tuple[str, str, int]] = deque()  # kind, text, operations begun
-        self._queued = self._sent = 0  # characters: the one counted by the run, the other by whoever sends
+        self._queued = self._sent = 0  # characters: counted by the run, and by the task that sends them
         self._cut = False  # whether something is left out at the moment
         self._loop = asyncio.get_running_loop()
         self._telling = asyncio.Lock()
-        self._teller: asyncio.Task[None] | None = None  # who sends what is queued
+        self._teller: asyncio.Task[None] | None = None  # sends what is queued
 
     async def run(self, work: Callable[[clada.Stop], Result]) -> Result:
-        """Do this when it is its turn; a cancelled call ends the run, and waits for its end.
-
-        That is in a thread, unless it is over before anybody could cancel it.
-        """
+        """Do this in a thread when it is its turn; a cancelled call ends the run, and waits for its end."""
         await self._turn()
         try:
             return await self.look(work)
@@ -108,9 +75,8 @@ class ToolCall(ClientCall):
         """Do this at once: it changes nothing."""
         with clada.Stop() as stop:
             try:
-                result = work(stop) if self.is_quick() else await self._in_thread(work, stop)
-                if self._waiting or self._teller:  # nobody was woken yet by a run that ended in a moment
-                    await self._tell()  # all that comes before the result
+                result = await self._in_thread(work, stop)
+                await self._tell()  # all that comes before the result
                 return result
             finally:
                 if self._teller:
@@ -126,10 +92,7 @@ class ToolCall(ClientCall):
             await self.workspace.turn.acquire()
 
     async def _in_thread(self, work: Callable[[clada.Stop], Result], stop: clada.Stop) -> Result:
-        begun = self.workspace.threads.submit(work, stop)
-        with suppress(TimeoutError):  # most end in a moment: to wait for that is quicker than to be woken
-            return begun.result(MOMENT)
-        working = asyncio.wrap_future(begun)
+        working = asyncio.wrap_future(self.workspace.threads.submit(work, stop))
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
@@ -141,7 +104,22 @@ class ToolCall(ClientCall):
 
     # What the client is told.
 
-    def tell(self, kind: str, text: str, begun: int = 0) -> None:
+    def take(self, event: clada.Event) -> None:
+        """Tell the client of an event, from the thread of the run."""
+        match event:
+            case clada.TaskStarted(label=label, operation=operation, target=target):
+                self._begun += 1
+                if self._wants_progress:
+                    what = clada.visible(target[:LONGEST_TARGET])
+                    self._tell_later("progress", f"[task-{label}] {operation} {what}", self._begun)
+            case clada.Output(label=label, lines=lines):
+                self._tell_later("output", "\n".join(f"[task-{label}:exec] {line}" for line in lines))
+            case clada.Note(text=text):
+                self._tell_later("note", clada.visible(text))
+            case _:
+                pass  # the result has it
+
+    def _tell_later(self, kind: str, text: str, begun: int = 0) -> None:
         """Queue this, from the thread of the run."""
         was_cut, self._cut = self._cut, self._queued - self._sent > MOST_WAITING
         if self._cut:

@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 import clada
 from clada.mcp import pages
-from clada.mcp.plain import PlainCalls
 from clada.mcp.run import SharedWorkspace, ToolCall
 from clada.mcp.tools import TOOLS, call_tool
 
@@ -29,8 +28,8 @@ After a failure, send what failed, corrected, and what was skipped, and nothing 
 what hindered it is gone."""
 
 
-def make_server(settings: clada.Settings) -> tuple[Server[Any], SharedWorkspace]:
-    """Return a server, and the workspace that it serves; what the settings say stands for all its clients."""
+def make_server(settings: clada.Settings) -> Server[Any]:
+    """Return a server of one workspace; the settings hold for all its clients."""
     # Log messages are how clients of today see the output of commands; the next protocol has another way.
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
     workspace = SharedWorkspace(settings.replace(workspace=os.path.realpath(settings.workspace)))
@@ -81,6 +80,5 @@ def make_server(settings: clada.Settings) -> tuple[Server[Any], SharedWorkspace]
         on_list_prompts=list_prompts,
         on_get_prompt=prompt,
     )
-    server.middleware[:] = [PlainCalls(workspace)]  # in place of telemetry, which nobody listens to here
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-    return server, workspace
+    return server

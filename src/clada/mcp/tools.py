@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ import clada
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from clada.mcp.run import ClientCall, ToolCall
+    from clada.mcp.run import ToolCall
 
     Answer = dict[str, Any] | types.InputRequiredResult  # as the client gets it
     Responses = Mapping[str, object] | None
@@ -54,7 +52,6 @@ CHANGES = types.ToolAnnotations(
 )
 RUNS = CHANGES.model_copy(update={"open_world_hint": True})  # commands, some of which may use the network
 LONGEST_TEXT = 100_000  # characters of a report; the structured content has all of it
-FEW, MOST_QUICK = 8, 1 << 14  # operations, and characters of a document or bytes of a file, that are quick
 PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
 
 
@@ -69,7 +66,6 @@ class Row:
     takes: Mapping[str, Mapping[str, Any]]
     needs: tuple[str, ...] = ()
     gives: Callable[[], dict[str, Any]] | None = None  # the schema of its structured content
-    at_once: Callable[[ClientCall, dict[str, Any]], Answer | None] | None = None  # if it is over in a moment
 
     def listed(self, name: str) -> types.Tool:
         """Return how a client sees it."""
@@ -158,78 +154,23 @@ async def _apply(call: ToolCall, given: dict[str, Any], responses: Responses) ->
     def execute(**how: Any) -> clada.Report:
         return clada.execute(planned(), **how)
 
-    def is_quick() -> bool:
-        with suppress(Exception):  # a bug, which the run will tell
-            return _is_quick(planned(), settings)
-        return False
-
-    if _may_be_quick(given, settings):
-        call.is_quick = is_quick
     return await _carry_out(call, settings, execute, has_commands, responses)
 
 
-def _apply_at_once(call: ClientCall, given: dict[str, Any]) -> Answer | None:
-    settings = _chosen(call, given)
-    if not _may_be_quick(given, settings):
-        return None
-    try:
-        plan = _planned(call, given, settings)
-        if not _is_quick(plan, settings):
-            return None
-    except Exception:  # noqa: BLE001 (a bug, which `_apply` will tell)
-        return None
-
-    def work(stop: clada.Stop) -> Answer:
-        return _result(call, clada.execute(plan, settings=settings, on_event=call.take, stop=stop))
-
-    with clada.Stop() as stop:
-        return _guarded(work)(stop)
-
-
-def _chosen(call: ClientCall, given: dict[str, Any]) -> clada.Settings:
+def _chosen(call: ToolCall, given: dict[str, Any]) -> clada.Settings:
     """Return the settings of the server, with what is chosen for this call."""
     chosen = {name: True for name in ("dry_run", "atomic", "again") if given.get(name)}
     return call.workspace.settings.replace(**chosen) if chosen else call.workspace.settings
 
 
-def _planned(call: ClientCall, given: dict[str, Any], settings: clada.Settings) -> clada.Plan:
+def _planned(call: ToolCall, given: dict[str, Any], settings: clada.Settings) -> clada.Plan:
     plan = clada.plan_for(given["document"], settings)
     call.total = sum(len(block.operations) for block in plan.blocks)
     return plan
 
 
-def _may_be_quick(given: dict[str, Any], settings: clada.Settings) -> bool:
-    """Whether a document is short, and its run waits for nobody: then it is worth a look."""
-    return len(given["document"]) <= MOST_QUICK and settings.record == "none" and not settings.lock_file
-
-
-def _is_quick(plan: clada.Plan, settings: clada.Settings) -> bool:
-    """Whether a run waits for nothing, and changes a few small files: then to wake a thread takes longer."""
-    if settings.atomic or plan.atomic:
-        return False  # it is recorded, and waits for whoever records now
-    items = [item for block in plan.blocks for item in block.operations]
-    return len(items) <= FEW and all(_is_small(item, settings.workspace) for item in items)
-
-
-def _is_small(item: clada.Operation | clada.Invalid, workspace: str) -> bool:
-    """Whether this reads no more than a small file; what is not there may be looked for everywhere."""
-    if isinstance(item, clada.Invalid):
-        return True
-    try:
-        sizes = [os.lstat(f"{workspace}/{path}").st_size for path in item.paths]
-    except FileNotFoundError:
-        return isinstance(item, clada.Write)
-    except (OSError, ValueError):
-        return False
-    return item.only_its_paths and all(size <= MOST_QUICK for size in sizes)
-
-
 async def _plan(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
     return await _apply(call, {**given, "dry_run": True}, responses)
-
-
-def _plan_at_once(call: ClientCall, given: dict[str, Any]) -> Answer | None:
-    return _apply_at_once(call, {**given, "dry_run": True})
 
 
 async def _resume(call: ToolCall, given: dict[str, Any], responses: Responses) -> Answer:
@@ -264,7 +205,7 @@ async def _carry_out(
     return await call.run(_guarded(work))
 
 
-def _result(call: ClientCall, report: clada.Report) -> Answer:
+def _result(call: ToolCall, report: clada.Report) -> Answer:
     report = _for_tools(report)
     if not report.dry_run:
         call.workspace.last = report
@@ -403,7 +344,6 @@ TOOLS: dict[str, Row] = {
         {"document": DOCUMENT, "atomic": ATOMIC, "again": AGAIN, "dry_run": DRY_RUN},
         ("document",),
         report_schema,
-        _apply_at_once,
     ),
     "plan": Row(
         _plan,
@@ -413,7 +353,6 @@ TOOLS: dict[str, Row] = {
         {"document": DOCUMENT},
         ("document",),
         report_schema,
-        _plan_at_once,
     ),
     "undo": Row(
         _undo,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
@@ -12,18 +10,16 @@ from clada.notations.registry import LONG, NOTATIONS, holds_any
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
+    from typing import Any
 
     from clada.notations.registry import Delimiters, Module
 
     # A text, and where its pieces stand in the document: the start and the end of each, in turn.
     Prose = tuple[bytes, list[int]]
-    Result = TypeVar("Result")
 
 BOM = b"\xef\xbb\xbf"
 NOTHING_FOUND = "no operations found"
 FEW_WORDS = 5  # of a line that names a file
-LARGE = 1 << 16  # bytes of a document of which Python would look for cycles several times
 # Texts without one of these are in no dialect: of rank 1, and of rank 2.
 HINTS, HINTS_IN_PROSE = (
     tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
@@ -39,14 +35,13 @@ def parse(  # noqa: PLR0913 (all but two are named)
     end_delimiter: str = END_DELIMITER,
     roots: Sequence[str] = (),
     run_fences: bool = False,
-    strip_fences: bool = False,
 ) -> Plan:
     """Read a document into a plan: plan.fatal and plan.problems say what is wrong in it.
 
     `notation` is auto or the name of one; the delimiters are those of CSL's markers. Absolute paths below one
     of `roots` are made relative where another tool's dialect has them; `run_fences` makes a run of each fence
-    that is tagged as a shell's, `strip_fences` leaves out one around the whole content of a write. Raises
-    TypeError or ValueError on bad arguments, and nothing else, whatever the text.
+    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever the
+    text.
     """
     if not isinstance(document, str | bytes):
         raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
@@ -63,27 +58,10 @@ def parse(  # noqa: PLR0913 (all but two are named)
     text: tuple[Any, ...] = (data, delimiters)
     if notation != "auto":
         read, text = _read_as, (notation, *text)
-    large = len(data) > LARGE and gc.isenabled()
-    plan, prose = _without_collector(read, *text, **how) if large else read(*text, **how)
+    plan, prose = read(*text, **how)
     if any(block.attributes for block in plan.blocks):
         plan = _with_atomic(plan)
-    if strip_fences:
-        from clada.notations.wrapped import without_fences
-
-        plan = without_fences(plan)
     return with_remarks(plan, notation, delimiters, prose, run_fences=run_fences)
-
-
-def _without_collector(read: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
-    """Read a large document while nobody looks for cycles among its values.
-
-    There are none: one look at the end is half of what many on the way cost, which is a fifth of the time.
-    """
-    try:
-        gc.disable()
-        return read(*arguments, **named)
-    finally:
-        gc.enable()
 
 
 def _read_as(notation: str, data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Plan, None]:
@@ -249,11 +227,6 @@ def with_remarks(
         shown = _shown(plan)
         seen = "" if plan.notes or shown else nearest(plan.source)
         return plan.replace(notes=(NOTHING_FOUND + seen, *plan.notes, *shown), not_applied=())
-    if b"`" in plan.source or b"~" in plan.source:  # to look for one byte is quick
-        from clada.notations.wrapped import note_on_fences
-
-        note = note_on_fences(plan)
-        plan = plan.replace(notes=(*plan.notes, note)) if note else plan
     prose, gaps = beside_it or beside(plan)
     if not gaps or (len(prose) <= LONG and not _has_signs(prose)):  # a few plain words, as most are
         return plan

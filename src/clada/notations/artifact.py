@@ -236,13 +236,11 @@ class _Element:
         text = self._text(tag_text.content(self.data, inside, path))
         if self.name == "boltAction":
             text = text.strip()
-        complaint = tag_text.complaint(text, path)
+        complaint = tag_text.escaped(text, path)
         if complaint:
             raise RefusedCall(complaint)
-        partial = self.name in ("PlandexBlock", "CodeProject") and not self.reading.chosen
-        how = {"if_exists": "guard"} if partial else {}
         placeholder = is_placeholder(path)
-        return self._make("write", path=path, content=tag_text.ended(text), placeholder=placeholder, **how)
+        return self._make("write", path=path, content=tag_text.ended(text), placeholder=placeholder)
 
     def _action(self, inside: Span, kind: str) -> Items:
         if kind == "file":

@@ -9,14 +9,15 @@
     quoted     = " … " | ' … '          in it, backslash escapes itself and the quote
 
 A marker starts at column 0. Which markers count depends on the state (COUNTING): in content, all else is
-content, and in a reasoning block none does. Whether paths lead anywhere and commands may run is not checked
-here.
+content, and in a reasoning block none does. Content of a WRITE or RUN that has an opening marker makes the
+operation invalid, because its END was probably forgotten, unless the operation has literal="true". Whether
+paths lead anywhere and commands may run is not checked here.
 """
 
 from __future__ import annotations
 
 from clada.errors import Problem, cut_off, shortened
-from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, SHORT, take_fields
+from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, FLAG_WORDS, WRONG_FLAG, take_fields
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
 from clada.operations import find
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from clada.model import Operation
     from clada.notations.reading import Reading
     from clada.notations.registry import Delimiters
-    from clada.operations.write import Write
 
 NAME = "csl"
 BLANKS = " \t"
@@ -46,6 +46,12 @@ COUNTING = {
 }
 OPERATIONS = {"WRITE": "write", "SEARCH": "edit", "RUN": "run"}
 ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
+MAY_BE_LITERAL = (
+    "WRITE",
+    "RUN",
+)  # operations whose content must not have an opening marker, unless LITERAL is true
+LITERAL = "literal"
+ANOTHER = "line {line} starts another {name}: END is probably missing before it"
 # The field that the text after each marker is; what is said of one that must not be empty.
 TEXTS = {"WRITE": "content", "RUN": "command", "SEARCH": "search", "TO": "search_end", "REPLACE": "replace"}
 EMPTY = {
@@ -94,14 +100,8 @@ class Parser:
         self._mark, self._line_mark = start.encode(), f"\n{start}".encode()
         self._end, self._end_text = end.encode(), end
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
-        # Lines as they are usually written: closing markers, and what stands around the path of a WRITE.
+        # Closing markers as they are usually written.
         self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
-        self._plain_start, self._plain_stop = f'{start}WRITE file="'.encode(), f'"{end}\n'.encode()
-        self._search_start = f'{start}SEARCH file="'.encode()
-        self._plain_counts: dict[bytes, int | str] = {
-            f'"{end}'.encode(): 1,
-            f'" count="all"{end}'.encode(): "all",
-        }
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._outside = 0  # since here, what is not content was not looked through for reasoning blocks
@@ -109,6 +109,7 @@ class Parser:
         self._line, self._line_at = 1, 0  # of the marker that opened last
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
         self._opened: tuple[str, int, dict[str, str]] = ("", 0, {})  # name, offset, attributes
+        self._inner: tuple[str, int] | None = None  # name and line of the first opening marker in content
         self._texts: dict[str, str] = {}  # the texts that are complete, by the marker before them
         self._text_start = 0  # of the text that is not
         self._block: Block | None = None  # the open one, without its operations so far:
@@ -168,10 +169,8 @@ class Parser:
                 if state in COUNTING:
                     self._read_in_content(state, at, end)
                     seen = end
-                elif (
-                    data.find(b"<", self._outside, at) < 0
-                ):  # there is no reasoning block that it could be in
-                    seen = self._plain_writes(at) or self._plain_searches(at) or self._read_outside(at, end)
+                elif data.find(b"<", self._outside, at) < 0:  # no reasoning block can be open
+                    seen = self._read_outside(at, end)
                 else:
                     seen = self._read_after_text(at, end, final=final)
                 if not seen:  # it is in a reasoning block that has no end yet
@@ -197,7 +196,7 @@ class Parser:
         self._waited = 0
         if reasoning is None:
             self._outside = at
-            return self._plain_writes(at) or self._plain_searches(at) or self._read_outside(at, end)
+            return self._read_outside(at, end)
         place, closed = reasoning
         if closed is None and final:
             raise _FatalError(place, never_closed(self._data, place))
@@ -220,9 +219,29 @@ class Parser:
                     self._texts[state] = self._text(self._text_start, at - 1)
                     self._state, self._text_start = name, end + 1
                 return
+        if state not in MAY_BE_LITERAL:
+            self._note_opening(at, end)
+        elif not self._inner and self._opened[2].get(LITERAL) != "true":
+            name = self._opening(at, end)
+            if name:
+                self._inner = (name, self._line + self._data.count(b"\n", self._line_at, at))
+            else:
+                self._note_opening(at, end)
+
+    def _note_opening(self, at: int, end: int) -> None:
+        """Add a note on the first line of content that looks like an opening marker."""
         if not self._notes and any(self._counts(name, at, end) for name in OPENING):
             line, opened = self._line_of(at), self._opened[0]
             self._notes = (f"Line {line} is in the content of {opened}: is an END missing before it?",)
+
+    def _opening(self, at: int, end: int) -> str | None:
+        """Return the name of the well-formed opening marker that a line is, or None."""
+        try:
+            name, rest = self._marker(at, end)
+        except _FatalError:
+            return None
+        well_formed = name in OPENING and isinstance(read_attributes(rest, self._end_text), dict)
+        return name if well_formed else None
 
     def _counts(self, name: str, at: int, end: int) -> bool:
         """Whether the line is this marker, be it written rightly or wrongly."""
@@ -231,89 +250,6 @@ class Parser:
         return data.startswith(head, at) and (
             data.startswith(self._end, after) or after >= end or data[after] in b" \t"
         )
-
-    def _plain_writes(self, at: int) -> int:
-        """Read the WRITEs from here on that are as most are: a path and nothing else, prose between them.
-
-        Return where they end, 0 if there is none. Whatever this does not take, the other ways read: they
-        would read the same, one step after the other, in twice the time.
-        """
-        data, head, stop, sign = self._data, self._plain_start, self._plain_stop, self._mark[:1]
-        if self._only_one or not data.startswith(head, at):
-            return 0
-        from clada.operations.write import Write
-
-        last_line, find, startswith = self._plain_lines["END"], data.find, data.startswith
-        line, counted, finish, next_head = self._line, self._line_at, 0, b"\n" + head
-        writes: list[Write] = []
-        while True:
-            first = at + len(head)
-            last = find(b'"', first, first + SHORT)
-            start = last + len(stop)
-            if last <= first or not startswith(stop, last):
-                break
-            close = find(sign, start) - 1  # to look for one byte is four times as quick, and often enough
-            if not startswith(last_line, close):
-                close = find(self._line_mark, start - 1)
-                if not startswith(last_line, close):
-                    break
-            path = data[first:last].decode()
-            if not path.isprintable() or "\\" in path:
-                break
-            text = data[start:close].decode() if close - start < LARGE else self._text(start, close)
-            line += data.count(b"\n", counted, at)
-            counted, finish = at, close + len(last_line) - 1
-            writes.append(Write(line, (at, finish), NO_ATTRIBUTES, path, text))
-            at = find(sign, finish)
-            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
-                break  # as there may be a reasoning block before it
-        if writes:
-            self._line, self._line_at, self._outside = line, counted, finish + 1
-            self._add(*writes)
-        return finish
-
-    def _plain_searches(self, at: int) -> int:
-        """Read the SEARCHes from here on that are as most are, in the same way: of a text, or of a range."""
-        data, head, mark, counts = self._data, self._search_start, self._line_mark, self._plain_counts
-        if self._only_one or not data.startswith(head, at):
-            return 0
-        from clada.operations.edit import Edit, Hunk
-
-        to, divider, last_line = (self._plain_lines[name] for name in ("TO", "REPLACE", "END"))
-        find, startswith, next_head, sign = data.find, data.startswith, b"\n" + head, self._mark[:1]
-        line, counted, finish = self._line, self._line_at, 0
-        edits: list[Edit] = []
-        while True:
-            first = at + len(head)
-            last = find(b'"', first, first + SHORT)
-            start = find(b"\n", last) + 1
-            count, stop = counts.get(bytes(data[last : start - 1])), find(mark, start - 1)
-            if last <= first or not count or stop <= start:
-                break
-            begin: bytes | bytearray | None = None  # of a range
-            if startswith(to, stop):
-                begin, start = data[start:stop], stop + len(to)
-                stop = find(mark, start - 1)
-            after = stop + len(divider)
-            close = find(mark, after - 1)
-            if stop <= start or not startswith(divider, stop) or not startswith(last_line, close):
-                break
-            if close - at > LARGE:
-                break
-            path, text, new = data[first:last].decode(), data[start:stop].decode(), data[after:close].decode()
-            if not path.isprintable() or "\\" in path:
-                break
-            line += data.count(b"\n", counted, at)
-            counted, finish = at, close + len(last_line) - 1
-            hunk = Hunk(text, new) if begin is None else Hunk(begin.decode(), new, text)
-            edits.append(Edit(line, (at, finish), NO_ATTRIBUTES, path, (hunk,), count))
-            at = find(sign, finish)
-            if not startswith(next_head, at - 1) or (sign != b"<" and find(b"<", finish, at) >= 0):
-                break  # as above
-        if edits:
-            self._line, self._line_at, self._outside = line, counted, finish + 1
-            self._add(*edits)
-        return finish
 
     def _read_outside(self, at: int, end: int) -> int:
         """Read a line outside of content, which must be a marker: one that opens an operation or a block."""
@@ -333,7 +269,7 @@ class Parser:
             if version is not None and version not in CSL_VERSIONS:
                 raise _FatalError(at, f"Unsupported version: {shortened(version)}")
             self._block = Block(self._line, version, False, (), attributes or NO_ATTRIBUTES)
-        self._opened, self._texts = (name, at, attributes), {}
+        self._opened, self._texts, self._inner = (name, at, attributes), {}, None
         self._state, self._text_start = name, end + 1
         return end
 
@@ -393,21 +329,34 @@ class Parser:
                 complaints.append(EMPTY[before])
         if "TO" in texts and "search" in fields:
             fields["search_start"] = fields.pop("search")
+        if marker in MAY_BE_LITERAL:
+            complaints += self._literal_complaints(attributes)
         operation: Operation | Invalid
         if kind and not complaints:
+            if marker == "WRITE":
+                fields["as_lines"] = True
             operation = kind.from_fields(line, (start, end), attributes or NO_ATTRIBUTES, fields)
         else:
             operation = self._invalid(complaints, fields, end)
         self._add(operation)
 
-    def _add(self, *operations: Operation | Invalid) -> None:
-        """Add operations that are complete."""
-        self.complete += operations
+    def _literal_complaints(self, attributes: dict[str, str]) -> Complaints:
+        """Take the attribute `literal`; return what is wrong with it, or with content that should have it."""
+        if attributes.pop(LITERAL, "true") not in FLAG_WORDS:
+            return [(LITERAL, f"Invalid value for '{LITERAL}': {WRONG_FLAG}")]
+        if not self._inner:
+            return []
+        name, line = self._inner
+        return [("content", ANOTHER.format(line=line, name=name))]
+
+    def _add(self, operation: Operation | Invalid) -> None:
+        """Add an operation that is complete."""
+        self.complete.append(operation)
         if self._block:
-            self._in_block += operations
+            self._in_block.append(operation)
             self._state = "TASKS"
         else:
-            self._blocks += [Block(each.line, None, True, (each,)) for each in operations]
+            self._blocks.append(Block(operation.line, None, True, (operation,)))
             self._state = None
 
     def _invalid(self, complaints: Complaints, fields: dict[str, Any], end: int) -> Invalid:

@@ -22,7 +22,6 @@ from clada.notations.markdown import LinePattern, fence_at, is_indented_code, li
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Unreadable
 from clada.notations.whole_names import SHELLS
-from clada.text.elision import elided_content, find_elision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,9 +192,6 @@ class _Commands:
         expanded = None if form["quote"] else _EXPANDED.search(content)
         if expanded:
             return reading.refused("write", span[0], span, EXPANDS.format(expanded.group()), path=path)
-        elided = find_elision(content)
-        if elided:
-            return reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
         append = (form["how"] or "").strip() in (">>", "-a", "--append")
         placeholder = is_placeholder(path)
         return reading.make(

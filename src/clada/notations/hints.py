@@ -49,6 +49,7 @@ _FIELD_WORDS = {
     "to": "target destination dest dst new new_path",
 }
 _CLOSING = tuple(f"/{name}" for name in _MARKERS)
+_END_MISSING = "END is probably missing before it"
 _LONGEST = 80  # bytes of a line that could have been meant as a marker
 
 
@@ -88,6 +89,9 @@ def of_invalid(item: Invalid) -> str | None:
         _before, unknown, name = problem.message.partition("Unknown action: ")
         if unknown:
             return _meant(name.lower(), _ACTIONS, _ACTION_WORDS)
+        if problem.message.endswith(_END_MISSING):
+            inner = problem.message.partition(" starts")[0]
+            return f'write END before {inner}; if it is part of the content, add literal="true" to line {item.line}'
     return None
 
 

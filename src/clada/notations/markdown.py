@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from re import Match, Pattern
 
 MAX_INDENT = 3  # blanks by which the line that closes a fence may be further in than the one that opens it
+SHORTEST_UNDERLINE = 6  # tildes: fences have three to five
 TAB = 4  # columns
 MARKDOWN = (".md", ".mdx", ".rst", ".markdown")  # ends of files that may have fences in them
 MOST_LINES_OF_AN_ITEM = 100  # that are looked through for its beginning
@@ -181,6 +182,17 @@ def is_indented_code(data: bytes, start: int) -> bool:
         if line and not item and line[:1] not in b" \t":
             return True
     return False
+
+
+def is_heading_underline(data: bytes, start: int) -> bool:
+    """Whether the line that starts here underlines a heading of reStructuredText, and opens no fence.
+
+    It consists of tildes, more than fences have, directly below a text that is not longer.
+    """
+    line = data[start : line_end(data, start, start + LONGEST_LINE)].strip()
+    above = next(iter(lines_above(data, 0, start, 1)), b"").strip()
+    is_ruler = len(line) >= SHORTEST_UNDERLINE and not line.strip(b"~")
+    return is_ruler and bool(above) and len(line) >= len(above.decode(errors="replace"))
 
 
 def _columns(line: bytes) -> int:

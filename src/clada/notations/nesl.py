@@ -227,7 +227,7 @@ class _Block:
         return text
 
     def _write(self, **how: object) -> Operation | Invalid:
-        path, content = self._text("path"), self._checked("content")
+        path, content = self._text("path"), self._text("content")
         return self._make("write", path=path, content=content, placeholder=is_placeholder(path), **how)
 
     def _append(self) -> Operation | Invalid:

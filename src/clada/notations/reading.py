@@ -85,13 +85,18 @@ class Reading:
         return self.path(path)
 
     def make(self, name: str, at: int, span: Span, /, **fields: Any) -> Operation | Invalid:
-        """Return the operation at a place; an invalid one, where no file can have its path."""
+        """Return the operation at a place; an invalid one, where no file can have its path.
+
+        A whole file is guarded against being replaced by a part of it, unless the user named the dialect.
+        """
         for key in PATHS & fields.keys():
             path = fields[key] = self.path(fields[key])
             complaint = path_complaint(path) if len(path) > SHORT or not path.isprintable() else None
             if complaint:
                 message = f"Invalid value for '{key}': {complaint}"
                 return self.refused(name, at, span, message, field=key)
+        if name == "write" and not (self.chosen or fields.get("append")):
+            fields.setdefault("if_exists", "guard")
         kind: Any = find(name)
         operation: Operation = kind(self.lines.line(at), span, NO_ATTRIBUTES, **fields, dialect=self.dialect)
         return operation

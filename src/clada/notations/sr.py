@@ -41,6 +41,7 @@ NO_END = (
     "this SEARCH block has no end before line {}: close it, or use longer markers around what it contains"
 )
 NO_DIVIDER = 'no line of "=======" between SEARCH and REPLACE'
+MISPLACED = '"{}" belongs above the SEARCH text, not into REPLACE: send the block again without it'
 UNCLOSED = "Unterminated SEARCH block"
 UNCLOSED_FORM = "this edit cannot be read to its {}"
 
@@ -67,6 +68,10 @@ _MARKER = re.compile(
 _EXTRAS = re.compile(
     rb"[ \t]*+:start_line:[ \t]*+([0-9]{1,9})[ \t]*+\n(?:[ \t]*+:end_line:[ \t]*+[0-9]{1,9}[ \t]*+\n)?"
     rb"(?:[ \t]*+-{5,9}[ \t]*+\n)?"
+)
+# The same in a replacement: the ruler only as its first line, for elsewhere it underlines a heading.
+_MISPLACED = re.compile(
+    r"^[ \t]*+:(?:start|end)_line:[ \t]*+[0-9]*+[ \t]*+$|\A[ \t]*+-{5,9}[ \t]*+$", re.MULTILINE
 )
 _OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
 # The two other forms: how each opens, with its path, and the texts that come one after the other.
@@ -129,7 +134,7 @@ class Blocks:
                 old, new = text[head + 1 : divider + 1], text[divider + 9 : end + 1]
             else:
                 old, new = data[head + 1 : divider + 1].decode(), data[divider + 9 : end + 1].decode()
-            if not old or old[0] == ":" or "..." in new or (not text and "…" in new):
+            if not old or old[0] == ":" or _misplaced(old, new) or find_elision(new, old):
                 break
             line = line + data.count(b"\n", counted, head) if line else reading.lines.line(head)
             counted, span = head, (head - 14, closed)
@@ -157,7 +162,11 @@ class Blocks:
             near, start = self._extras(head_end + 1, divider.start())
             old = self.data[start : divider.start() + 1].decode()
             new = self.data[divider.end() + 1 : found.start() + 1].decode()
-            self.reading.add(self._operation(span, path, old, new, near))
+            misplaced = _misplaced(old, new)
+            if misplaced:
+                self._refuse(span, MISPLACED.format(misplaced), path)
+            else:
+                self.reading.add(self._operation(span, path, old, new, near))
         return self._after_fence(span[1])
 
     def _no_head(self, at: int) -> Unreadable:
@@ -244,7 +253,7 @@ class Blocks:
         reading, at = self.reading, span[0]
         if path is None:
             return reading.refused("edit", at, span, MISSING_NAME, "path")
-        elided = find_elision(new, old)
+        elided = find_elision(new, old) if old else None  # a file that is written is looked at later
         if elided:
             return reading.refused("edit", at, span, elided_content(elided[1]), path=path)
         fields: dict[str, Any] = {"path": path, "placeholder": is_placeholder(path)}
@@ -310,9 +319,6 @@ class Blocks:
 
     def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
         """Return the write of a whole file."""
-        elided = find_elision(content)
-        if elided:
-            return self.reading.refused("write", span[0], span, elided_content(elided[1]), path=path)
         return self.reading.make("write", span[0], span, path=path, content=content)
 
 
@@ -322,6 +328,13 @@ def _path_in_a_fence(above: Iterable[bytes]) -> str | None:
     if len(lines) != 4 or not all(fence_line(lines[number]) for number in (0, 1, 3)):  # noqa: PLR2004 (they are)
         return None
     return path_in(lines[2].decode())
+
+
+def _misplaced(old: str, new: str) -> str | None:
+    """Return the first line of Roo's extras in a replacement, unless the search text has the same line."""
+    own = {line.strip() for line in old.split("\n")}
+    lines = (found.group().strip() for found in _MISPLACED.finditer(new))
+    return next((line for line in lines if line not in own), None)
 
 
 def _lines(text: str) -> str:

@@ -217,7 +217,7 @@ class CallsInTags:
         if name == "patch":
             return search_blocks(reading, span, tag_text.content(self.data, inside, path), path, Manner())
         text = self.data[slice(*tag_text.content(self.data, inside, path))].decode()
-        complaint = tag_text.complaint(text, path)
+        complaint = tag_text.escaped(text, path)
         if complaint:
             return [reading.refused(operation, at, span, complaint, path=path)]
         return [

@@ -76,10 +76,12 @@ def without_entities(text: str) -> str:
 
 
 def complaint(text: str, path: str = "", known: str = "") -> str | None:
-    """Return why a text cannot be what a file is to have: it stands for other code, or is escaped."""
-    elided = elision(text, known)
-    if elided:
-        return elided
+    """Return why a text cannot replace another: it stands for other code, or is escaped."""
+    return elision(text, known) or escaped(text, path, known)
+
+
+def escaped(text: str, path: str = "", known: str = "") -> str | None:
+    """Return why a text cannot be what a file is to have, if it is escaped."""
     path = path.lower()
     if path.endswith(MARKDOWN) or not is_escaped(text):
         return None

@@ -34,8 +34,9 @@ class Manner(Value):
 class _Blocks(sr.Blocks):
     """The blocks in one tag: their file is the tag's."""
 
-    def __init__(self, reading: Reading, path: str, manner: Manner) -> None:
+    def __init__(self, reading: Reading, path: str, manner: Manner, *, chosen: bool) -> None:
         super().__init__(reading)
+        self._chosen = chosen
         self._file, self._manner = path, manner
 
     def _read_usual(self, _at: int) -> int | None:
@@ -53,7 +54,7 @@ class _Blocks(sr.Blocks):
             old, new = _ESCAPED.sub("", old), _ESCAPED.sub("", new)
         made = super()._operation(span, path, old, new, near or self._manner.near)
         if not old and self._manner.overwrites and not isinstance(made, Invalid):
-            return made.replace(if_exists="overwrite")
+            return made.replace(if_exists="overwrite" if self._chosen else "guard")
         return made
 
 
@@ -63,7 +64,7 @@ def search_blocks(
     """Return the edits of the blocks in a span of a tag, which is from `whole` to its end."""
     inner = Reading(reading.data, *span, roots=reading.roots)
     inner.lines, inner.dialect = reading.lines, reading.dialect
-    blocks, at = _Blocks(inner, path, manner), span[0]
+    blocks, at = _Blocks(inner, path, manner, chosen=reading.chosen), span[0]
     wrong: tuple[int, str] | None = None
     try:
         while (place := blocks.next(at)) is not None:

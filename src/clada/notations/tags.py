@@ -175,7 +175,7 @@ class _Tool:
     def _content(self, path: str) -> str:
         """Return the content of a file, or a part of one."""
         text = self.data[slice(*tag_text.content(self.data, self._long("content"), path))].decode()
-        complaint = tag_text.complaint(text, path)
+        complaint = tag_text.escaped(text, path)
         if complaint:
             raise RefusedCall(complaint)
         return tag_text.ended(text)
@@ -247,6 +247,9 @@ class _Tool:
         if number is None:
             raise RefusedCall("Invalid value for 'line': must be a number", "line")
         text = self._content(path)
+        elided = tag_text.elision(text)
+        if elided:
+            raise RefusedCall(elided)
         hunk = Hunk("", text, after_line=number - 1) if number else Hunk("", text, at_end=True)
         return self._make("edit", path=path, hunks=(hunk,), placeholder=is_placeholder(path))
 

@@ -4,7 +4,8 @@
     TOML     = { [[task]] keys } | { [[tasks]] keys { [[tasks.task]] keys } }
 
 Bare TOML starts at such a header and ends at a fence's line, or at a blank line before one that cannot be
-TOML; a fence's TOML ends at the line that closes it, outside of strings. Each is a TOML text of its own: its
+TOML; a fence's TOML ends at the line that closes it, outside of strings. Bare TOML that goes on to the end of
+the document is refused where it may be cut off (`_doubt`). Each is a TOML text of its own: its
 tokens are scanned for their places (`toml_scan`), their values are those of the standard library's tomllib,
 and whether a task makes a valid operation is left to `structured`.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
 from clada.notations.reasoning import never_closed, reasoning_over
@@ -25,6 +27,7 @@ from clada.notations.structured import (
     Malformed,
     RawTask,
     checked_version,
+    operation,
 )
 from clada.notations.toml_scan import Scan, Scope
 
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters
 
 NAME = "toml"
+END_MARK = b"#end"  # without blanks: the last line of bare TOML that is complete in any case
+CLOSING, DOUBLED = (b"'", b'"', b"]", b"}"), (b"''", b'""')  # two quotes may be the beginning of three
+DOUBT = "TOML outside a fence may be cut off here: {}"
+END_IT = "end {} with a line `# end`"
 TAKEN = (str, int, float)  # the types of values that some field takes, bool among them
 
 _TASK, _TASKS = (rb"""(?:%b|"%b"|'%b')""" % (name, name, name) for name in (b"task", b"tasks"))
@@ -91,6 +98,8 @@ def _read_document(data: bytes, draft: Draft) -> None:
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
             raise Malformed("A document has either [[task]] or [[tasks]], not both", scan.first_of_either())
+        if not trouble and not fence and scan.at_end and (trouble := _doubt(data[: scan.at], tables, scan)):
+            tables = scan.parsed(scan.forget_since(trouble.offset))
         _add_tables(tables, scan, draft)
         if trouble:
             raise trouble
@@ -108,6 +117,48 @@ def _tables(scan: Scan, trouble: Malformed | None) -> tuple[dict[str, Any], Malf
     if trouble:
         tables = scan.parsed(scan.forget_since(trouble.offset))
     return tables, trouble
+
+
+def _doubt(data: bytes, tables: dict[str, Any], scan: Scan) -> Malformed | None:
+    """Return why bare TOML that goes on to the end of the document may be only the beginning of what was meant."""
+    if data.rstrip().rpartition(b"\n")[2].replace(b" ", b"").lower() == END_MARK:
+        return None
+    block = (tables.get("tasks") or [{}])[-1]
+    if isinstance(block, dict) and block.get("atomic") is True:
+        return Malformed(DOUBT.format(END_IT.format("an atomic block")), scan.blocks[-1].start)
+    table, scope = _last_task(tables, scan)
+    if scope is None or operation(_task(table, scope), data, 1, None).problems:
+        return None
+    if scan.in_subtable:
+        return Malformed(DOUBT.format(END_IT.format("a task that has tables")), scope.start)
+    if not data[-1:].isspace() and (data[-1:] not in CLOSING or data.endswith(DOUBLED)):
+        return Malformed(DOUBT.format("end it with a line break"), len(data))
+    return _late_key(data, _task(table, scope))
+
+
+def _last_task(tables: dict[str, Any], scan: Scan) -> tuple[Any, Scope | None]:
+    """Return the task that the scan ended in, and its scope; None where it ended in another table."""
+    if not scan.in_task:
+        return None, None
+    if scan.blocks:
+        return tables["tasks"][-1]["task"][-1], scan.blocks[-1].tasks[-1]
+    return tables["task"][-1], scan.tasks[-1]
+
+
+def _late_key(data: bytes, task: RawTask) -> Malformed | None:
+    """Return what is wrong with a task that would do something else without its last keys.
+
+    Where it is cut off before them, nothing shows that they are missing.
+    """
+    members = dict(task.members or {})
+    whole = operation(task, data, 1, None)
+    while len(members) > 1:
+        key, (_value, place) = members.popitem()
+        cut = operation(task.replace(members=members), data, 1, None)
+        if not cut.problems and (cut.name, cut.values()) != (whole.name, whole.values()):
+            first = f"write '{shortened(key)}' before '{shortened(next(reversed(members)))}'"
+            return Malformed(DOUBT.format(f"{first}, or {END_IT.format('it')}"), place)
+    return None
 
 
 def _add_tables(tables: dict[str, Any], scan: Scan, draft: Draft) -> None:

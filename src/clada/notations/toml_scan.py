@@ -188,6 +188,21 @@ class Scan:
             block.tasks = [scope for scope in block.tasks if scope.start < start]
         return start
 
+    @property
+    def at_end(self) -> bool:
+        """Whether the document ends here, or in a line that may be the beginning of more."""
+        return self.at >= len(self._data) or bool(_CUT_LINE.match(self._data, self.at))
+
+    @property
+    def in_task(self) -> bool:
+        """Whether the last keys belong to a task, or to a table of one."""
+        return self._owner is not None
+
+    @property
+    def in_subtable(self) -> bool:
+        """Whether the last keys belong to a table of a task."""
+        return self._header not in (TASK, BLOCK_TASK)
+
     def first_of_either(self) -> int:
         """Return where the first task or block stands; of both, the later one."""
         return max([scope.start for scope in self.tasks[:1] + self.blocks[:1]], default=self._start)

@@ -208,7 +208,7 @@ class Tools:
         return [self._file(call, path, content, **how)]
 
     def _file(self, call: Call, path: str, content: str, **how: Any) -> Operation | Invalid:
-        _check_content(content)
+        _check_escapes(content)
         return self._make("write", call, path=path, content=content, placeholder=is_placeholder(path), **how)
 
     def _edit(self, call: Call, arguments: Arguments) -> Items:
@@ -222,9 +222,7 @@ class Tools:
         new = arguments.text("new", new)
         if not old:
             return self._file(call, path, new, if_exists="refuse")
-        elided = find_elision(new, old)
-        if elided:
-            raise RefusedCall(elided_content(elided[1]))
+        _check_omissions(new, old)
         count: int | str = "all" if arguments.flag("all") else arguments.number("expected_replacements", 1)
         if not count:
             raise RefusedCall(
@@ -255,7 +253,8 @@ class Tools:
             return [self._replacement(call, path, arguments, "")]
         if command == "insert":
             line, text = arguments.number("insert_line"), arguments.text("inserted")
-            _check_content(text)
+            _check_escapes(text)
+            _check_omissions(text)
             hunks = (Hunk("", text, after_line=line),)
             return [self._make("edit", call, path=path, hunks=hunks, placeholder=is_placeholder(path))]
         if command == "undo_edit":
@@ -353,11 +352,15 @@ class Tools:
         return item.replace(**place, **paths, **texts)
 
 
-def _check_content(content: str) -> None:
-    """Refuse a text that cannot be what a file is to have."""
+def _check_escapes(content: str) -> None:
+    """Refuse a text that was escaped twice."""
     if "\n" not in content and "\\n" in content:
         raise RefusedCall("the text has \\n in place of line breaks: it was escaped twice")
-    elided = find_elision(content)
+
+
+def _check_omissions(new: str, old: str = "") -> None:
+    """Refuse a text with a line that stands for other code, unless the text that it replaces has it."""
+    elided = find_elision(new, old)
     if elided:
         raise RefusedCall(elided_content(elided[1]))
 

@@ -221,7 +221,7 @@ class FileDiff:
             return "there are no changes in this diff"
         if self.is_new() and any(hunk.old and any(hunk.lines()[0]) for hunk in self.hunks):
             return "a new file has no old lines: start each with +"
-        for hunk in self.hunks:
+        for hunk in () if self.is_new() else self.hunks:  # a new file is looked at when it is written
             elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
             if elided:
                 return elided_content(elided[1])

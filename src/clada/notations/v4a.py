@@ -282,8 +282,9 @@ class _Section:
         placeholder = is_placeholder(self.path)
         if self.kind == b"Add":
             content = "".join(f"{line}\n" for line in self.lines)
-            how = {"if_exists": "overwrite" if reading.chosen else "guard", "placeholder": placeholder}
-            return [reading.make(name, self.at, span, path=self.path, content=content, **how)]
+            return [
+                reading.make(name, self.at, span, path=self.path, content=content, placeholder=placeholder)
+            ]
         made: list[Operation | Invalid] = []
         if hunks:
             values = tuple(hunk.value(reading.lines.line(hunk.at)) for hunk in hunks)
@@ -299,9 +300,8 @@ class _Section:
 
     def _elision(self, hunks: list[_HunkDraft]) -> tuple[int, str] | None:
         """Return what is wrong where an added line stands for code that is not there."""
-        parts = [(self.at, self.lines, [""]), *((hunk.at, hunk.added, hunk.old) for hunk in hunks)]
-        for at, added, old in parts:
-            elided = find_elision("\n".join(added), "\n".join(old))
+        for hunk in hunks:
+            elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
             if elided:
-                return at, elided_content(elided[1])
+                return hunk.at, elided_content(elided[1])
         return None

@@ -29,6 +29,7 @@ from clada.notations.markdown import (
     LinePattern,
     fence_at,
     fence_line,
+    is_heading_underline,
     is_indented_code,
     line_end,
     lines_above,
@@ -47,7 +48,6 @@ from clada.notations.whole_names import (
 )
 from clada.notations.whole_tags import tagged_file
 from clada.operations.write import GUARD, OVERWRITE, Write
-from clada.text.elision import elided_content, find_elision
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -162,11 +162,9 @@ class Blocks:
             if b"/" not in name and (not is_path(path) or is_placeholder(path)):
                 break
             content = text[start:end] if text else data[start:end].decode()
-            if "..." in content or (not text and "…" in content):
-                break
             line = line + data.count(b"\n", counted, opened) if line else reading.lines.line(opened)
             counted, span = opened, (opened, end + 3)
-            item = Write(line, span, NO_ATTRIBUTES, path, content, False, if_exists, False, NAME)
+            item = Write(line, span, NO_ATTRIBUTES, path, content, if_exists=if_exists, dialect=NAME)
             if path in written:
                 self._note_written(path)
             else:
@@ -217,7 +215,7 @@ class Blocks:
         """Return the fence that opens here, with what it is called; None if there is none."""
         data, limit = self.data, self.reading.end
         fence = fence_at(data, start, limit)
-        if not fence or is_indented_code(data, start):
+        if not fence or is_indented_code(data, start) or is_heading_underline(data, start):
             return None
         if fence.language in SHELLS and data.find(b"<<", fence.inside, fence.inside_end) >= 0:
             from clada.notations.heredoc import shell_fence  # what that writes may have fences
@@ -382,10 +380,9 @@ class Blocks:
         wrong = _wrong(content, path)
         if wrong:
             return reading.refused("write", span[0], span, wrong, path=path)
-        how = {} if called.append or reading.chosen else {"if_exists": "guard"}
         return reading.make(
             "write", span[0], span, path=path, content=content, append=called.append,
-            placeholder=is_placeholder(path), **how,
+            placeholder=is_placeholder(path),
         )  # fmt: skip
 
     def _content(self, found: _Found) -> str:
@@ -462,10 +459,7 @@ class Blocks:
 
 
 def _wrong(content: str, path: str) -> str | None:
-    """Return why a text is no whole file, if so: code is left out, or it is an edit."""
-    elided = find_elision(content)
-    if elided:
-        return elided_content(elided[1])
+    """Return why a text is not a whole file, if it is an edit."""
     if path.lower().endswith(_EDITS_SHOWN):
         return None
     hunk = _HUNK.match(content)

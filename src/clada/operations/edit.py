@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Error, Trouble
 from clada.grammar import Field
-from clada.model import Change, Done, Operation
+from clada.model import UNCHANGED, Change, Done, Operation, Phrases
 from clada.values import Value
 from clada.world.files.paths import display_path
 
@@ -13,15 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, ClassVar, Self
 
-    from clada.text.indexed import IndexedText
     from clada.text.match import Matches, Text
     from clada.world.world import World
 
-    AnyText = Text | IndexedText
     # A text with its replacements, how many there are, in which lines, and what is to be said of them.
-    Edited = tuple[AnyText, int, tuple[int, ...], tuple[str, ...]]
+    Edited = tuple[Text, int, tuple[int, ...], tuple[str, ...]]
 
-FEW = 8  # edits in a row that need no index
 MOST_LINES = 1000  # line numbers that a report names, of however many matches
 # How a search text is compared with the file's. Each way allows what the one before it does, and more:
 # `blanks` other blanks at the ends of lines, an indentation that differs evenly, blank lines around it;
@@ -102,11 +99,17 @@ class Edit(Operation):
     only_its_paths: ClassVar = True
     in_part: ClassVar = "edited"
     phrases: ClassVar = {
-        "edited": (
-            "{target} ({replacements} at {lines}{remarks})",
-            "edited {target} ({replacements}{remarks})",
+        "edited": Phrases(
+            done=(
+                "{target} ({replacements} at {lines}{remarks})",
+                "edited {target} ({replacements}{remarks})",
+            ),
+            planned=(
+                "{target} (would edit, {replacements} at {lines}{remarks})",
+                "would edit {target} ({replacements}{remarks})",
+            ),
         ),
-        "unchanged": ("{target} (unchanged)", "{target} unchanged"),
+        "unchanged": UNCHANGED,
     }
 
     @classmethod
@@ -168,11 +171,9 @@ class Edit(Operation):
         parts = world.files.locate(self.path)
         if self.placeholder and not world.files.entry(parts):
             raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
-        text = self._indexed(world, world.files.text(parts))
+        text = world.files.text(parts)
         way = self.match if world.settings.match == "auto" else world.settings.match
-        edited, count, lines, remarks = (
-            self._exactly(text, way) or self._whole_lines(text) or self._by_lines(text, way)
-        )
+        edited, count, lines, remarks = self._exactly(text, way) or self._by_lines(text, way)
         if edited is text:
             how = "edited" if way == EXACT and not self.whole_lines else "unchanged"
             return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
@@ -180,28 +181,7 @@ class Edit(Operation):
         changes = (Change(display_path(parts), "edited"),)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
 
-    def _indexed(self, world: World, text: AnyText) -> AnyText:
-        """Return the text so that many edits of it in a row find their places faster."""
-        if world.position < world.looked_ahead:
-            return text  # the first of them has seen to it
-        edits = [self]
-        for number in range(world.position + 1, len(world.items)):
-            item = world.items[number]
-            if not isinstance(item, Edit) or item.path != self.path:
-                break
-            edits.append(item)
-        world.looked_ahead = world.position + len(edits)
-        if len(edits) == len(self.hunks) == 1:
-            return text
-        hunks = [hunk for edit in edits for hunk in edit.hunks]
-        searches = [each for hunk in hunks for each in (hunk.search, hunk.search_end) if each]
-        if len(searches) < FEW:
-            return text
-        from clada.text.indexed import indexed
-
-        return indexed(text.plain(), searches)
-
-    def _exactly(self, text: AnyText, way: str) -> Edited | None:
+    def _exactly(self, text: Text, way: str) -> Edited | None:
         """Replace one text, or range, wherever it is exactly; None where it takes more than that."""
         hunk = self.hunks[0]
         if self.whole_lines or not self._is_plain(hunk) or self.final_newline is not None:
@@ -216,8 +196,7 @@ class Edit(Operation):
         if found.count > 1 and self.count == 1 and hunk.near is not None:
             found = _nearest(text, found, hunk.near)
         if not found.count if self.count == "all" else found.count != self.count:
-            text = text.plain()
-            raise Trouble.of(self._mismatch(text, hunk, self._find(text, hunk)))
+            raise Trouble.of(self._mismatch(text, hunk, found))
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
         return text.replaced(found, hunk.replacement.encode()), found.count, lines, ()
 
@@ -225,24 +204,14 @@ class Edit(Operation):
         """Whether a hunk is alone, and to be found by its text."""
         return bool(len(self.hunks) == 1 and hunk.search and not hunk.anchors and not hunk.at_end)
 
-    def _whole_lines(self, text: AnyText) -> Edited | None:
-        """Replace lines that an index finds in one place; None where it takes a closer look."""
-        hunk, new = self.hunks[0], self.hunks[0].replacement
-        if not self.whole_lines or not self._is_plain(hunk) or self.count != 1:
-            return None
-        if hunk.search_end is not None or self.final_newline is False or (new and not new.endswith("\n")):
-            return None
-        found = text.locate_lines(hunk.search.encode())
-        return (text.replaced(found, new.encode()), 1, _lines(text, found), ()) if found else None
-
-    def _by_lines(self, text: AnyText, way: str) -> Edited:
+    def _by_lines(self, text: Text, way: str) -> Edited:
         """Replace all hunks, which are located in order."""
         from clada.operations.hunks import replace_hunks
 
-        edited, count, lines, remarks = replace_hunks(self, text.plain(), way)
+        edited, count, lines, remarks = replace_hunks(self, text, way)
         return text if edited.data == text.data else edited, count, lines, remarks
 
-    def _find(self, text: AnyText, hunk: Hunk) -> Matches:
+    def _find(self, text: Text, hunk: Hunk) -> Matches:
         # Past the limit, matches are only counted.
         limit = max(self.count, MOST_LINES) if isinstance(self.count, int) else None
         if hunk.search_end is None:
@@ -273,11 +242,11 @@ class Edit(Operation):
         return error.replace(hint=why.hint or None, details=why.details or None, nearest=why.nearest)
 
 
-def _lines(text: AnyText, found: Matches) -> tuple[int, ...]:
+def _lines(text: Text, found: Matches) -> tuple[int, ...]:
     return tuple(text.lines(found.starts[:MOST_LINES]))
 
 
-def _nearest(text: AnyText, found: Matches, near: int) -> Matches:
+def _nearest(text: Text, found: Matches, near: int) -> Matches:
     """Return the one match that starts at this line, if there is one; else all."""
     lines = _lines(text, found)
     if lines.count(near) != 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.grammar import Field
-from clada.model import Change, Done, Operation
+from clada.model import Change, Done, Operation, Phrases
 from clada.world.files import tree
 from clada.world.files.paths import display_path
 
@@ -24,7 +24,12 @@ class Move(Operation):
 
     name: ClassVar = "move"
     fields: ClassVar = (Field("from", "path"), Field("to", "path"))
-    phrases: ClassVar = {"moved": ("{target}", "moved {target}")}
+    phrases: ClassVar = {
+        "moved": Phrases(
+            done=("{target}", "moved {target}"),
+            planned=("{target} (would move)", "would move {target}"),
+        ),
+    }
 
     @classmethod
     def from_fields(

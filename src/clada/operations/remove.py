@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Trouble
 from clada.grammar import Field
-from clada.model import Change, Done, Failed, Operation
+from clada.model import Change, Done, Failed, Operation, Phrases
 from clada.world.files import tree
 from clada.world.files.paths import display_path
 
@@ -29,7 +29,12 @@ class Remove(Operation):
 
     name: ClassVar = "remove"
     fields: ClassVar = (Field("path", "path"),)
-    phrases: ClassVar = {"removed": ("{target}", "removed {target}")}
+    phrases: ClassVar = {
+        "removed": Phrases(
+            done=("{target}", "removed {target}"),
+            planned=("{target} (would remove)", "would remove {target}"),
+        ),
+    }
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""

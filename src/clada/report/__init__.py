@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 MAX_LINE_NUMBERS = 10  # line numbers in one status line
 LONGEST_COMMAND = 1000  # characters of a command in a status line; the report in JSON has all of it
 TRUNCATED = "[output truncated]"
+WOULD_ROLL_BACK = (
+    "; would be rolled back"  # of a plan in which something else fails, and all belongs together
+)
 # What a fatal error is tagged with, by its stage or its type; PARSE for all others.
 STAGES = {
     "LOCK": "LOCK",
@@ -162,11 +165,13 @@ def _tagged_text(task: Task, notation: Notation) -> str:
     word = notation.words.get(name) or name.upper()
     match outcome:
         case Done():
-            return f"SUCCESS: {word} - {_success_text(task, outcome, 0)}"
+            return f"{'PLAN' if outcome.planned else 'SUCCESS'}: {word} - {_done_text(task, outcome, 0)}"
+        case RolledBack(done=done) if done.planned:
+            return f"PLAN: {word} - {_done_text(task, done, 0)}{WOULD_ROLL_BACK}"
         case RolledBack(done=done):
-            return f"ROLLED BACK: {word} - {_success_text(task, done, 0)}"
+            return f"ROLLED BACK: {word} - {_done_text(task, done, 0)}"
         case Skipped():
-            return f"SKIP: {word} - {escape_controls(outcome.reason)}"
+            return f"SKIP: {word} - {_skip_text(task, outcome)}"
         case Failed(error=error):
             word = notation.words.get(name) or escape_controls(
                 shortened(name).upper()
@@ -180,24 +185,34 @@ def _tagged_text(task: Task, notation: Notation) -> str:
 
 
 def _sentence(task: Task) -> str:
-    """Return `Success: …`, `Rolled back: …`, `Skipped: …` or `Error: type in target (message)`."""
+    """Return `Success: …`, `Planned: …`, `Rolled back: …`, `Skipped: …` or `Error: type in target (…)`."""
     outcome = task.outcome
     match outcome:
         case Done():
-            return f"Success: {_success_text(task, outcome, 1)}"
+            return f"{'Planned' if outcome.planned else 'Success'}: {_done_text(task, outcome, 1)}"
+        case RolledBack(done=done) if done.planned:
+            return f"Planned: {_done_text(task, done, 1)}{WOULD_ROLL_BACK}"
         case RolledBack(done=done):
-            return f"Rolled back: {_success_text(task, done, 1)}"
+            return f"Rolled back: {_done_text(task, done, 1)}"
         case Skipped():
-            return f"Skipped: {escape_controls(outcome.reason)}"
+            return f"Skipped: {_skip_text(task, outcome)}"
         case Failed(error=error):
             target = _target(task) or escape_controls(shortened(task.operation))
             return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
 
 
-def _success_text(task: Task, done: Done, family: int) -> str:
-    """Return what was done in the operation's own phrase, for tagged lines (0) or sentences (1)."""
+def _skip_text(task: Task, skipped: Skipped) -> str:
+    """Return why a task was not tried, and then its path: the reasons of the specification come first."""
+    reason, operation = escape_controls(skipped.reason), find(task.operation)
+    path = "" if operation and operation.is_command else _target(task)
+    return f"{reason} ({path})" if path else reason
+
+
+def _done_text(task: Task, done: Done, family: int) -> str:
+    """Return what was or would be done in the operation's own phrase, tagged (0) or as a sentence (1)."""
     operation = find(task.operation)
-    phrase = operation.phrases[done.how][family] if operation else "{target}"
+    phrases = operation.phrases[done.how] if operation else None
+    phrase = (phrases.planned if done.planned else phrases.done)[family] if phrases else "{target}"
     is_short = len(done.target) <= LONGEST_COMMAND and "\n" not in done.target
     return phrase.format(
         target=escape_controls(done.target if is_short else _cut(done.target, task)),

@@ -21,8 +21,8 @@ BY_MESSAGE = (
         "everything again, in smaller parts if it is long",
     ),
     ("stands for code that is not there", "the whole file with nothing left out, or {edit}"),
-    ("lines are in this block", "the whole file, or {edit} for the lines that change"),
-    ("was shown, not written", "{edit}, or {whole} if it is to be replaced"),
+    ("this looks like a part of", "the whole file, or {edit} for the lines that change"),
+    ("shown, not written", "{edit}, or {whole} if it is to be replaced"),
     ("lines are replaced by their numbers", "{edit} with the lines as they are in the file"),
     (
         "No file name|no file is named|Missing required .* '(?:file|path)'",

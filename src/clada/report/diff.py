@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.report.renames import find_renames
 from clada.text.diff import CONTEXT, LineChange, differing_part, line_changes, split_lines
 from clada.text.escape import escape_controls
 from clada.values import Value
@@ -9,6 +10,8 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from clada.report.renames import Rename
 
     Line = tuple[str, str]  # its kind, and its text
 
@@ -41,14 +44,43 @@ def diff_lines(
     """
     contents = {path: (old, new) for path, old, new in changed}
     by_path = {path: (old, new) for path, old, new in modes}
-    paths = sorted({**contents, **by_path}, key=lambda path: path.split("/"))
+    paths = {**contents, **by_path}.keys()
     # A directory in which something changes is not shown by itself.
     parents = {path[:at] for path in paths for at, char in enumerate(path) if char == "/"} | {""}
-    for path in paths:
+    renames = {rename.new_path: rename for rename in find_renames(changed, modes)}
+    for path, rename in renames.items():
+        contents[path] = contents.pop(rename.old_path)[0], contents[path][1]
+        old_mode, _ = by_path.pop(rename.old_path, (PLAIN_FILE, None))
+        by_path[path] = old_mode, by_path.get(path, (None, PLAIN_FILE))[1]
+
+    def place(path: str) -> tuple[bool, list[str]]:
+        # `git apply` takes the file after a header without hunks for a part of it: such headers come last.
+        old, new = contents.get(path, (None, None))
+        return (old or b"") == (new or b""), path.split("/")
+
+    for path in sorted({**contents, **by_path}, key=place):
+        name = escape_controls(path)
+        if path in renames:
+            yield from _rename_lines(renames[path], by_path[path], contents[path])
+            continue
         if path in by_path and path not in parents:
-            yield from _mode_lines(escape_controls(path), *by_path[path])
+            yield from _mode_lines(name, *by_path[path])
         if path in contents:
-            yield from _content_lines(escape_controls(path), *contents[path])
+            yield from _content_lines(name, name, *contents[path])
+
+
+def _rename_lines(
+    rename: Rename, modes: tuple[str | None, str | None], content: tuple[bytes | None, bytes | None]
+) -> Iterator[Line]:
+    """Yield a rename as git writes it, with the hunks of what else has changed in the file."""
+    old_name, new_name = escape_controls(rename.old_path), escape_controls(rename.new_path)
+    old_mode, new_mode = modes
+    yield "file", f"diff --git {_side_name('a', old_name, b'')} {_side_name('b', new_name, b'')}"
+    if old_mode != new_mode:
+        yield from (("file", line) for line in (f"old mode {old_mode}", f"new mode {new_mode}"))
+    yield from (("file", line) for line in rename.header(old_name, new_name))
+    if content[0] != content[1]:
+        yield from _content_lines(old_name, new_name, *content)
 
 
 def _mode_lines(path: str, old: str | None, new: str | None) -> Iterator[Line]:
@@ -67,8 +99,8 @@ def _mode_lines(path: str, old: str | None, new: str | None) -> Iterator[Line]:
         yield from (("file", line) for line in (git_header, f"new file mode {new}"))
 
 
-def _content_lines(path: str, old: bytes | None, new: bytes | None) -> Iterator[Line]:
-    before, after = _side_name("a", path, old), _side_name("b", path, new)
+def _content_lines(old_path: str, path: str, old: bytes | None, new: bytes | None) -> Iterator[Line]:
+    before, after = _side_name("a", old_path, old), _side_name("b", path, new)
     old, new = old or b"", new or b""
     binary = b"\0" in old or b"\0" in new
     hunks = None if binary else file_hunks(old, new)

@@ -35,6 +35,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "error": _error(report.error),
         "tasks": len(statuses),
         "succeeded": statuses.count("success"),
+        "planned": statuses.count("planned"),
         "failed": statuses.count("error") + bool(report.fatal),
         "skipped": statuses.count("skipped"),
         "rolled_back": statuses.count("rolled_back"),

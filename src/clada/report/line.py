@@ -32,7 +32,7 @@ def report_line(report: Report) -> str:
     return (
         f'{{"schema":"{SCHEMA}","notation":{quoted(report.notation)},"ok":true,'
         f'"dry_run":{_bool(report.dry_run)},"interrupted":null,"fatal":null,"error":null,'
-        f'"tasks":{len(tasks)},"succeeded":{len(tasks)},"failed":0,"skipped":0,"rolled_back":0,'
+        f'"tasks":{len(tasks)},"succeeded":{len(tasks)},"planned":0,"failed":0,"skipped":0,"rolled_back":0,'
         f'"blocks":[{",".join(blocks)}],"commits":{{"pre":{quoted(report.commits.get("pre"))},'
         f'"post":{quoted(report.commits.get("post"))}}},"not_applied":[],'
         f'"notes":[{",".join(map(text, report.notes))}]}}'
@@ -41,7 +41,7 @@ def report_line(report: Report) -> str:
 
 def _is_plain(task: Task) -> bool:
     """Whether a task was done, and has printed nothing."""
-    return type(task.outcome) is Done and not task.output
+    return task.status == "success" and not task.output
 
 
 def _task(task: Task) -> str:

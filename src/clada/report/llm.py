@@ -22,13 +22,14 @@ MAX_OUTPUT = 200  # lines of a command's output: the first few, and the last
 FIRST = 20
 INDENT = "    "
 BEFORE = "before"  # how a task ended that a run before this one did
+# What the overview calls each status: after a run, and in a plan.
 WORDS = {
     "success": "done", BEFORE: "done before", "error": "failed", "skipped": "skipped",
     "rolled_back": "rolled back",
 }  # fmt: skip
-WOULD_WORDS = {
-    "success": "would be done", BEFORE: "done before", "error": "would fail", "skipped": "not tried",
-    "rolled_back": "would be taken back",
+PLAN_WORDS = {
+    "planned": "planned", BEFORE: "done before", "error": "would fail", "skipped": "not tried",
+    "rolled_back": "would be rolled back",
 }  # fmt: skip
 FINISHED = ("success", BEFORE)
 NOTHING_FOUND = "No operations were found."
@@ -45,7 +46,7 @@ def summary(report: Report) -> str:
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
     parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
-        if _ended(task) not in FINISHED or task.output or task.is_part:
+        if _ended(task) not in (*FINISHED, "planned") or task.output or task.is_part:
             line = status_line(task_for_model(task), notation)[1]
             parts.append("\n".join([line, *_advice(task.outcome, report), *_explained(task), *_output(task)]))
     parts += [f"Note: {escape_controls(without_flags(note))}" for note in report.notes]
@@ -86,7 +87,7 @@ def is_report(text: str) -> bool:
 def counts(report: Report) -> str:
     """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
     ends = [_ended(task) for task in report.tasks]
-    numbers = [(ends.count(end), word) for end, word in (WOULD_WORDS if report.dry_run else WORDS).items()]
+    numbers = [(ends.count(end), word) for end, word in (PLAN_WORDS if report.dry_run else WORDS).items()]
     numbers.append((len(report.not_applied), "not applied"))
     return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
 
@@ -141,6 +142,8 @@ def _next_step(report: Report) -> str:
 def _to_correct(report: Report) -> str:
     if report.ok:
         return ""
+    if report.dry_run:
+        return "Next: nothing was carried out yet. Correct what would fail, and send all of it again."
     if any(isinstance(task.outcome, RolledBack) for task in report.tasks):
         return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
     ends = {_ended(task) for task in report.tasks}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.notations.write.udiff import NO_BREAK, git_name
 from clada.report.diff import MAX_COMPARED, groups, hunk_range
+from clada.report.renames import find_renames
 from clada.text.diff import CONTEXT, differing_part, line_changes, split_lines
 from clada.text.differences import common_start
 
@@ -11,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from clada.report.renames import Rename
     from clada.text.diff import LineChange
 
 FILE, DIRECTORY = "100644", "04"
@@ -25,7 +27,8 @@ def patch(
 ) -> str:
     """Return the patch of these changes: path, content before and after; the same of modes, as git has them.
 
-    Of a link, the content is where it leads. Directories are not in it: git knows none.
+    Of a link, the content is where it leads. Directories are not in it: git knows none. A file with another
+    path is a rename.
     """
     changes, modes = list(changes), list(modes)
     if len(changes) == 1 and not modes:  # most answers to a small question
@@ -33,12 +36,24 @@ def patch(
         return "".join(_file(path, (old, new), (FILE, FILE)))
     contents = {path: (old, new) for path, old, new in changes}
     kinds = {path: (old, new) for path, old, new in modes}
+    renames = find_renames(changes, modes)
+    pieces = [piece for rename in renames for piece in _renamed(rename, contents, kinds)]
     paths = contents if not kinds else sorted({**contents, **kinds})
-    return "".join(
-        piece
-        for path in paths
-        for piece in _entry(path, contents.get(path, (None, None)), kinds.get(path), path in contents)
-    )
+    for path in paths:
+        pieces += _entry(path, contents.get(path, (None, None)), kinds.get(path), path in contents)
+    return "".join(pieces)
+
+
+def _renamed(
+    rename: Rename,
+    contents: dict[str, tuple[bytes | None, bytes | None]],
+    kinds: dict[str, tuple[str | None, str | None]],
+) -> Iterator[str]:
+    """Yield the patch of a rename, and take both of its paths out of the changes."""
+    old, new = contents.pop(rename.old_path)[0], contents.pop(rename.new_path)[1]
+    old_mode = kinds.pop(rename.old_path, (FILE, None))[0]
+    new_mode = kinds.pop(rename.new_path, (None, FILE))[1]
+    yield from _file(rename.new_path, (old, new), (old_mode, new_mode), rename)
 
 
 def _entry(
@@ -63,11 +78,13 @@ def _entry(
 
 
 def _file(
-    path: str, content: tuple[bytes | None, bytes | None], modes: tuple[str | None, str | None]
+    path: str,
+    content: tuple[bytes | None, bytes | None],
+    modes: tuple[str | None, str | None],
+    rename: Rename | None = None,
 ) -> Iterator[str]:
     (old, new), (old_mode, new_mode) = content, modes
-    before = git_name("a", path)
-    after = before.replace("a/", "b/", 1)
+    before, after = git_name("a", rename.old_path if rename else path), git_name("b", path)
     yield f"diff --git {before} {after}\n"
     if old is None:
         yield f"new file mode {new_mode or FILE}\n"
@@ -75,6 +92,9 @@ def _file(
         yield f"deleted file mode {old_mode or FILE}\n"
     elif old_mode != new_mode:
         yield f"old mode {old_mode}\nnew mode {new_mode}\n"
+    if rename:
+        names = (before.replace("a/", "", 1), after.replace("b/", "", 1))
+        yield "".join(f"{line}\n" for line in rename.header(*names))
     was, now = old or b"", new or b""
     if was == now and (old is None) == (new is None):
         return

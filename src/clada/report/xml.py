@@ -19,7 +19,7 @@ def summary(report: Report) -> str:
     if report.fatal:
         opening = '<result blocks="0" tasks="0" succeeded="0" failed="1">'
         return "\n".join([opening, *_error_lines(report.fatal, "  "), "</result>\n"])
-    numbers = ((name, report.count(name)) for name in ("skipped", "rolled_back"))
+    numbers = ((name, report.count(name)) for name in ("planned", "skipped", "rolled_back"))
     others = "".join(f' {name}="{number}"' for name, number in numbers if number)
     opening = (
         f'<result blocks="{len(report.blocks)}" tasks="{len(report.tasks)}" '

@@ -45,6 +45,8 @@ class Shown:
             **more,
             "notation": self.plan.notation,
             "fatal": fatal.sentence if fatal else None,
+            # For a model that can mend its answer; another refusal is not the model's to mend.
+            "for_llm": self.report.text(for_llm=True) if self.plan.fatal else None,
             "notes": list(self.report.notes),
             "operations": [
                 {
@@ -52,6 +54,8 @@ class Shown:
                     **_of_item(item),
                     "lacking": getattr(preview.task.outcome, "needs_approval", None),
                     "invalid": preview.task.invalid,
+                    # Also what would fail: the report says why. Only what a person takes out is not wanted.
+                    "taken": not preview.task.invalid,
                     "prose": prose,
                     **_size(preview),
                 }

@@ -123,7 +123,18 @@ class Session:
             chosen, _answers = self._chosen(request)
             shown = self.shown
         labels = [each.task.label for each in shown.previews]
-        return warnings(select(shown.plan, chosen), labels)
+        plan = select(shown.plan, chosen)
+        return [*warnings(plan, labels), *self._unforeseen(plan)]
+
+    def _unforeseen(self, plan: clada.Plan) -> Iterator[str]:
+        """Yield what was shown as failing, and is carried out now that something else is left out."""
+        failing = {each.task.index for each in self.shown.previews if each.task.status == "error"}
+        if not failing - plan.left_out.keys():
+            return
+        report, _previews = preview(plan, self.settings)
+        for task in report.tasks:
+            if task.index in failing and task.status == "planned":
+                yield f"task {task.label} was shown as failing, and is carried out if the others are left out"
 
     def apply(self, request: Any) -> None:
         """Begin to carry out what was chosen."""
@@ -204,6 +215,7 @@ class Session:
         return self._telling(
             "report",
             ok=report.ok,
+            heading=_heading(report),
             done=self._done,
             text=text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\n{AND_MORE}",
             for_llm=report.text(for_llm=True),
@@ -293,10 +305,23 @@ class _Running:
             case clada.BlockSkipped():
                 pass  # its tasks are told each
 
-    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str:  # noqa: ARG002 (seen)
-        """Answer for the command that runs now: as the person did who saw it."""
-        answer = self._answers.get(self._current, "no")
-        return answer if network else answer.removesuffix("+network")
+    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:  # noqa: ARG002 (seen)
+        """Answer for the command that runs now: as the person did who saw it; None if they did not."""
+        answer = self._answers.get(self._current)
+        return answer if network or answer is None else answer.removesuffix("+network")
+
+
+def _heading(report: clada.Report) -> str:
+    """Return how a run went, in a few words."""
+    if report.fatal:
+        return "Nothing was carried out"
+    tasks, failed = len(report.tasks), report.count("error")
+    unfinished = sum(not task.fine for task in report.tasks)
+    if failed:
+        return f"{failed} of {tasks} failed"
+    if unfinished:
+        return f"{unfinished} of {tasks} not carried out"
+    return "Done" if report.ok else "Done, with an error"
 
 
 def _hunks(shown: Preview, numbers: list[int] | None) -> tuple[FileHunk, ...] | None:

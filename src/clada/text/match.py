@@ -26,16 +26,15 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
 MARK_EVERY = 65_536  # bytes between two line numbers that a text remembers
 
 
 class Matches(Value):
-    """Where a search text was found, in order, and how often: byte offsets, or places of an indexed text."""
+    """Where a search text was found, in order, and how often: byte offsets."""
 
-    starts: Sequence[Any]
-    ends: Sequence[Any]
+    starts: Sequence[int]
+    ends: Sequence[int]
     count: int  # more than there are starts, where only the first few were asked for
     unfinished: int | None = None  # of a range: a start text that no end text follows
 
@@ -74,9 +73,6 @@ class Text:
             return _converted_back(self.data, find(to_lf(self.data), limit, *texts))
         return find(self.data, limit, *(text.replace(LF, self.ending) for text in texts))
 
-    def locate_lines(self, _search: bytes) -> None:
-        """Find whole lines in one place: takes a closer look here (see operations/hunks.py)."""
-
     def lines(self, offsets: Sequence[int]) -> list[int]:
         """Return the line of each offset, counted from 1; the offsets must be in order."""
         if not offsets:
@@ -100,10 +96,6 @@ class Text:
         while marks[number][0] > offset:
             number -= 1
         return marks[number]
-
-    def plain(self) -> Text:
-        """Return it without an index, which it does not have (see indexed.py)."""
-        return self
 
     def replaced_once(self, search: bytes, new: bytes) -> tuple[Text, int] | None:
         """Replace a text that is there once; return the line where it was, too. None: look closer.

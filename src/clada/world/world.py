@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol, Self, TypeVar
 
-    from clada.model import Event, Invalid, Operation
+    from clada.model import Event
     from clada.settings import Settings
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
@@ -92,9 +92,7 @@ class World:
         self.tree: Tree | None = None
         self.tree_after: int | None = None
         self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
-        # All that the run is to do, which of that it is at, and how far an edit has looked ahead from there.
-        self.items: Sequence[Operation | Invalid] = ()
-        self.position = self.looked_ahead = 0
+        self.position = 0  # index of the operation that is carried out
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
 

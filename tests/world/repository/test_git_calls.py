@@ -181,7 +181,8 @@ def test_an_interrupt_during_the_last_commit_does_not_cost_it(repo: Repo, moment
 
 def test_ctrl_c_on_a_terminal_does_not_reach_git() -> None:
     """It is in a process group of its own."""
-    group = int(git.run([SHELL, "-c", "ps -o pgid= -p $$"], {"PATH": os.defpath}).output)
+    asked = [sys.executable, "-c", "import os; print(os.getpgrp())"]
+    group = int(git.run(asked, {"PATH": os.defpath}).output)
     assert group != os.getpgrp()
 
 

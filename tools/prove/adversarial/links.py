@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tools.prove.adversarial.batch import QUIET, Case, edit, move, refused, remove, run, worked, write
 from tools.prove.place import Place, document
-from tools.prove.rows import Row
+from tools.prove.rows import Row, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +110,9 @@ def _link_itself() -> Iterator[Case]:
 def _not_followed(user: User) -> Iterator[Row]:
     """Yield rows about what lists a tree: no file behind a link is read."""
     for command in ("grep -r secret .", "find . -name secret", "ls -R", "tree", "git ls-files"):
+        if observed := missing(command):
+            yield Row(f"`{command}` in a tree with links", "nothing from outside", observed, None)
+            continue
         with Place(user) as place:
             _tree(place)
             place.repository()

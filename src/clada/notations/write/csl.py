@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.grammar import CSL_VERSIONS, END_DELIMITER, START_DELIMITER
+from clada.notations.csl import LITERAL, MAY_BE_LITERAL
 from clada.notations.write import CannotSay, WrittenBlock, quoted_word, without_unset
 
 TYPE_CHECKING = False
@@ -36,6 +37,8 @@ def operation(item: Operation) -> str:
         return _text("run", {"command": f"rm -r -- {quoted_word(values['path'].rstrip('/'))}"})
     if item.name not in TEXTS or "hunks" in values or "insert_line" in values:
         raise CannotSay
+    if item.name == "write" and values["content"] and not values["content"].endswith("\n"):
+        values["final_newline"] = False
     return _text(item.name, values)
 
 
@@ -45,6 +48,8 @@ def _text(name: str, values: Mapping[str, Any]) -> str:
     attributes = "".join(
         f" {ATTRIBUTES.get(key, key)}={_quoted(value)}" for key, value in values.items() if key not in fields
     )
+    if texts[0][0] in MAY_BE_LITERAL and f"\n{START_DELIMITER}" in f"\n{texts[0][1]}":
+        attributes += f' {LITERAL}="true"'
     written = [
         MARKER.format(marker + ("" if index else attributes)) + (f"{text}\n" if text else "")
         for index, (marker, text) in enumerate(texts)

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from clada.model import Operation
 
 LITERAL = "'''"
+LONG = ("text", "lines", "objects")  # kinds of fields that come last
 
 
 def operation(item: Operation) -> str:
     """Return the keys of an operation; its head is written with its block."""
-    return "".join(f"{name} = {_value(value)}\n" for name, value in fields_of(item).items())
+    texts = {field.name for field in item.fields if field.kind in LONG}
+    # Where a document without a fence is cut off, what changes the meaning of a text must have come before it.
+    fields = sorted(fields_of(item).items(), key=lambda field: field[0] in texts)
+    return "".join(f"{name} = {_value(value)}\n" for name, value in fields)
 
 
 def _value(value: object) -> str:
@@ -44,8 +48,10 @@ def _is_literal(text: str) -> bool:
 def document(blocks: Sequence[WrittenBlock]) -> str:
     """Return a document of these blocks: each operation stands for itself, or all are in blocks."""
     if all(block.implicit for block in blocks):
-        return "\n".join(f"[[task]]\n{text}" for block in blocks for text in block.operations)
-    return "\n".join(map(_block, blocks))
+        written = [f"[[task]]\n{text}" for block in blocks for text in block.operations]
+    else:
+        written = [_block(block) for block in blocks]
+    return "\n".join([*written, "# end\n"])
 
 
 def _block(block: WrittenBlock) -> str:

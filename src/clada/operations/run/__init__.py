@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import shortened
 from clada.grammar import Field
-from clada.model import Operation, Skipped
+from clada.model import Operation, Phrases, Skipped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,12 @@ class Run(Operation):
 
     name: ClassVar = "run"
     fields: ClassVar = (Field("command", "text"), Field("dir", "path", required=False))
-    phrases: ClassVar = {"ran": ("{target} (exit {exit_code})", "ran {target} (exit {exit_code})")}
+    phrases: ClassVar = {
+        "ran": Phrases(
+            done=("{target} (exit {exit_code})", "ran {target} (exit {exit_code})"),
+            planned=("{target} (would run)", "would run {target}"),
+        ),
+    }
     details_title: ClassVar = "the end of its output:"
     is_command: ClassVar = True
 

@@ -10,6 +10,7 @@ const MOST_OUTPUT = 2000; // lines of a command's output that are kept here
 const MOST_CHANGES = 20; // paths that a command would change which are named
 const LONGEST = 4000;    // characters of a line that are coloured
 
+const TITLE = document.title;
 const $ = id => document.getElementById(id);
 let data = JSON.parse($('data').textContent);
 let picks, answers, networks, folded, results, outputs, current;
@@ -230,8 +231,9 @@ function hunkView(operation, number, lines, room) {
 
 // What the outcome of an operation is called: before, and after.
 
-const WOULD = {created: 'creates it', overwritten: 'overwrites it', appended: 'appends to it', unchanged: 'changes nothing',
-  edited: 'edits it', moved: 'moves it', removed: 'removes it', ran: 'done by clada itself'};
+// The words before are those of status lines of a plan.
+const WOULD = {created: 'would create', overwritten: 'would overwrite', appended: 'would append', unchanged: 'unchanged',
+  edited: 'would edit', moved: 'would move', removed: 'would remove', ran: 'would run'};
 const DID = {created: 'created', overwritten: 'overwritten', appended: 'appended', unchanged: 'unchanged', edited: 'edited',
   moved: 'moved', removed: 'removed', ran: 'ran'};
 
@@ -279,7 +281,7 @@ function commandView(operation) {
   const choice = (value, text) => el('label', {}, el('input', {type: 'radio', name: `approve-${index}`, value, disabled: done,
     checked: answers[index] === value, on: {change: () => { approve(operation, value); }}}), text);
   view.append(el('fieldset', {className: 'live'}, put(el('legend', {textContent: 'May it run? '}), operation.lacking),
-    choice('', 'No'), choice('once', 'Once'), choice('always', 'Always'), choice('never', 'Never, block it'),
+    choice('', 'Not yet'), choice('once', 'Once'), choice('always', 'Always'), choice('never', 'Never, block it'),
     el('label', {}, el('input', {type: 'checkbox', checked: networks[index], disabled: done,
       on: {change: event => { networks[index] = event.target.checked; refresh(operation); }}}), 'with the network')));
   return view;
@@ -332,7 +334,7 @@ function bodyView(operation) {
 
 // A file that is written, and whose diff is not shown: it is binary, or too much.
 function isHidden(operation) {
-  return operation.status === 'success' && operation.command === null && ['write', 'edit'].includes(operation.operation)
+  return operation.status === 'planned' && operation.command === null && ['write', 'edit'].includes(operation.operation)
     && operation.changes.length > 0 && !operation.hunks && operation.bytes !== 0;
 }
 
@@ -413,7 +415,6 @@ function pickOperation(operation, on) {
   const pick = picks[operation.index];
   pick.on = on;
   pick.off.clear();
-  if (operation.lacking) answers[operation.index] = on ? (['once', 'always'].includes(answers[operation.index]) ? answers[operation.index] : 'once') : '';
   refresh(operation);
   chose();
 }
@@ -430,7 +431,7 @@ function pickHunk(operation, number, on) {
 
 function approve(operation, answer) {
   answers[operation.index] = answer;
-  picks[operation.index].on = answer !== '';
+  if (answer) picks[operation.index].on = true;
   refresh(operation);
   chose();
 }
@@ -474,13 +475,19 @@ function restore(request) {
 }
 
 let checking = 0;
+// What is taken, and would fail or may not run, is only reported.
+function isTried({index, status, lacking}) {
+  return picks[index].on && status !== 'error' && (!lacking || ['once', 'always'].includes(answers[index]));
+}
+
 function chose() {
-  const taken = picks.filter(pick => pick.on).length;
+  const tried = data.operations.filter(isTried).length;
+  const taken = picks.some(pick => pick.on);
   const failing = data.operations.filter(operation => operation.status === 'error').length;
-  const waiting = data.operations.filter(operation => operation.lacking && !answers[operation.index]).length;
+  const waiting = data.operations.filter(operation => operation.lacking && picks[operation.index].on && !answers[operation.index]).length;
   $('where').textContent = [(data.workspace || '').split('/').pop(), plural(data.operations.length, 'operation'),
     failing ? `${failing} would fail` : '', waiting ? `${plural(waiting, 'command')} to approve` : ''].filter(Boolean).join(' · ');
-  $('apply').textContent = `Apply ${taken} of ${data.operations.length}`;
+  $('apply').textContent = taken && !tried ? 'Get the report' : `Apply ${tried} of ${data.operations.length}`;
   $('apply').disabled = busy || done || !taken;
   clearTimeout(checking);
   if (data.live && !done && !busy) checking = setTimeout(check, 150);
@@ -569,10 +576,7 @@ function calibrate() {
 }
 
 function show() {
-  picks = data.operations.map(operation => ({
-    on: !operation.invalid && !operation.lacking && (operation.status === 'success' || (operation.status === 'skipped' && operation.command !== null && operation.reason.startsWith('not run in a dry run'))),
-    off: new Set(),
-  }));
+  picks = data.operations.map(operation => ({on: operation.taken, off: new Set()}));
   answers = data.operations.map(() => '');
   networks = data.operations.map(() => false);
   folded = new Set();
@@ -584,7 +588,9 @@ function show() {
   asked.clear();
   $('where').title = data.workspace || '';
   $('messages').replaceChildren();
+  document.title = TITLE;
   if (data.fatal) note(data.fatal, true);
+  if (data.for_llm && data.live) $('messages').append(el('button', {type: 'button', className: 'primary', textContent: 'Copy for the chat', on: {click: copy}}));
   if (data.empty) note('Paste an answer: Ctrl+V, or the key p.');
   else data.notes.forEach(text => { note(text); });
   $('report').hidden = true;
@@ -637,6 +643,13 @@ async function apply() {
   if (!await ask('apply', chosen())) setBusy(false);
 }
 
+// Say how it went: in the heading of the report, and in the title of the page.
+function head(text, good) {
+  $('report-title').textContent = text;
+  $('report-title').className = good ? 'good' : 'bad';
+  document.title = `${text} · ${TITLE}`;
+}
+
 const HANDLERS = {
   begun(event) { restore(event); done = true; report = null; $('report').hidden = true; $('messages').replaceChildren(); setBusy(true); },
   started(event) { results[event.index] = 'running'; touched.add(event.index); },
@@ -657,8 +670,7 @@ const HANDLERS = {
     $('report').hidden = false;
     $('copy').hidden = false;
     $('undo').hidden = event.recorded === null;
-    $('report-title').textContent = event.ok ? 'Done' : 'Done, and not all went well';
-    $('report-title').className = event.ok ? 'good' : 'bad';
+    head(event.heading, event.ok);
     $('report-title').focus();
     $('report').scrollIntoView({block: 'start'});
   },
@@ -667,8 +679,7 @@ const HANDLERS = {
     note(event.message, true);
     say(event.message);
     if (!report) {
-      $('report-title').textContent = 'Nothing was carried out';
-      $('report-title').className = 'bad';
+      head('Nothing was carried out', false);
       $('report-text').textContent = '';
       $('copy').hidden = $('undo').hidden = true;
       $('report').hidden = false;
@@ -679,8 +690,7 @@ const HANDLERS = {
     report = null;
     setBusy(false);
     $('copy').hidden = $('undo').hidden = true;
-    $('report-title').textContent = 'Undone';
-    $('report-title').className = 'good';
+    head('Undone', true);
     const lines = [...event.restored.map(path => `restored ${path}`), ...event.removed.map(path => `removed ${path}`), ...event.notes];
     $('report-text').textContent = '';
     put($('report-text'), lines.join('\n') || 'There was nothing to restore.');
@@ -740,7 +750,7 @@ function move(step) {
 
 function pickAll(on) {
   for (const operation of data.operations) {
-    if (operation.invalid || operation.lacking) continue;
+    if (operation.invalid) continue;
     picks[operation.index] = {on, off: new Set()};
   }
   rendered();
@@ -748,8 +758,8 @@ function pickAll(on) {
 }
 
 async function copy() {
-  if (!report) return;
-  const text = report.for_llm;
+  const text = report ? report.for_llm : data.for_llm;
+  if (!text) return;
   try {
     await navigator.clipboard.writeText(text);
   } catch {

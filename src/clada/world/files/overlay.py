@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from clada.text.indexed import IndexedText
     from clada.world.files.paths import Parts
     from clada.world.files.workspace import Workspace
 
@@ -70,7 +69,7 @@ class Overlay:
         self._tree = _Branch()
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
         self._near: tuple[Parts, _Branch, bool] = ((), self._tree, True)
-        self._held: tuple[Parts, Text | IndexedText] | None = None  # new content, as the workspace holds it
+        self._held: tuple[Parts, Text] | None = None  # new content, as the workspace holds it
         self._loaded: tuple[Parts, bytes] = (
             (),
             b"",
@@ -124,7 +123,7 @@ class Overlay:
         self._loaded = (parts, data)
         return data
 
-    def text(self, parts: Parts) -> Text | IndexedText:
+    def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; what is held of it, as it is."""
         if self._held and self._held[0] == parts:
             return self._held[1]
@@ -136,7 +135,7 @@ class Overlay:
 
     # Changing.
 
-    def hold(self, parts: Parts, text: Text | IndexedText) -> None:
+    def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file."""
         if self._held and self._held[0] != parts:
             self.flush()

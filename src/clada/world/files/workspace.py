@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Self
 
-    from clada.text.indexed import IndexedText
     from clada.text.match import Text
     from clada.world.files.appending import Addition
     from clada.world.files.atomic import Belongings, Target
@@ -100,9 +99,7 @@ class Workspace:
         self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
         self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
-        self._held: tuple[Parts, Text | IndexedText, Version | None] | None = (
-            None  # new content; or else a file that grows
-        )
+        self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
         self._addition: Addition | None = None
         self._snapshot: Snapshot | None = None
         # Loaded once they are needed, and at hand from then on: an import takes a while each time.
@@ -236,7 +233,7 @@ class Workspace:
         self._read = (parts, Version(status, data, start, bare=bare))
         return data
 
-    def text(self, parts: Parts) -> Text | IndexedText:
+    def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
         if self._held and self._held[0] == parts:
             return self._held[1]
@@ -267,7 +264,7 @@ class Workspace:
 
     # Changing.
 
-    def hold(self, parts: Parts, text: Text | IndexedText) -> None:
+    def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file; it is written before anything else could look at it."""
         if self._held and self._held[0] == parts:
             self._held = (parts, text, self._held[2])

@@ -137,13 +137,13 @@ def is_same_save(one: Stamp | None, other: Stamp | None) -> bool:
 
 def digest_of(content: bytes) -> str:
     """Return the digest of a content."""
-    from _blake2 import blake2b  # hashlib would load OpenSSL
+    from hashlib import blake2b
 
     return blake2b(content, digest_size=32).hexdigest()
 
 
 def _digest_of_file(handle: int) -> str:
-    from _blake2 import blake2b
+    from hashlib import blake2b
 
     found = blake2b(digest_size=32)
     while piece := os.read(handle, PIECE):

@@ -163,13 +163,9 @@ def outside_store(workspace: str) -> Store:
 
 def name_for(path: str) -> str:
     """Return a short name that stands for a path, and for no other."""
-    for module in ("_sha2", "_sha256", "hashlib"):  # the last loads OpenSSL, which takes milliseconds
-        try:
-            digest: str = __import__(module).sha256(os.fsencode(path)).hexdigest()
-        except ImportError:
-            continue
-        return digest[:16]
-    raise ImportError("hashlib")
+    from hashlib import sha256
+
+    return sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def state_home() -> str:

@@ -6,10 +6,10 @@ rights, and starts the command. When it ends, so does everything in the namespac
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # `signal` without its enums
 import ctypes
 import os
 import select
+import signal
 import stat
 import struct
 

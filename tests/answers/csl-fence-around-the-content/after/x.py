@@ -1,3 +1,1 @@
-```python
 print(1)
-```

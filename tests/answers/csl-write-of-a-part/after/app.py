@@ -1,0 +1,2 @@
+def second(path):
+    return sorted(os.listdir(path))

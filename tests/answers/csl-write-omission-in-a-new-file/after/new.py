@@ -1,0 +1,4 @@
+def second(path):
+    return sorted(os.listdir(path))
+
+# rest of the code remains the same

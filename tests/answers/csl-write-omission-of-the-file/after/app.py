@@ -1,0 +1,19 @@
+import os
+import sys
+
+
+def start(path):
+    return os.stat(path)
+
+
+def second(path):
+    return os.listdir(path)
+
+
+def main():
+    print(start(sys.argv[1]), second(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()
+# ...

@@ -1,0 +1,3 @@
+<div>
+  {/* ... existing code ... */}
+</div>
