@@ -21,7 +21,7 @@ import os, sys
 from clada.notations.registry import NOTATIONS, Notation
 
 NOTATIONS["shout"] = Notation(
-    "shout", "tests.stubs.shout", b"SHOUT", "invalid_operation", os.environ["SHOUT_PROMPT"],
+    "shout", "SHOUT", "shout", "tests.stubs.shout", b"SHOUT", "invalid_operation", os.environ["SHOUT_PROMPT"],
     words={"write": "SHOUTED"}, summary="json", numbers_through=True,
 )
 from clada.cli import main

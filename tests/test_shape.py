@@ -37,13 +37,13 @@ def _defined(node: ast.AST) -> Iterator[tuple[type[ast.stmt], str]]:
             yield from _defined(child)
 
 
-def test_a_write_visits_about_100_functions_in_18_modules() -> None:
+def test_a_write_visits_at_most_120_functions_in_20_modules() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tools.trace"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     functions, modules = map(int, re.findall(r"\d+", done.stdout.splitlines()[-1]))
-    assert functions <= 105
-    assert modules <= 18
+    assert functions <= 120
+    assert modules <= 20
 
 
 def test_one_class_name_is_one_thing() -> None:
@@ -52,9 +52,9 @@ def test_one_class_name_is_one_thing() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_at_most_two_files_are_long() -> None:
+def test_at_most_three_files_are_long() -> None:
     assert SOURCE
-    assert sum(text.count("\n") > LONG for text in SOURCE.values()) <= 2
+    assert sum(text.count("\n") > LONG for text in SOURCE.values()) <= 3
 
 
 def test_at_most_three_in_ten_functions_are_helpers_of_one_place() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Event,
         Failed,
         Invalid,
+        NotApplied,
         Note,
         Operation,
         Output,
@@ -54,8 +55,8 @@ _HOMES = {
     "config": "load_options",
     "errors": "Error Problem Trouble UsageError",
     "past": "history run_details undo undo_text",
-    "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid Note Operation Output "
-    "OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
+    "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid NotApplied Note Operation "
+    "Output OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
     "prompts": "PROMPTS instructions",
     "notations": "parse",
     "notations.reader": "Reader",
@@ -87,6 +88,7 @@ __all__ = [
     "Hunk",
     "Invalid",
     "Move",
+    "NotApplied",
     "Note",
     "Operation",
     "Output",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.errors import Error, Problem, shortened
+from clada.exit_codes import DONE, exit_code
 from clada.grammar import attribute_rows
 from clada.values import Value
 
@@ -169,6 +170,19 @@ class Block(Value):
         }
 
 
+class NotApplied(Value):
+    """Something that was recognised as an operation, or as a likely one, and is not carried out."""
+
+    line: int
+    what: str  # search/replace block
+    why: str  # the answer is in JSON
+
+    @property
+    def text(self) -> str:
+        """Return it as reports say it."""
+        return f"not applied: {self.what} at line {self.line} ({self.why})"
+
+
 class Plan(Value):
     """A parsed and validated document. With a fatal problem, blocks hold what was complete before it."""
 
@@ -179,6 +193,7 @@ class Plan(Value):
     source: bytes = b""
     atomic: bool = False  # whether a block of it is
     left_out: Mapping[int, str] = {}  # operations that are not to be carried out, by their index: why
+    not_applied: tuple[NotApplied, ...] = ()  # what stands beside the operations, and looks like one
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -189,8 +204,19 @@ class Plan(Value):
 
     @property
     def ok(self) -> bool:
-        """Whether everything in the document can be executed."""
-        return self.fatal is None and all(block.valid for block in self.blocks)
+        """Whether there are operations, and everything in the document can be executed."""
+        return self.exit_code == DONE
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `clada parse`."""
+        failed = self.fatal or self.not_applied or not all(block.valid for block in self.blocks)
+        return exit_code(failed=bool(failed), has_operations=self.has_operations)
+
+    @property
+    def has_operations(self) -> bool:
+        """Whether there is anything to do, or to complain of."""
+        return any(block.operations for block in self.blocks)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as `clada parse` prints it."""
@@ -203,6 +229,7 @@ class Plan(Value):
                 for problem in self.problems
             ],
             "blocks": [block.to_dict() for block in self.blocks],
+            **({"not_applied": [each.by_name() for each in self.not_applied]} if self.not_applied else {}),
         }
 
 

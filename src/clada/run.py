@@ -152,10 +152,19 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         modes=course.modes,
         recorded=(record.number or None) if record else None,
         undoable=bool(record and record.has_changes),
+        not_applied=plan.not_applied,
+        example="" if plan.has_operations else _example(plan, settings),
     )
     if record:
         record.keep_report(report)
     return report
+
+
+def _example(plan: Plan, settings: Settings) -> str:
+    from clada.report.advice import example
+
+    notation = plan.notation or settings.format
+    return example(notation, (settings.start_delimiter, settings.end_delimiter))
 
 
 def plan_for(document: object, settings: Settings) -> Plan:
@@ -310,7 +319,7 @@ def _describe(record: Recording, plan: Plan, blocks: Sequence[BlockReport], stop
     record.done = [
         f"{task.operation} {task.target}{ends[task.status]}" for block in blocks for task in block.tasks
     ]
-    fine = all(block.status == "success" for block in blocks)
+    fine = not plan.not_applied and all(block.status == "success" for block in blocks)
     record.ended = "interrupted" if stop and stop.signal else "ok" if fine else "failed"
 
 

@@ -26,7 +26,7 @@ DOCUMENTS = {
     "a write and a command": (WRITE + RUN.format("cat a.txt"), ("--no-git",), 0),
     "a block that is invalid": (INVALID + WRITE, ("--no-git",), 1),
     "a fatal error": ("<---WRIT--->\n", ("--no-git",), 1),
-    "nothing": ("prose", ("--no-git",), 0),
+    "nothing": ("prose", ("--no-git",), 3),
     "a failed edit": (
         WRITE + '<---SEARCH file="a.txt"--->\nha\n<---REPLACE--->\nx\n<---END--->\n',
         ("--no-git",),

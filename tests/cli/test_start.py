@@ -44,7 +44,7 @@ def loaded(shell: Shell, *arguments: str) -> set[str]:
 
 def test_the_version_loads_next_to_nothing(shell: Shell) -> None:
     ours = {name for name in loaded(shell, "--version") if name.startswith("clada")}
-    assert ours == {"clada", "clada.cli", "clada.version"}
+    assert ours == {"clada", "clada.cli", "clada.exit_codes", "clada.version"}
 
 
 @pytest.mark.parametrize("arguments", [("--no-git",), ("--no-git", "--output-mode=buffer"), ("--help",)])

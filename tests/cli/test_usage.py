@@ -201,9 +201,9 @@ def test_a_document_that_is_named_like_a_command(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("document", ["", "just prose\n", "<---TASKS--->\n<---END--->\n"])
-def test_nothing_to_do_is_no_failure_but_is_said(shell: Shell, document: str) -> None:
+def test_nothing_to_do_has_an_exit_code_of_its_own(shell: Shell, document: str) -> None:
     done = shell(document=document)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", NOTHING)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", NOTHING)
 
 
 def test_nothing_to_do_has_a_summary_where_one_is_asked_for(shell: Shell) -> None:
@@ -223,7 +223,7 @@ def test_closed_standard_input_is_an_empty_document(shell: Shell) -> None:
         ["sh", "-c", f"{sys.executable} -m clada <&-"],
         cwd=shell.workspace, env=shell.environment, capture_output=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr.decode()) == (0, NOTHING)
+    assert (done.returncode, done.stderr.decode()) == (3, NOTHING)
 
 
 def test_a_terminal_without_a_document_gets_usage_at_once(terminal: Terminals) -> None:

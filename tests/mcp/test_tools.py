@@ -69,6 +69,20 @@ def test_progress_comes_for_each_operation_and_output_as_messages(shared: Shared
     assert "\n".join(agent.told).splitlines() == ["[task-2:exec] one", "[task-2:exec] two"]
 
 
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ("Just prose.\n", "no operations found"),
+        (write("a.txt", "x") + '<remove path="b"/>\n', "not applied: CML operation at line 4"),
+    ],
+)
+def test_what_was_not_done_is_an_error(shared: Shared, document: str, says: str) -> None:
+    _place, agent = shared
+    result = agent.call("apply", document=document)
+    assert (result.is_error, result.structured_content["ok"]) == (True, False)
+    assert says in text(result)
+
+
 def test_a_failure_is_an_error_with_the_report(shared: Shared) -> None:
     _place, agent = shared
     document = '<---SEARCH file="nowhere.txt"--->\nx\n<---REPLACE--->\ny\n<---END--->\n'

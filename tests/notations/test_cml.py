@@ -16,11 +16,6 @@ RANGE = "<search-start>a</search-start><search-end>b</search-end>"
         ('<write path="a"/>', ()),
         ('<write path="a"/> and prose, 1 < 2\n', ()),
         (
-            'First.\n<write path="a"/> <write path="b"/>\n',
-            ("Line 2: <write> is not at the start of a line: ignored",),
-        ),
-        ('<remove path="a"/><run>x</run>', ("Line 1: <run> is not at the start of a line: ignored",)),
-        (
             '<tasks version="1.1">\n<shout/>\n<write path="a"/>\n</tasks>\n',
             ("Line 2: unknown element <shout> skipped",),
         ),
@@ -29,6 +24,19 @@ RANGE = "<search-start>a</search-start><search-end>b</search-end>"
 def test_what_is_left_out_is_noted(text: str, notes: tuple[str, ...]) -> None:
     """An element that is not read, by its line; prose is nothing to note."""
     assert clada.parse(text).notes == notes
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ('First.\n<write path="a"/> <write path="b"/>\n', 2, "<write>"),
+        ('<remove path="a"/><run>x</run>', 1, "<run>"),
+    ],
+)
+def test_an_element_behind_another_is_not_applied(text: str, line: int, what: str) -> None:
+    """It is an operation that nobody carries out."""
+    (passed_over,) = clada.parse(text).not_applied
+    assert (passed_over.line, passed_over.what) == (line, what)
 
 
 @pytest.mark.parametrize(

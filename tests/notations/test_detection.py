@@ -66,12 +66,13 @@ def test_our_own_pages_ask_for_nothing_but_files_that_they_name() -> None:
 
 
 def test_what_stands_in_a_file_that_is_written_is_not_carried_out() -> None:
-    """Though a dialect of a better rank is read where it stands outside of the file, too."""
+    """What stands outside of the file is."""
     call = "<execute_command>\n<command>{}</command>\n</execute_command>\n"
     file = f"docs/x.md\n````md\nSee:\n{call.format('ls')}````\n"
-    for text, asked in ((file, "docs/x.md"), (f"{file}\n{call.format('pwd')}", "pwd")):
+    both = f"{file}\n{call.format('pwd')}"
+    for text, asked in ((file, ["docs/x.md"]), (both, ["docs/x.md", "pwd"])):
         plan = clada.parse(text)
-        assert [item.target for block in plan.blocks for item in block.operations] == [asked]
+        assert [item.target for block in plan.blocks for item in block.operations] == asked
         assert plan.source == text.encode()
     assert clada.parse(file[:-5]).fatal  # the file is not closed
 

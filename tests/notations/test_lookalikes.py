@@ -1,4 +1,4 @@
-"""What looks like an operation and is none: a failure where nothing else was found, else a note."""
+"""What looks like an operation and is not one: fatal where nothing else was found, else not applied."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ GOOD_CML = '<tasks version="1.1">\n<write path="a"><![CDATA[\n<---RUN--->\n]]></
 GOOD_TOML = '```toml\n[[task]]\naction = "write"\npath = "a"\ncontent = "x"\n```\n'
 GOOD_JSON = '```json\n{"tasks": [\n{"action": "write", "path": "a", "content": "x"}]}\n```\n'
 
-NOTES = {
+PASSED_OVER = {
     GOOD_CSL + '   <---WRITE file="b"--->\nx\n   <---END--->\n': 5,
     GOOD_CSL + 'And:\n<write path="b">x</write>\n': 6,
     GOOD_CML + '- <write path="c">x</write>\n': 6,
@@ -89,17 +89,35 @@ NOTES = {
 }
 
 
-@pytest.mark.parametrize("document", NOTES)
-def test_what_was_probably_meant_beside_operations_gets_a_note_with_its_line(document: str) -> None:
+@pytest.mark.parametrize("document", PASSED_OVER)
+def test_what_was_probably_meant_beside_operations_is_not_applied(document: str) -> None:
     """Content of operations does not count, however much it looks like one."""
-    note, *_others = clada.parse(document).notes
-    assert note.startswith(f"Line {NOTES[document]} ")
+    plan = clada.parse(document)
+    assert not plan.ok
+    assert plan.not_applied[0].line == PASSED_OVER[document]
+
+
+def test_each_of_several_is_listed_once() -> None:
+    """A line that two patterns match is one."""
+    plan = clada.parse(GOOD_CSL + '<write path="b">x</write>\n\n  <---RUN--->\nls\n<run>ls</run>\n')
+    assert [(each.line, each.what, each.why) for each in plan.not_applied] == [
+        (5, "CML operation", "the answer is in CSL"),
+        (7, "likely CSL operation", "a marker must start at the first column"),
+        (9, "CML operation", "the answer is in CSL"),
+    ]
+
+
+def test_what_is_in_another_notation_than_the_chosen_one_does_not_count() -> None:
+    """A person has decided that."""
+    assert clada.parse(GOOD_CSL + '<write path="b">x</write>\n', "csl").ok
+    assert not clada.parse(GOOD_CSL + "  <---RUN--->\nls\n", "csl").ok
 
 
 @pytest.mark.parametrize("document", [GOOD_CSL, GOOD_CML, GOOD_JSON, "Prose < prose.\n" + GOOD_CSL])
 def test_a_plain_document_gets_no_note(document: str) -> None:
     """What stands in operations is theirs."""
-    assert clada.parse(document).notes == ()
+    plan = clada.parse(document)
+    assert (plan.notes, plan.not_applied, plan.ok) == ((), (), True)
 
 
 BLOCK_OF_NOTHING = {

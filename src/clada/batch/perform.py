@@ -227,6 +227,8 @@ def _outcome(report: Report, tasks: Sequence[Task]) -> tuple[str, Error | None]:
     if report.ok:
         return APPLIED, None
     error = report.error or next((task.error for task in tasks if task.error), None)
+    if error is None and report.not_applied:
+        error = Error("invalid_operation", report.not_applied[0].text)
     tried = any(not task.invalid and task.status != "skipped" for task in tasks)
     return (FAILED if tried or report.error else INVALID), error
 

@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 
+from clada.exit_codes import FAILED, SIGNALLED, USAGE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[dict[str, Any], Sequence[str], "Console"], int]
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+INTERRUPTED = SIGNALLED + 2  # by SIGINT
 STDOUT, STDERR = 1, 2
 HURRIED_WAIT = 2000  # milliseconds that a reader has, once a signal says to end
 HURRIED_BYTES = 512  # that a pipe which is ready takes without blocking, on every system (PIPE_BUF)

@@ -9,10 +9,11 @@ from contextlib import suppress
 
 from clada.batch import DEFAULTS, STATUSES, Batch
 from clada.batch.perform import APPLIED
-from clada.cli import FAILED, STDERR
+from clada.cli import STDERR
 from clada.cli.document import Signals
 from clada.cli.flags import BATCH_FLAGS
 from clada.errors import UsageError
+from clada.exit_codes import FAILED, SIGNALLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
     left = progress.left()
     if stop.signal and left:
         console.complain(f"clada: stopped; {left:,} of {batch.total:,} jobs are left: --resume goes on")
-        return 128 + stop.signal
+        return SIGNALLED + stop.signal
     return FAILED if left else 0
 
 

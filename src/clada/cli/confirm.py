@@ -7,7 +7,7 @@ import re
 
 from rich.cells import cell_len
 
-from clada.cli.document import Presenter, has_operations, settings_of
+from clada.cli.document import Presenter, settings_of
 from clada.cli.pager import edit, page
 from clada.cli.questions import answer, open_terminal
 from clada.cli.terminal import Terminal
@@ -138,7 +138,7 @@ class Conversation:
         except Trouble as trouble:
             self._say(f"clada: {trouble.error.sentence}")
             return before
-        if plan.fatal or not has_operations(plan):
+        if plan.fatal or not plan.has_operations:
             why = plan.fatal.message if plan.fatal else "no operations found"
             self._say(f"clada: {why}; the document is as it was before")
             return before

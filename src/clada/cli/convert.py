@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.cli import document
 from clada.errors import UsageError
+from clada.exit_codes import FAILED, exit_code
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -26,11 +27,14 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     plan = plan_for(text, document.settings_of(options))
     for note in plan.notes:
         console.complain(f"clada: {note}")
+    for each in plan.not_applied:
+        console.complain(f"clada: {each.text}")
     if plan.fatal:
         console.complain(f"clada: {plan.fatal.message}")
-        return 1
+        return FAILED
     converted = convert(plan, options["to"], document.settings_of(options))
     console.write(converted.text)
     for note in converted.notes:
         console.complain(f"clada: {note}")
-    return 1 if converted.notes else 0
+    failed = bool(converted.notes or plan.not_applied)
+    return exit_code(failed=failed, has_operations=plan.has_operations)

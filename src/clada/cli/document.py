@@ -10,6 +10,7 @@ from clada.cli import STDERR, STDOUT
 from clada.cli.flags import COMMANDS
 from clada.config import meant
 from clada.errors import Trouble, UsageError, shortened, unforeseen
+from clada.exit_codes import DONE, FAILED
 from clada.grammar import MAX_INPUT
 from clada.model import BlockSkipped, Note, Operation, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
@@ -93,9 +94,9 @@ def carry_out(
 
         console = Terminal(options["color"])
     try:
-        if not options["dry_run"] and not plan.fatal and has_operations(plan):
+        if not options["dry_run"] and not plan.fatal and plan.has_operations:
             options = _settle(plan, options, console)
-        if options["confirm"] and not options["dry_run"] and not plan.fatal and has_operations(plan):
+        if options["confirm"] and not options["dry_run"] and not plan.fatal and plan.has_operations:
             from clada.cli.confirm import confirmed
 
             reasons = {index: each.reason for index, each in (left_out or {}).items()}
@@ -134,9 +135,7 @@ def carry_out(
 
         copy(report.text(for_llm=True))
         console.complain("clada: the report is on the clipboard")
-    if report.interrupted:
-        return 128 + report.interrupted, report
-    return (0 if report.ok and not console.lost else 1), report
+    return report.exit_code or (FAILED if console.lost else DONE), report
 
 
 def _settle(plan: Plan, options: dict[str, Any], console: Console) -> dict[str, Any]:
@@ -208,11 +207,6 @@ def _unopened(path: str, error: OSError | ValueError) -> str:
         return f"{path}: {error}"
     near = meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
     return f"{path}: {reason(error)}{near}"
-
-
-def has_operations(plan: Plan) -> bool:
-    """Whether there is anything to do, or to complain of."""
-    return any(block.operations for block in plan.blocks)
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
@@ -329,7 +323,7 @@ class Presenter:
             parts.append(("what was kept", lambda: self._say_kept(kept)))
         if report.changes or report.modes:
             parts.append(("the diff", lambda: self._say(_diff(report))))
-        if report.fatal or report.error:
+        if report.fatal or report.error or report.not_applied:
             parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
         if summarise := self._summarise:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))

@@ -22,4 +22,4 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         return 2
     plan = plan_for(text, document.settings_of(options))
     console.write(json.dumps(plan.to_dict(), indent=2) + "\n")
-    return 0 if plan.ok else 1
+    return plan.exit_code

@@ -58,5 +58,7 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
         console.complain(f"clada: {report.fatal.sentence}")
     failing = sum(not task.fine for task in report.tasks)
     fails = f", {failing} would fail" if failing else ""
+    for each in report.not_applied:
+        console.complain(f"clada: {each.text}")
     console.write(f"{file}: {counted(len(report.tasks), 'operation')}{fails}\n")
-    return 0 if report.ok else 1
+    return report.exit_code

@@ -7,6 +7,7 @@ import sys
 
 from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
 from clada.cli.first_use import with_record
+from clada.exit_codes import SIGNALLED
 from clada.report import commits_line
 from clada.run import plan_for
 
@@ -44,8 +45,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         if line := commits_line(session.report):
             console.complain(f"clada: {line}")
     if stop.signal:
-        return 128 + stop.signal
-    return 0 if session.report is None or session.report.ok else 1
+        return SIGNALLED + stop.signal
+    return session.report.exit_code if session.report else 0
 
 
 def _open(address: str) -> bool:

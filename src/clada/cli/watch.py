@@ -8,11 +8,12 @@ from hashlib import sha256
 from shlex import join
 
 from clada.cli import saved
-from clada.cli.document import carry_out, has_operations, settings_of, with_uncommitted
+from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.cli.own import own_text
 from clada.cli.questions import open_terminal
 from clada.cli.saved import Saved
 from clada.errors import Trouble, UsageError
+from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
 from clada.run import plan_for
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from clada.report import Report
 
 USUAL = "answer.md"  # the file that is watched if none is named
-INTERRUPTED = 128  # and more: the exit code of a run that a signal ended
 COPIED = "the clipboard"
 RECENT = 20  # recorded runs among which one of the same text is looked for
 
@@ -89,7 +89,7 @@ class Watch:
         for text in copied.ticks():
             if text and not own_text(text):
                 plan = plan_for(text, settings_of(self._options))
-                if has_operations(plan) or plan.fatal:
+                if plan.has_operations or plan.fatal:
                     self._take(text, plan, COPIED)
             self._take_key()
             if self._code is not None:
@@ -109,7 +109,7 @@ class Watch:
         place.take(path)
         if what := own_text(text):
             self._say(f"{path} is {what}")
-        elif has_operations(plan) or plan.fatal:
+        elif plan.has_operations or plan.fatal:
             self._keep_out_of_commits(place)  # again: there may be a repository only now
             self._take(text, plan, path)
             place.leave(self._written)
@@ -149,7 +149,7 @@ class Watch:
         except Trouble as trouble:
             self._say(trouble.error.sentence)
             return
-        if code > INTERRUPTED:
+        if code > SIGNALLED:
             self._code = code
 
     def _keep(self, report: Report, source: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations.registry import LONG, NOTATIONS, UNKNOWN, holds_any
+from clada.notations.registry import LONG, NOTATIONS, holds_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 NOTHING_FOUND = "no operations found"
-HEAD = 1 << 16  # bytes in which most documents show what they are
 # Texts without one of these are in no dialect: of rank 1, and of rank 2.
 HINTS, HINTS_IN_PROSE = (
     tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
 )
+ALL_HINTS = HINTS + HINTS_IN_PROSE
 
 
 def parse(  # noqa: PLR0913 (all but two are named)
@@ -58,14 +58,9 @@ def parse(  # noqa: PLR0913 (all but two are named)
     if notation != "auto":
         read, text = _read_as, (notation, *text)
     plan, prose = read(*text, **how)
-    native = not NOTATIONS.get(plan.notation or "", UNKNOWN).rank
-    if native and any(block.attributes for block in plan.blocks):
+    if any(block.attributes for block in plan.blocks):
         plan = _with_atomic(plan)
-    if native and run_fences and plan.blocks:
-        from clada.notations.heredoc import not_run
-
-        plan = plan.replace(notes=(*plan.notes, *not_run(beside(plan)[0], plan.notation or "")))
-    return with_remarks(plan, notation, delimiters, prose)
+    return with_remarks(plan, notation, delimiters, prose, run_fences=run_fences)
 
 
 def _read_as(notation: str, data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Plan, None]:
@@ -78,47 +73,42 @@ def _read_as(notation: str, data: bytes, delimiters: Delimiters, **how: Any) -> 
 
 
 def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Plan, Prose | None]:
-    """Read a document in the notation that it shows; in a dialect, if it shows none outside of its blocks.
+    """Read a document in the notation that it shows, or in all formats that it shows, if they mix.
 
-    A long document that begins in a dialect is not searched for notations before its blocks are known. What
-    is beside its operations is returned, too, where it is known by then.
+    What stands in a block or in a file that is to be written is no sign, and no operation. What is beside the
+    operations is returned, too, where it is known by then.
     """
-    head = data[:HEAD]
-    name, sign = native_sign(head, delimiters)
-    known = name is not None or len(head) == len(data)  # all signs of notations are known
-    in_prose = True  # whether there may be something of a dialect of rank 2
-    if not known and not any(hint in head for hint in HINTS):
-        plan, prose = _read_in_prose(head, data, **how)
-        in_prose = plan is not None or not any(hint in head for hint in HINTS_IN_PROSE)
-        if plan and _is_all(plan, prose, delimiters):
-            return plan, prose
-        name, sign = native_sign(data, delimiters)
-        known = True
-    seen = _without_files(data, sign, NOTATIONS[name].word, **how) if sign and name else data
-    if seen is not data:  # what stands in a file that is to be written is no sign, and no operation
+    name, sign = native_sign(data, delimiters)
+    how = {**how, "delimiters": delimiters}
+    seen = data
+    if name and sign and not NOTATIONS[name].mixes:
+        seen = _without_files(data, sign, NOTATIONS[name].word, **how)
         name, sign = native_sign(seen, delimiters)
-    before = data if sign is None else data[:sign]
-    # Most have it in the head, and of a long document the rest takes a while.
-    if before and (holds_any(before[:HEAD], HINTS) or (before[HEAD:] and holds_any(before, HINTS))):
+    if name is None or NOTATIONS[name].mixes:
+        return _read_mixed(data, name, **how)
+    if sign and holds_any(data[:sign], HINTS):
         from clada.notations import dialects
 
-        plan, prose = dialects.detected(data, len(before), **how) or (None, (b"", []))
-        if plan and (plan.fatal or native_sign(prose[0], delimiters)[0] is None):
-            return dialects.judged(plan, **how), prose
-        if plan:  # what stands in its blocks is no sign, and no operation
-            masked = dialects.masked_operations(plan)
-            found = native_sign(masked, delimiters)[0]
-            native = load(found).read(masked, delimiters) if found else Plan(None)
-            return native.replace(source=data), None
-    name = name if known else native_sign(data, delimiters)[0]
-    if name is None and in_prose and holds_any(data, HINTS_IN_PROSE):
-        from clada.notations import dialects
-
-        detected = dialects.detected_in_prose(data, **how)
-        if detected:
-            return detected
-    plan = load(name).read(seen, delimiters) if name else Plan(None, source=data)
+        found = dialects.read_mixed(data, **how) if dialects.shows_before(data, sign, **how) else None
+        if found and (found[0].fatal or native_sign(found[1][0], delimiters)[0] is None):
+            return dialects.judged(found[0], **how), found[1]
+        if found:
+            seen = dialects.masked_operations(found[0])
+            name, sign = native_sign(seen, delimiters)
+    if name is None or NOTATIONS[name].mixes:
+        return _read_mixed(data, name, **how)
+    plan = load(name).read(seen, delimiters)
     return plan if seen is data else plan.replace(source=data), None
+
+
+def _read_mixed(data: bytes, native: str | None, **how: Any) -> tuple[Plan, Prose | None]:
+    """Read a document in this notation, if any, and in all dialects that it shows."""
+    if not holds_any(data, ALL_HINTS):
+        return load(native).read(data, how["delimiters"]) if native else Plan(None, source=data), None
+    from clada.notations import dialects
+
+    found = dialects.read_mixed(data, (native,) if native else (), **how)
+    return (dialects.judged(found[0], **how), found[1]) if found else (Plan(None, source=data), None)
 
 
 def _without_files(data: bytes, sign: int, word: bytes, **how: Any) -> bytes:
@@ -129,27 +119,6 @@ def _without_files(data: bytes, sign: int, word: bytes, **how: Any) -> bytes:
 
     masked = dialects.without_files(data, sign, word, **how)
     return data if masked is None else masked
-
-
-def _read_in_prose(head: bytes, data: bytes, **how: Any) -> tuple[Plan | None, Prose]:
-    """Read a long document that begins in a dialect of rank 2 in that; no plan where it does not."""
-    if not any(hint in head for hint in HINTS_IN_PROSE):
-        return None, (b"", [])
-    from clada.notations import dialects
-
-    return dialects.detected_in_prose(data, **how) or (None, (b"", []))
-
-
-def _is_all(plan: Plan, prose: Prose, delimiters: Delimiters) -> bool:
-    """Whether there is nothing else beside the blocks of such a document."""
-    if plan.fatal or holds_any(prose[0], HINTS):
-        return False
-    # A file that begins in a notation may be a document for us, below some name.
-    begins = (delimiters[0], "<", "{", "[")
-    contents = (getattr(item, "content", "") for block in plan.blocks for item in block.operations)
-    if any(content[:100].lstrip().startswith(begins) for content in contents):
-        return False
-    return native_sign(prose[0], delimiters)[0] is None
 
 
 def _with_atomic(plan: Plan) -> Plan:
@@ -214,29 +183,38 @@ def load_writer(name: str) -> Any:
     return __import__(NOTATIONS[name].writer, fromlist=("write",))
 
 
-def with_remarks(plan: Plan, asked: str, delimiters: Delimiters, beside_it: Prose | None = None) -> Plan:
+def with_remarks(
+    plan: Plan,
+    asked: str,
+    delimiters: Delimiters,
+    beside_it: Prose | None = None,
+    *,
+    run_fences: bool = False,
+) -> Plan:
     """Return a plan with what is to be said of the text beside its operations.
 
-    That is a note on what was probably meant as one, too. Where there are no operations at all, it is fatal.
+    That is what was probably meant as one, too. Where there are no operations at all, it is fatal.
     `asked` is the notation that was asked for, or auto.
     """
     if plan.fatal:
         return plan
     if not any(block.operations for block in plan.blocks):
-        from clada.notations.lookalikes import without_operations
+        from clada.notations.lookalikes import nearest, without_operations
 
         detected = None if asked == "auto" else _read_detected(plan.source, delimiters)[0].notation
         fatal = without_operations(plan, asked, detected, delimiters)
         if fatal:
             return plan.replace(fatal=fatal)
-        return plan.replace(notes=(NOTHING_FOUND, *plan.notes, *_shown(plan)))
+        shown = _shown(plan)
+        seen = "" if plan.notes or shown else nearest(plan.source)
+        return plan.replace(notes=(NOTHING_FOUND + seen, *plan.notes, *shown), not_applied=())
     prose, gaps = beside_it or beside(plan)
     if not gaps or (len(prose) <= LONG and not _has_signs(prose)):  # a few plain words, as most are
         return plan
     from clada.notations.lookalikes import overlooked
 
-    note = overlooked(plan, prose, gaps, delimiters)
-    return plan.replace(notes=(note, *plan.notes)) if note else plan
+    found = overlooked(plan, prose, gaps, delimiters, chosen=asked != "auto", run_fences=run_fences)
+    return plan.replace(not_applied=(*plan.not_applied, *found)) if found else plan
 
 
 def _has_signs(prose: bytes) -> bool:

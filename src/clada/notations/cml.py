@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import BLOCK_VERSIONS, DELIMITERS, SHORT, take_fields
-from clada.model import Block, Invalid, Plan
+from clada.model import Block, Invalid, NotApplied, Plan
 from clada.notations.line_counter import LineCounter
 from clada.notations.reasoning import never_closed, reasoning_over
 from clada.operations import find
@@ -124,6 +124,7 @@ class _Reading:
         self.builder = _Builder(data)
         self.blocks: list[Block] = []
         self.notes: list[str] = []
+        self.not_applied: list[NotApplied] = []
 
     def plan(self) -> Plan:
         try:
@@ -133,7 +134,8 @@ class _Reading:
         return self._plan(None)
 
     def _plan(self, fatal: Problem | None) -> Plan:
-        return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data)
+        not_applied = tuple(self.not_applied)
+        return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data, not_applied=not_applied)
 
     def _read(self) -> None:
         openings = _Openings(self.data)
@@ -152,7 +154,7 @@ class _Reading:
         beside = self.data[end : end + 1] != b"\n" and _SAME_LINE.match(self.data, end)
         if beside:
             line, name = self.lines.line(end), beside.group(1).decode()
-            self.notes.append(f"Line {line}: <{name}> is not at the start of a line: ignored")
+            self.not_applied.append(NotApplied(line, f"<{name}>", "an element must start its line"))
         return end
 
     def _plain_write(self, start: int) -> int:

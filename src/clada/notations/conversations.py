@@ -49,6 +49,7 @@ class Log:
         self._failed: list[Made] = []
         self._atomic: list[Made] = []  # those of which all is done, or nothing
         self._ignored: dict[str, int] = {}  # how many calls, by tool
+        self._first_ignored: dict[str, int] = {}  # where the first call of each is
         self._root = self._cwd = self._base = ""  # the first working directory, the last one, where that is
         self._roots: tuple[str, ...] = ()
         self._at = self._end = 0  # of the record
@@ -200,6 +201,7 @@ class Log:
         made = number, len(items), -1 if asked is None else len(items) + len(asked), name
         if asked is None:
             self._ignored[name] = self._ignored.get(name, 0) + 1
+            self._first_ignored.setdefault(name, at)
         else:
             items += asked
             if len(asked) > 1 and self._call and self._tools.is_atomic(self._call):
@@ -270,7 +272,8 @@ class Log:
         ignored = Ignored(self.reading)
         for name, count in self._ignored.items():
             if count:
-                ignored.add(name, count, known=plain_name(name) in KNOWN)
+                at = self._first_ignored[name]
+                ignored.add(name, at, count, known=plain_name(name) in KNOWN)
         failed = len(set(self._failed))
         if failed:
             self.reading.ignored = True

@@ -23,10 +23,11 @@ from clada.operations import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Self
 
     from clada.grammar import Complaints
     from clada.model import Operation
+    from clada.notations.reading import Reading
     from clada.notations.registry import Delimiters
 
 NAME = "csl"
@@ -117,6 +118,18 @@ class Parser:
         self._notes: tuple[str, ...] = ()  # on the first line of content that looks like a marker
         self._fatal: Problem | None = None
         self.complete: list[Operation | Invalid] = []  # in the order of the document
+        self._only_one = False  # whether to stop after the first operation, or block; `ended` says where
+        self._before = 0  # operations that came before what is read here
+        self.ended = 0
+
+    @classmethod
+    def one(cls, reading: Reading, at: int) -> Self:
+        """Return a parser that reads the operation, or the block, that starts at a place of a document."""
+        parser = cls(reading.data, reading.delimiters)
+        parser._only_one, parser._before = True, reading.complete
+        parser._candidate = parser._seen = parser._outside = at
+        parser._line, parser._line_at = reading.lines.line(at), at
+        return parser
 
     def plan(self) -> Plan:
         """Take the end of the data for that of the document; return the plan of the whole."""
@@ -125,7 +138,9 @@ class Parser:
             name, line = self._opened[0], self._line
             if self._block and self._state == "TASKS":
                 name, line = "TASKS", self._block.line
-            message = f"Line {line}: Unterminated {name} operation{cut_off(len(self.complete))}"
+            message = (
+                f"Line {line}: Unterminated {name} operation{cut_off(self._before + len(self.complete))}"
+            )
             self._fatal = Problem("malformed_csl", message, line)
         if self._block and self._in_block:
             self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
@@ -144,7 +159,7 @@ class Parser:
             at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
         since: int | None = max(at or 0, seen)  # of a line that was begun before, only the rest
         try:
-            while at is not None:
+            while at is not None and not (self._only_one and self._blocks):
                 end = data.find(b"\n", since)
                 if end < 0 and not final:
                     self._candidate, self._seen = at, len(data)
@@ -164,6 +179,7 @@ class Parser:
                 at = since = data.find(mark, seen) + 1 or None
         except _FatalError as fatal:
             self._fatal = self._problem(fatal, final=final)
+        self.ended = seen
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
             self._seen = max(seen, len(data) - len(self._mark), 1)
 
@@ -357,11 +373,46 @@ class Parser:
         line = self._line_of(fatal.at)
         message = f"Line {line}: {fatal.message}"
         if fatal.message == MALFORMED and final and self._data.rfind(b"\n") < fatal.at:
-            message += cut_off(len(self.complete))  # it is the last line: the answer stops in it
+            message += cut_off(
+                self._before + len(self.complete)
+            )  # it is the last line: the answer stops in it
         return Problem("malformed_csl", message, line)
 
     def _line_of(self, at: int) -> int:
         return self._data.count(b"\n", 0, at) + 1
+
+
+def marker(delimiters: Delimiters) -> bytes:
+    """Return the pattern of how a marker starts."""
+    import re
+
+    return re.escape(delimiters[0].encode()) + rb"[A-Za-z]"
+
+
+class Blocks:
+    """Finds and reads operations and blocks one after the other, in a document that has others, too."""
+
+    def __init__(self, reading: Reading) -> None:
+        from clada.notations.markdown import LinePattern
+
+        self.reading, self._marker = reading, LinePattern(marker(reading.delimiters))
+
+    def next(self, at: int) -> int | None:
+        """Return where the next line is that starts with the start delimiter and a letter."""
+        return self._marker.start(self.reading.data, at, self.reading.end)
+
+    def read(self, at: int, _floor: int) -> int:
+        """Read the operation, or the block, that starts here; return where it ends."""
+        from clada.notations.reading import Unreadable
+
+        parser = Parser.one(self.reading, at)
+        plan = parser.plan()
+        self.reading.blocks += plan.blocks
+        self.reading.complete += len(parser.complete)
+        self.reading.notes += plan.notes
+        if plan.fatal:
+            raise Unreadable(at, plan.fatal.message, problem=plan.fatal)
+        return parser.ended
 
 
 class _FatalError(Exception):

@@ -1,7 +1,7 @@
 """Which dialect of other tools an answer is in, and its reading: one block after the other.
 
 A dialect is a module with a class `Blocks`, which finds and reads its blocks, and a row in the registry.
-Dialects that mix are read together, in the order of the document; of all others there is one in a document.
+All of them, and CSL, are read together, in the order of the document: what opens first is read to its end.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 
 from clada.errors import Problem
-from clada.model import Block, Plan
-from clada.notations import HEAD, HINTS_IN_PROSE, beside
-from clada.notations.lookalikes import place_in
-from clada.notations.markdown import MARKDOWN, open_fence, unwrapped
+from clada.model import Block, Plan, dialect_of
+from clada.notations import HINTS_IN_PROSE, beside
+from clada.notations.markdown import MARKDOWN, fence_open_at, unwrapped
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.reasoning import never_closed, reasoning_over
-from clada.notations.registry import NOTATIONS, holds_any
+from clada.notations.registry import NOTATIONS, holds_any, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Protocol, TypedDict, Unpack
 
     from clada.notations import Prose
+    from clada.notations.registry import Delimiters
 
     class Blocks(Protocol):
         """Finds and reads the blocks of one dialect in a document."""
@@ -42,12 +42,16 @@ if TYPE_CHECKING:
         roots: Sequence[str]  # absolute paths below these are relative
         run_fences: bool  # fences of a shell are commands to be run
         has_shell: bool  # there may be such fences, where that is known
+        delimiters: Delimiters  # of the markers of CSL
 
 
 _BLANKED = re.compile(rb"[^\n]")
 _CLOSING = re.compile(rb"\s*+(?:`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)")
 IN_PROSE = 2  # the rank of dialects whose signs are in many a text that asks for nothing
-MIXED = "lines {} and {} are {} and {}; --format chooses one"
+NATIVE = next(
+    row.name for row in NOTATIONS.values() if row.mixes and not row.rank
+)  # the notation of operations without a dialect, in a document of several formats
+SEVERAL = "an answer in several formats ({}) is carried out only if every block is clear"
 
 
 def read(data: bytes, name: str, **how: Unpack[How]) -> Plan:
@@ -55,37 +59,42 @@ def read(data: bytes, name: str, **how: Unpack[How]) -> Plan:
     return _read_together(data, [name, *_commands(name, **how)], chosen=True, **how)[0]
 
 
-def detected(data: bytes, limit: int, **how: Unpack[How]) -> tuple[Plan, Prose] | None:
-    """Read a document in the dialect of rank 1 that it shows first, and those that mix with it.
+def read_mixed(data: bytes, native: Sequence[str] = (), **how: Unpack[How]) -> tuple[Plan, Prose] | None:
+    """Read a document in all dialects that it shows, and in these notations of our own; None if in none.
 
-    What stands beside its operations is returned with the plan. None if it shows none before `limit`, where
-    a sign of a notation comes.
+    What stands beside its operations is returned with the plan.
     """
-    signs = _signs(data[:HEAD], 1, **how) or _signs(data, 1, **how)
-    if not signs or min(signs.values()) >= limit:
+    names = [row.name for row in NOTATIONS.values() if row.rank and holds_any(data, row.hints)]
+    plan, prose = _read_together(data, [*native, *names], **how)
+    if not plan.fatal and not plan.notation:
         return None
-    first = min(signs, key=signs.__getitem__)
-    masked = None if _mixes(first) else without_files(data, signs[first], **how)
-    if masked is not None:  # what stands in a file that is to be written is no sign
-        signs = _signs(masked, 1, **how)
-        first = min(signs, key=signs.__getitem__, default="")
-        if not first:
-            return None
-        if not _mixes(first):
-            found = detected(masked, limit, **how)
-            return found and (found[0].replace(source=data), found[1])
-    together = [name for name in signs if name == first or (_mixes(name) and _mixes(first))]
-    together += _names_in_prose() if _mixes(first) else _commands(first, **how)
-    while True:
-        plan, (prose, gaps) = _read_together(data, together, **how)
-        others = {} if plan.fatal else _signs(prose, 1, together)
-        if not others:
-            return plan, (prose, gaps)
-        other = min(others, key=others.__getitem__)
-        if not (_mixes(first) and _mixes(other)):
-            mixed = _mixed(plan, (signs[first], first), (place_in(gaps, others[other]), other))
-            return mixed, (prose, gaps)
-        together.append(other)
+    return _all_or_nothing(plan), prose
+
+
+def _formats(blocks: Iterable[Block]) -> list[str]:
+    """Return the names of the formats that operations are in, in the order of the document."""
+    items = [item for block in blocks for item in block.operations]
+    return list(dict.fromkeys(dialect_of(item) or NATIVE for item in items))
+
+
+def _all_or_nothing(plan: Plan) -> Plan:
+    """Return a plan; one in several formats of which a block is not clear has that as a fatal problem."""
+    formats = _formats(plan.blocks)
+    items = (item for block in plan.blocks for item in block.operations)
+    unclear = next((item for item in items if item.problems), None)
+    if plan.fatal or len(formats) < 2 or unclear is None:  # noqa: PLR2004 (several)
+        return plan
+    problem, row = unclear.problems[0], NOTATIONS[dialect_of(unclear) or NATIVE]
+    several = SEVERAL.format(" and ".join(map(title, formats)))
+    message = f"Line {problem.line}: {row.one}: {problem.message}; nothing was carried out: {several}"
+    return plan.replace(fatal=Problem(row.error_type, message, problem.line))
+
+
+def shows_before(data: bytes, limit: int, **how: Unpack[How]) -> bool:
+    """Whether a document shows a dialect of rank 1 before a place."""
+    names = [row.name for row in NOTATIONS.values() if row.rank == 1 and holds_any(data[:limit], row.hints)]
+    signs = (first_sign(data, name, **how) for name in names)
+    return any(sign is not None and sign < limit for sign in signs)
 
 
 def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -> bytes | None:
@@ -118,12 +127,6 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -
     return masked_operations(plan) + _BLANKED.sub(b" ", data[open_at:])
 
 
-def detected_in_prose(data: bytes, **how: Unpack[How]) -> tuple[Plan, Prose] | None:
-    """Read a document without any better sign in the dialects of rank 2 that it shows, if there are any."""
-    signs = _signs(data[:HEAD], IN_PROSE, **how) or _signs(data[HEAD:] and data, IN_PROSE, **how)
-    return _read_together(data, _names_in_prose(), **how) if signs else None
-
-
 def _names_in_prose() -> list[str]:
     return [row.name for row in NOTATIONS.values() if row.rank == IN_PROSE]
 
@@ -154,7 +157,7 @@ def _read_together(
     if heredoc.NAME in names and first_sign(data, heredoc.NAME, **how) is not None:
         plan = _read(data, names, chosen=chosen, **how)
         prose = beside(plan)
-    if plan.fatal or how.get("run_fences"):
+    if plan.fatal or how.get("run_fences") or plan.notation in (None, NATIVE):
         return plan, prose
     return plan.replace(notes=(*plan.notes, *heredoc.not_run(prose[0]))), prose
 
@@ -173,29 +176,18 @@ def shown(data: bytes, **how: Unpack[How]) -> list[str]:
     return [*reading.notes, *not_run(data)]
 
 
-def _signs(data: bytes, rank: int, besides: Iterable[str] = (), **how: Unpack[How]) -> dict[str, int]:
-    """Return the dialects of a rank of which there is a sign, other than `besides`, and where."""
-    rows = [row for row in NOTATIONS.values() if row.rank == rank and row.name not in besides]
-    hinted = [row.name for row in rows if holds_any(data, row.hints)]
-    return {name: at for name in hinted if (at := first_sign(data, name, **how)) is not None}
-
-
 def judged(plan: Plan, **how: Unpack[How]) -> Plan:
     """Return a plan as it is; where a document shows a dialect, and nothing could be read, with that said."""
     if plan.fatal or plan.blocks:
         return plan
     name = plan.notation or ""
     line = plan.source.count(b"\n", 0, first_sign(plan.source, name, **how) or 0) + 1
-    message = f"Line {line}: This looks like {name}, but there is nothing in it that can be carried out"
-    message = "; ".join([message, *plan.notes[1:2]])  # the first says in which dialect it was read
+    message = (
+        f"Line {line}: This looks like {title(name)}, but there is nothing in it that can be carried out"
+    )
+    because = [*plan.notes[1:2], *(each.text for each in plan.not_applied[:1])]
+    message = "; ".join([message, *because[:1]])  # the first note says in which dialect it was read
     return plan.replace(fatal=Problem("malformed_dialect", message, line))
-
-
-def _mixed(plan: Plan, *found: tuple[int, str]) -> Plan:
-    """Return the plan of a document in two dialects, which nobody can mean to be read as one."""
-    lines = [plan.source.count(b"\n", 0, at) + 1 for at, _ in found]
-    message = f"Line {lines[0]}: {MIXED.format(*lines, *(name for _, name in found))}"
-    return plan.replace(fatal=Problem("malformed_dialect", message, lines[0]))
 
 
 def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
@@ -208,6 +200,18 @@ def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
     return found[1] if found else None
 
 
+def places_of_blocks(text: bytes, names: Iterable[str], **how: Unpack[How]) -> list[tuple[int, str]]:
+    """Return where operations of these dialects are in a text, and of which; one that is cut off counts."""
+    reading, broken = _reading(text, **how), []
+    try:
+        _read_blocks(reading, names)
+    except Unreadable as trouble:
+        broken = [(trouble.offset, reading.dialect)] if reading.dialect else []
+    items = [item for block in reading.blocks for item in block.operations]
+    asked = [item for item in items if not getattr(item, "suggested", False)]
+    return [*((item.span[0], dialect_of(item)) for item in asked), *broken]
+
+
 def masked_operations(plan: Plan) -> bytes:
     """Return the document with blanks in place of its operations, line by line."""
     pieces, at = [], 0
@@ -216,10 +220,6 @@ def masked_operations(plan: Plan) -> bytes:
         pieces += [_BLANKED.sub(b" ", plan.source[at:start]), plan.source[start:end]]
         at = end
     return b"".join([*pieces, _BLANKED.sub(b" ", plan.source[at:])])
-
-
-def _mixes(name: str) -> bool:
-    return NOTATIONS[name].mixes
 
 
 def _reading(data: bytes, *, chosen: bool = False, **how: Unpack[How]) -> Reading:
@@ -233,36 +233,55 @@ def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unp
         _read_blocks(reading, names)
     except Unreadable as trouble:
         fatal = reading.fatal(trouble)
-    met = list(reading.dialects) or list(names)[:1]
-    notes = [] if chosen else [f"read as {' and '.join(met)}"]
+    # The first operation decides how a report is written.
+    met = _formats(reading.blocks) or list(reading.dialects) or (list(names)[:1] if chosen else [])
+    foreign = not chosen and any(NOTATIONS[name].rank for name in met)
+    notes = [f"read as {' and '.join(map(title, met))}"] if foreign else []
     blocks = tuple(reading.blocks)
     if not blocks and reading.ignored and not fatal:
         blocks = (Block(1, None, False, ()),)  # it is read, and asks for nothing
-    return Plan(met[0], blocks, fatal, (*notes, *reading.notes), data, reading.atomic)
+    return Plan(
+        met[0] if met else None, blocks, fatal, (*notes, *reading.notes), data, reading.atomic,
+        not_applied=tuple(reading.not_applied),
+    )  # fmt: skip
 
 
 def _read_blocks(reading: Reading, names: Iterable[str]) -> None:
-    """Read block after block, of whichever dialect it is."""
+    """Read block after block, of whichever format it is."""
     waiting = {name: _Following(reading, name) for name in names}
-    at = reading.start
+    at, opened = reading.start, b""  # the mark of the fence that is open there
     while found := _next(reading, waiting, at):
         name, place, floor = found
-        reading.dialect = name
-        reading.dialects[name] = None
-        at = waiting[name].blocks.read(place, floor)
-        if len(waiting) > 1 and not _mixes(name):
-            at = _after_fence(reading, floor, place, at)
+        opened = fence_open_at(reading.data, floor, place, opened) if len(waiting) > 1 else b""
+        reading.dialect = name if NOTATIONS[name].rank else ""
+        at = _read_block(reading, waiting, name, place, floor)
+        closing = _CLOSING.match(reading.data, at, reading.end) if opened else None
+        if NOTATIONS[name].takes_fence:
+            opened = b""
+        elif closing:  # of a fence around the block, which is not a new one
+            at, opened = closing.end(), b""
     for each in waiting.values():
         finish = getattr(each.blocks, "finish", None)  # for what only all blocks can tell
         if finish:
             finish()
 
 
-def _after_fence(reading: Reading, floor: int, place: int, end: int) -> int:
-    """Return where the fence ends in which a block stands, if nothing but that block is in it."""
-    closing = _CLOSING.match(reading.data, end, reading.end)
-    inside = closing and open_fence(reading.data, floor, place) is not None
-    return closing.end() if closing and inside else end
+def _read_block(reading: Reading, waiting: dict[str, _Following], name: str, place: int, floor: int) -> int:
+    """Read the block that starts here, and return where it ends.
+
+    A call of an unknown tool with operations of our own in it is only their wrapper: they are read next.
+    """
+    complete, passed_over, is_new = reading.complete, len(reading.not_applied), name not in reading.dialects
+    reading.dialects[name] = None
+    end = waiting[name].blocks.read(place, floor)
+    native = waiting.get(NATIVE)
+    inside = native.next(place) if native and reading.complete == complete else None
+    if inside is not None and place < inside < end:
+        del reading.not_applied[passed_over:]
+        if is_new:
+            del reading.dialects[name]
+        return inside
+    return end
 
 
 def _next(reading: Reading, waiting: dict[str, _Following], at: int) -> tuple[str, int, int] | None:
@@ -279,7 +298,10 @@ def _next(reading: Reading, waiting: dict[str, _Following], at: int) -> tuple[st
         if not over:
             return first, nearest, at
         if over[1] is None:
-            raise Unreadable(over[0], never_closed(reading.data, over[0]))
+            message = f"Line {reading.lines.line(over[0])}: {never_closed(reading.data, over[0])}"
+            problem = Problem(NOTATIONS[first].error_type, message, reading.lines.line(over[0]))
+            reading.dialects[first] = None
+            raise Unreadable(over[0], message, problem=problem)
         at = over[1]
 
 

@@ -289,15 +289,11 @@ def has_shell_fence(data: bytes) -> bool:
     return any(sign in data and pattern.search(data) for sign, pattern in _TAGS.items())
 
 
-def not_run(prose: bytes, notation: str = "") -> list[str]:
-    """Return the note on the fences of a shell in a text, if there are any with commands in them.
-
-    Beside operations of a notation, none of them is ever run.
-    """
+def not_run(prose: bytes) -> list[str]:
+    """Return the note on the fences of a shell in a text, if there are any with commands in them."""
     firsts = (found.group(1).strip(b"`~ \t\n") for found in _SHELL_FENCE.finditer(prose))
     count = sum(bool(first) and not _is_patch(first) for first in firsts)
     if not count:
         return []
     blocks, them = ("1 shell block was", "it") if count == 1 else (f"{count:,} shell blocks were", "them")
-    why = f": --run-fences runs none beside {notation}" if notation else f"; --run-fences runs {them}"
-    return [f"{blocks} not run{why}"]
+    return [f"{blocks} not run; --run-fences runs {them}"]

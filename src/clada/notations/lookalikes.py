@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clada.errors import Problem
 from clada.grammar import DELIMITERS
+from clada.model import NotApplied
 from clada.notations.reasoning import without_reasoning
-from clada.notations.registry import NOTATIONS, ONE, holds_any
+from clada.notations.registry import NOTATIONS, holds_any, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters, Lookalike, Notation
 
 MOST = 1 << 20  # bytes of prose that are looked through
+MOST_TOLD = 20  # lookalikes that a report lists
 
 
 def without_operations(
@@ -23,38 +25,75 @@ def without_operations(
     It is in another notation than the one that was asked for, or a line looks like an operation.
     """
     if detected and detected != asked:
-        message = f"This looks like {detected.upper()}, but it was to be read as {asked.upper()}"
+        message = f"This looks like {title(detected)}, but it was to be read as {title(asked)}"
         return Problem(NOTATIONS[asked].error_type, message)
-    found = _first(without_reasoning(plan.source[:MOST]), delimiters, plan.notation if plan.blocks else None)
-    if found is None:
+    found = _all(without_reasoning(plan.source[:MOST]), delimiters, plan.notation if plan.blocks else None)
+    if not found:
         return None
-    at, row, meant = found
+    at, row, meant = found[0]
     line = plan.source.count(b"\n", 0, at) + 1
     message = f"Line {line}: This looks like an operation, but {row.advice}"
     return Problem(meant.error_type, message, line)
 
 
-def overlooked(plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters) -> str | None:
-    """Return a note on the first line beside the operations of a plan that was probably meant as one, too."""
-    prose = without_reasoning(prose[:MOST])
-    notes = []
-    found = _first(prose, delimiters, plan.notation)
-    if found:
-        at, lookalike, meant = found
-        advice = lookalike.advice if meant.rank or meant.name == plan.notation else ONE
-        notes.append((at, f"looks like an operation and was ignored: {advice}"))
+def overlooked(  # noqa: PLR0913 (how it was read)
+    plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters, *, chosen: bool, run_fences: bool
+) -> list[NotApplied]:
+    """Return what stands beside the operations of a plan and was probably meant as one, too.
+
+    Where a person has chosen the notation, other notations do not count.
+    """
+    prose = _without_comments(without_reasoning(prose[:MOST]))
     row = NOTATIONS[plan.notation or ""]
-    # Dialects that mix were read together; of those that do not, any other of rank 1 was fatal.
-    block = None if row.mixes else _first_block(prose, 2 if row.rank else 1)
-    if block:
-        at, name = block
-        notes.append((at, f"is {name} and was ignored: {ONE}; --format={name} reads it"))
-    if not notes:
-        return None
-    at, note = min(notes)
-    line = plan.source.count(b"\n", 0, place_in(gaps, at)) + 1
-    told = any(text.startswith(f"Line {line}:") for text in plan.notes)
-    return None if told else f"Line {line} {note}"
+    # Beside dialects, all others were read. In CSL, some may be left between the operations of a block.
+    blocks = [] if row.rank or chosen else _blocks(prose, run_fences=run_fences)
+    answer = f"the answer is in {row.title}"
+    found = [(at, NOTATIONS[name].one, answer) for at, name in blocks]
+    for at, lookalike, meant in _all(prose, delimiters, plan.notation):
+        is_wrapper = lookalike.closing and _wraps(plan, place_in(gaps, at), lookalike.closing)
+        if is_wrapper or lookalike.illustrates or (chosen and meant.name != plan.notation):
+            continue
+        is_other = not meant.rank and meant.name != plan.notation and not (meant.mixes and row.mixes)
+        found.append((at, *((meant.one, answer) if is_other else (f"likely {meant.one}", lookalike.advice))))
+    by_line: dict[int, NotApplied] = {}
+    for at, what, why in sorted(found, key=lambda each: each[0]):
+        line = plan.source.count(b"\n", 0, place_in(gaps, at)) + 1
+        by_line.setdefault(line, NotApplied(line, what, why))
+    known = {each.line for each in plan.not_applied}
+    told = [each for line, each in by_line.items() if line not in known and not _is_noted(plan, line)]
+    return told[:MOST_TOLD]
+
+
+def nearest(source: bytes) -> str:
+    """Return what is nearest to an operation in a text without any, to be said behind that; or nothing."""
+    if b"```" not in source and b"~~~" not in source:
+        return ""
+    import re
+
+    fence = re.search(rb"^[ \t]*(?:`{3,}|~{3,})", source[:MOST], re.MULTILINE)
+    if not fence:
+        return ""
+    line = source.count(b"\n", 0, fence.start()) + 1
+    return f"; the nearest thing to one is the code block at line {line}, which names no file"
+
+
+def _without_comments(text: bytes) -> bytes:
+    """Return a text with blanks in place of comments of HTML: what is in them is not meant."""
+    at, pieces = 0, []
+    while (start := text.find(b"<!--", at)) >= 0 and (end := text.find(b"-->", start)) >= 0:
+        pieces += [text[at:start], b" " * (end - start)]
+        at = end
+    return b"".join([*pieces, text[at:]]) if pieces else text
+
+
+def _wraps(plan: Plan, at: int, closing: bytes) -> bool:
+    """Whether operations of a plan stand between a place and what closes it."""
+    end = plan.source.find(closing, at)
+    return any(at < item.span[0] < end for block in plan.blocks for item in block.operations)
+
+
+def _is_noted(plan: Plan, line: int) -> bool:
+    return any(note.startswith(f"Line {line}:") for note in plan.notes)
 
 
 def place_in(gaps: list[int], at: int) -> int:
@@ -66,32 +105,30 @@ def place_in(gaps: list[int], at: int) -> int:
     return gaps[-1]
 
 
-def _first_block(prose: bytes, rank: int) -> tuple[int, str] | None:
-    """Return where the first block of a dialect is in a text, and of which: of this rank, or a weaker one."""
-    rows = [row for row in NOTATIONS.values() if row.rank >= rank]
-    names = [row.name for row in rows if holds_any(prose, row.hints)]
+def _blocks(prose: bytes, *, run_fences: bool) -> list[tuple[int, str]]:
+    """Return where blocks of dialects are in a text, and of which."""
+    names = [row.name for row in NOTATIONS.values() if row.rank and holds_any(prose, row.hints)]
     if not names:
-        return None
-    from clada.notations.dialects import first_sign
+        return []
+    from clada.notations.dialects import places_of_blocks
 
-    found = [(at, name) for name in names if (at := first_sign(prose, name)) is not None]
-    return min(found, default=None)
+    return places_of_blocks(prose, names, run_fences=run_fences)
 
 
-def _first(
-    text: bytes, delimiters: Delimiters, notation: str | None
-) -> tuple[int, Lookalike, Notation] | None:
-    """Return the first place that matches one of the lookalikes, in a document of this notation."""
+def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tuple[int, Lookalike, Notation]]:
+    """Return the places that match one of the lookalikes, in a document of this notation, in their order."""
     if not holds_any(text, [sign for row in NOTATIONS.values() for sign in row.lookalike_signs]):
-        return None
+        return []
     import re
+    from itertools import islice
 
-    mark, usual = re.escape(delimiters[0].encode()), delimiters == DELIMITERS
+    start, end = (re.escape(delimiter.encode()) for delimiter in delimiters)
+    usual = delimiters == DELIMITERS
     found = []
     for meant in NOTATIONS.values():
         for row in meant.lookalikes:
             if (row.own or meant.name != notation) and (usual or not row.default_delimiters):
-                match = re.search(row.pattern.replace(b"%s", mark), text, re.MULTILINE)
-                if match:
-                    found.append((match.start(), row, meant))
-    return min(found, key=lambda each: each[0]) if found else None
+                pattern = row.pattern.replace(b"%s", start).replace(b"%e", end)
+                matches = re.finditer(pattern, text, re.MULTILINE)
+                found += [(match.start(), row, meant) for match in islice(matches, MOST_TOLD)]
+    return sorted(found, key=lambda each: each[0])

@@ -232,6 +232,17 @@ def open_fence(data: bytes, floor: int, at: int) -> int | None:
     return opened
 
 
+def fence_open_at(data: bytes, start: int, at: int, opened: bytes = b"") -> bytes:
+    """Return the mark of the fence that is open at a place, if this one, or none, is open at the start."""
+    for match in _FENCE_LINE.finditer(data, start, at):
+        fence, info = match.group(1), match.group(2).strip()
+        if not opened:
+            opened = fence if b"`" not in info or fence[:1] == b"~" else b""
+        elif fence[:1] == opened[:1] and len(fence) >= len(opened) and not info:
+            opened = b""
+    return opened
+
+
 class OnlyFence(Value):
     """The one fence of a text: where its line, its content, the end of that and the end of it all are."""
 

@@ -88,7 +88,7 @@ class Blocks:
         end = block.read(header.end() + 1)
         item = block.operation((at, end))
         if item is None:
-            self._ignored.add(block.action)
+            self._ignored.add(block.action, at)
         else:
             self.reading.add(item)
         return end

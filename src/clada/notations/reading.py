@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from clada.errors import Problem, cut_off
-from clada.grammar import SHORT, path_complaint
+from clada.grammar import DELIMITERS, SHORT, path_complaint
 from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.line_counter import LineCounter
 from clada.notations.path_text import relative
+from clada.notations.registry import title
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from clada.model import Operation
+    from clada.model import NotApplied, Operation
+    from clada.notations.registry import Delimiters
 
     Span = tuple[int, int]
 
@@ -24,10 +26,13 @@ PATHS = {"path", "other_path", "source", "destination"}  # fields that are paths
 class Unreadable(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
     """Ends the reading of a document that cannot be read reliably."""
 
-    def __init__(self, offset: int, message: str, *, cut: bool = False, path: str = "") -> None:
+    def __init__(
+        self, offset: int, message: str, *, cut: bool = False, path: str = "", problem: Problem | None = None
+    ) -> None:
         super().__init__(message)
         self.offset, self.message, self.cut = offset, message, cut
         self.path = path  # of the file that is not all there
+        self.problem = problem  # what to report in place of the message
 
 
 class Reading:
@@ -39,12 +44,15 @@ class Reading:
     def __init__(  # noqa: PLR0913 (all but the text and its part are named)
         self, data: bytes, start: int = 0, end: int | None = None, *, chosen: bool = False,
         roots: Sequence[str] = (), run_fences: bool = False, has_shell: bool | None = None,
+        delimiters: Delimiters = DELIMITERS,
     ) -> None:  # fmt: skip
         self.data, self.start, self.end = data, start, len(data) if end is None else end
         self.chosen, self.roots, self.run_fences = chosen, roots, run_fences
+        self.delimiters = delimiters  # of the markers of CSL
         self.lines = LineCounter(data)
         self.blocks: list[Block] = []
         self.notes: list[str] = []
+        self.not_applied: list[NotApplied] = []
         self.complete = 0  # operations
         self.atomic = False  # whether one of the blocks is
         self.ignored = False  # whether there is something that is no operation, and is known to be none
@@ -115,8 +123,10 @@ class Reading:
 
     def fatal(self, trouble: Unreadable) -> Problem:
         """Return the problem of a document that cannot be read."""
+        if trouble.problem:
+            return trouble.problem
         line = self.lines.line(trouble.offset)
-        name = f" (read as {self.dialect})" if self.dialect else ""
+        name = f" (read as {title(self.dialect)})" if self.dialect else ""
         message = f"Line {line}: {trouble.message}{name}{cut_off(self.complete) if trouble.cut else ''}"
         return Problem("malformed_dialect", message, line)
 

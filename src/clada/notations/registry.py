@@ -4,8 +4,8 @@ A notation is a module with two functions, `sign` and `read` (see Module), and i
 the notation whose first sign comes first; of signs at the same place, the earlier row counts.
 
 A dialect is what other tools have models write: a module with a class `Blocks` (see `dialects`), and a row
-with a rank. A document with operations of a notation is in that; else dialects of rank 1 come before those
-of rank 2.
+with a rank: 1 where its signs are sure, 2 where they are in many a text that asks for nothing. Dialects and
+CSL mix: in one document, the operations of all of them are carried out. JSON, TOML and CML stand alone.
 """
 
 from __future__ import annotations
@@ -60,12 +60,14 @@ _LIST_ITEM = rb"^[ \t]*+(?:[-*+>]|[0-9]{1,9}[.)])[ \t]"
 class Lookalike(Value):
     """What looks like an operation of a notation and is none: a pattern, and what is wrong with it.
 
-    In the pattern, %s stands for the start delimiter.
+    In the pattern, %s stands for the start delimiter and %e for the end delimiter.
     """
 
     pattern: bytes
     advice: str
     own: bool = True  # whether it can also be overlooked in a document of that very notation
+    closing: bytes = b""  # what ends it: where operations are in it that are read, it is only their wrapper
+    illustrates: bool = False  # beside operations it is probably meant to be read, not carried out
     default_delimiters: bool = False  # whether it is only looked for where the delimiters are the usual ones
 
 
@@ -73,6 +75,8 @@ class Notation(Value):
     """All that is particular to one notation."""
 
     name: str
+    title: str  # what people call it, for messages: search/replace blocks (aider style)
+    one: str  # the same for one operation: search/replace block
     module: str
     hint: bytes  # a document without these bytes shows no sign of it: looked for before the module is loaded
     error_type: str  # of fatal errors in it
@@ -89,16 +93,21 @@ class Notation(Value):
     lookalike_signs: tuple[bytes, ...] = ()  # without one of these, no lookalike can match
     rank: int = 0  # of a dialect: how sure its signs are
     hints: tuple[bytes, ...] = ()  # of a dialect: a document without any of these shows no sign of it
-    mixes: bool = False  # it may stand beside other dialects that mix, in one document
+    mixes: bool = False  # it may stand beside others that mix, in one document: then all are carried out
+    takes_fence: bool = False  # of a dialect: its blocks end where the fence ends that they stand in
+    example: str = ""  # an operation, in three lines or so; <START> and <END> are the delimiters
+    asks: tuple[str, str] = ("a search/replace block", "the whole file")  # what a model is asked to send
     writer: str = ""  # the module that writes it, where something can be converted into it
 
 
-def dialect(name: str, rank: int, hints: tuple[bytes, ...], *columns: Lookalike, **others: Any) -> Notation:
-    """Return the row of a dialect; `others` are further fields of it."""
+def dialect(
+    name: str, words: tuple[str, str], rank: int, hints: tuple[bytes, ...], *columns: Lookalike, **others: Any
+) -> Notation:
+    """Return the row of a dialect; `words` are its title and the name of one block."""
     return Notation(
-        name, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
+        name, *words, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
         problems_name_lines=True, lookalikes=columns, lookalike_signs=hints if columns else (), rank=rank,
-        hints=hints, **others,
+        hints=hints, mixes=True, **others,
     )  # fmt: skip
 
 
@@ -112,21 +121,28 @@ def holds_any(text: bytes, hints: Iterable[bytes]) -> bool:
     return any(hint in text for hint in hints)
 
 
-UNKNOWN = Notation("", "", b"", "invalid_operation", "")  # where no notation has been found
+UNKNOWN = Notation(
+    "", "a format that is not known", "operation", "", b"", "invalid_operation", ""
+)  # where no notation has been found
 
 NOTATIONS = {
     row.name: row
     for row in (
         Notation(
             "csl",
+            "CSL",
+            "CSL operation",
             "clada.notations.csl",
             b"",
             "malformed_csl",
             "csl.md",
             writer="clada.notations.write.csl",
+            example='<START>WRITE file="path/to/file"<END>\nits whole content\n<START>END<END>',
+            asks=("a SEARCH block", "a WRITE with the whole file"),
             words={"edit": "SEARCH"},
+            mixes=True,
             lookalikes=(
-                Lookalike(rb"^[ \t>*`\-+0-9.)]+%s" + _MARKERS, COLUMN),
+                Lookalike(rb"^[ \t>*`\-+0-9.)]+%s" + _MARKERS + rb"[^\n]*%e[ \t`]*$", COLUMN),
                 Lookalike(rb"^%s" + _MARKERS, ONE, own=False),
                 Lookalike(rb"^[ \t>*`\-]*+&lt;-+" + _MARKERS, "a marker is written with < and >"),
                 Lookalike(
@@ -140,11 +156,15 @@ NOTATIONS = {
         ),
         Notation(
             "cml",
+            "CML",
+            "CML operation",
             "clada.notations.cml",
             b"<",
             "malformed_xml",
             "cml.md",
             writer="clada.notations.write.cml",
+            example='<write path="path/to/file"><![CDATA[\nits whole content\n]]></write>',
+            asks=("an <edit>", "a <write> with the whole file"),
             family=SENTENCES,
             summary="xml",
             numbers_through=True,
@@ -164,11 +184,15 @@ NOTATIONS = {
         ),
         Notation(
             "json",
+            "JSON",
+            "JSON task",
             "clada.notations.json",
             b'"tasks"',
             "malformed_json",
             "json.md",
             writer="clada.notations.write.json",
+            example='```json\n{"tasks": [{"action": "write", "path": "path/to/file", "content": "…"}]}\n```',
+            asks=('an "edit" task', 'a "write" task with the whole file'),
             word=b"action",
             summary="json",
             problems_name_lines=True,
@@ -190,11 +214,15 @@ NOTATIONS = {
         ),
         Notation(
             "toml",
+            "TOML",
+            "TOML task",
             "clada.notations.toml",
             b"[[",
             "malformed_toml",
             "toml.md",
             writer="clada.notations.write.toml",
+            example='```toml\n[[task]]\naction = "write"\npath = "path/to/file"\ncontent = "its lines"\n```',
+            asks=('an "edit" task', 'a "write" task with the whole file'),
             word=b"action",
             summary="json",
             problems_name_lines=True,
@@ -207,6 +235,7 @@ NOTATIONS = {
         ),
         dialect(
             "sr",
+            ("search/replace blocks (aider style)", "search/replace block"),
             1,
             (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED", b"<<<<<", b"<<<FILE>>>", b"<edit>"),
             Lookalike(
@@ -218,12 +247,14 @@ NOTATIONS = {
                 rb"[ \t]*+(?i:SEARCH|ORIGINAL)[:>]?[ \t]*+$",
                 "a marker is <<<<<<< SEARCH, with a blank, in capitals, and nothing behind it",
             ),
-            mixes=True,
+            takes_fence=True,
             prompt="sr.md",
             writer="clada.notations.write.sr",
+            example="path/to/file\n<<<<<<< SEARCH\n=======\nits whole content\n>>>>>>> REPLACE",
         ),
         dialect(
             "v4a",
+            ("patches (apply_patch style)", "patch (apply_patch style)"),
             1,
             (b"*** ", b"***Begin"),
             Lookalike(
@@ -232,9 +263,12 @@ NOTATIONS = {
             ),
             prompt="v4a.md",
             writer="clada.notations.write.v4a",
+            example="*** Begin Patch\n*** Add File: path/to/file\n+its first line\n*** End Patch",
+            asks=("a patch with *** Update File", "a patch with *** Add File and the whole file"),
         ),
         dialect(
             "udiff",
+            ("unified diffs", "unified diff"),
             1,
             (b"diff --git ", b"+++ ", b"```diff", b"```patch", b"~~~diff", b"Mon Sep 17 00:00:00 2001"),
             Lookalike(
@@ -247,12 +281,16 @@ NOTATIONS = {
                 rb"(?:`{3,}+|~{3,}+)[^\n]*+\n(?:diff --git |--- )",
                 "this diff is shown as what a program prints; --format=udiff carries it out",
                 own=False,
+                illustrates=True,
             ),
-            mixes=True,
+            takes_fence=True,
             writer="clada.notations.write.udiff",
+            example="```diff\n--- /dev/null\n+++ b/path/to/file\n@@ -0,0 +1 @@\n+its first line\n```",
+            asks=("a diff with three lines of context", "a diff that creates the file"),
         ),
         dialect(
             "calls",
+            ("tool calls in JSON", "tool call in JSON"),
             1,
             (
                 b'_call"',
@@ -286,6 +324,7 @@ NOTATIONS = {
         ),
         dialect(
             "tags",
+            ("tool calls in tags (Cline style)", "tool call in tags"),
             1,
             (
                 b"<write_to",
@@ -305,10 +344,12 @@ NOTATIONS = {
                 rb"^[ \t]*+<(?:[\w-]+:)?invoke name=[^>\n]*+>",
                 "an <invoke> stands in <function_calls>",
                 own=False,
+                closing=b"invoke>",
             ),
         ),
         dialect(
             "artifact",
+            ("artifact tags (bolt.new style)", "artifact tag"),
             1,
             (b"<bolt", b"<dyad-", b"<lov-", b"<Plandex", b"<CodePr", b"<QuickE"),
             Lookalike(
@@ -317,12 +358,14 @@ NOTATIONS = {
         ),
         dialect(
             "nesl",
+            ("NESL blocks", "NESL block"),
             1,
             (b"#!nesl", b"#!NESL", b"#!SHAM"),
             Lookalike(rb"^[ \t]++#!(?:nesl|NESL|SHAM) \[@", COLUMN),
         ),
         dialect(
             "whole",
+            ("named code blocks", "named code block"),
             2,
             (
                 b"```",
@@ -335,12 +378,24 @@ NOTATIONS = {
                 b"<pre>",
                 b"<sourcecode>",
             ),
-            mixes=True,
+            takes_fence=True,
             prompt="whole.md",
+            example="path/to/file\n```\nits whole content\n```",
         ),
-        dialect("heredoc", 2, (b"```", b"~~~"), mixes=True),
+        dialect(
+            "heredoc",
+            ("shell blocks", "shell block"),
+            2,
+            (b"```", b"~~~"),
+            takes_fence=True,
+        ),
     )
 }
+
+
+def title(name: str | None) -> str:
+    """Return what people call a notation, by its name."""
+    return NOTATIONS.get(name or "", UNKNOWN).title
 
 
 def with_prompt() -> tuple[str, ...]:

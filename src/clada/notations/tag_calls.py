@@ -92,7 +92,7 @@ class CallsInTags:
         """Add what a call asks for."""
         asked = self._tools.operations(call)
         if asked is None:
-            self._ignored.add(call.name, known=plain_name(call.name) in KNOWN)
+            self._ignored.add(call.name, call.at, known=plain_name(call.name) in KNOWN)
         else:
             items += asked
             self._atomic = self._atomic or (len(asked) > 1 and self._tools.is_atomic(call))
@@ -107,7 +107,7 @@ class CallsInTags:
                 arguments, end = self._parameters(opened, found.end(), _PARAMETER, closing)
                 self._take(Call(name, arguments, opened, (opened, end)), items)
             else:  # whatever it is given, which may well be a document for us
-                self._ignored.add(name, known=False)
+                self._ignored.add(name, opened, known=False)
                 end = self._find(opened, found.end(), closing) + len(closing) + 3
             at = end
         close = self._find(block, at, wrapper)
@@ -209,7 +209,7 @@ class CallsInTags:
             self._take(Call("shell", {"command": command}, at, span), items)
             return items
         if name not in ("save", "append", "patch"):
-            self._ignored.add(name, known=name in KNOWN)
+            self._ignored.add(name, at, known=name in KNOWN)
             return []
         operation = "edit" if name == "patch" else "write"
         if not path:

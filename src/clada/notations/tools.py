@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from clada.errors import shortened
-from clada.model import Invalid, Operation
+from clada.model import Invalid, NotApplied, Operation
 from clada.notations import v4a
 from clada.notations.arguments import FIELDS, Arguments, RefusedCall
 from clada.notations.path_text import is_placeholder, relative
@@ -54,6 +54,7 @@ KNOWN = frozenset(TOOLS) | READERS
 PREFIXES = re.compile(r"(?:functions\.|default_api\.|mcp__[\w-]*?filesystem[\w-]*?__)")
 DESCRIBED = {"create_file": "Add", "update_file": "Update", "delete_file": "Delete"}  # as patches have it
 MOST_NAMED = 5  # tools in a note
+UNKNOWN_TOOL = "the tool is not known"
 WORDS_OF_A_SHELL = 3  # bash -c COMMAND
 SHELLS = frozenset(("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"))
 EDITOR_COMMANDS = frozenset(("create", "str_replace", "insert"))  # that change something
@@ -87,38 +88,40 @@ def plain_name(name: str) -> str:
 
 
 class Ignored:
-    """Counts the calls that are no operations: in a note those that change nothing, in another the rest.
+    """Collects the calls that are not operations.
 
-    Of these nobody here knows what they do.
+    Calls of tools that change nothing are counted in a note. Calls of unknown tools are not applied.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._counts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of calls, by "known", then tool
-        self._places: dict[bool, int] = {}  # of the notes
+        self._counts: dict[str, int] = {}  # of calls that change nothing, by tool
+        self._note: int | None = None  # its index among the notes
 
-    def add(self, name: str, count: int = 1, *, known: bool = True) -> None:
-        """Count a call of this tool, of which it is known that it changes nothing; or nothing is."""
-        counts, notes = self._counts[known], self._reading.notes
-        counts[name] = counts.get(name, 0) + count
-        self._reading.ignored = self._reading.ignored or known
-        if known not in self._places:
-            self._places[known] = len(notes)
-            notes.append("")
-        notes[self._places[known]] = _left_out(counts, known=known)
+    def add(self, name: str, at: int, count: int = 1, *, known: bool = True) -> None:
+        """Take calls of this tool, the first of them at this place."""
+        if not known:
+            line, calls = self._reading.lines.line(at), "call" if count == 1 else f"{count} calls"
+            self._reading.not_applied.append(NotApplied(line, f"{calls} of {_printable(name)}", UNKNOWN_TOOL))
+            return
+        self._reading.ignored = True
+        self._counts[name] = self._counts.get(name, 0) + count
+        if self._note is None:
+            self._note = len(self._reading.notes)
+            self._reading.notes.append("")
+        self._reading.notes[self._note] = _left_out(self._counts)
 
 
-def _left_out(counts: Mapping[str, int], *, known: bool) -> str:
-    """Return the note on calls that are no operations."""
-    total = sum(counts.values())
-    names = [name if name.isprintable() and name else "?" for name in counts]
-    named = ", ".join(map(shortened, names[:MOST_NAMED])) + (", …" if names[MOST_NAMED:] else "")
-    if known:
-        calls = "1 call changes nothing and was" if total == 1 else f"{total} calls change nothing and were"
-        return f"{calls} ignored: {named}"
-    tools = "a tool that is not known" if len(counts) == 1 else "tools that are not known"
-    calls = "1 call" if total == 1 else f"{total} calls"
-    return f"{calls} of {tools} {'was' if total == 1 else 'were'} left out: {named}"
+def _left_out(counts: Mapping[str, int]) -> str:
+    """Return the note on calls that change nothing."""
+    total, names = sum(counts.values()), list(map(_printable, counts))
+    named = ", ".join(names[:MOST_NAMED]) + (", …" if names[MOST_NAMED:] else "")
+    calls = "1 call changes nothing and was" if total == 1 else f"{total} calls change nothing and were"
+    return f"{calls} ignored: {named}"
+
+
+def _printable(name: str) -> str:
+    return shortened(name) if name.isprintable() and name else "?"
 
 
 class Tools:

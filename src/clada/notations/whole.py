@@ -20,7 +20,8 @@ from __future__ import annotations
 import re
 
 from clada.errors import Problem, shortened
-from clada.model import NO_ATTRIBUTES, Block, Invalid
+from clada.model import NO_ATTRIBUTES, Block, Invalid, Operation, dialect_of
+from clada.notations import csl
 from clada.notations.markdown import (
     LONGEST_LINE,
     MARKDOWN,
@@ -36,7 +37,6 @@ from clada.notations.markdown import (
 )
 from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, path_in
 from clada.notations.reading import Unreadable
-from clada.notations.registry import NOTATIONS
 from clada.notations.whole_names import (
     OUTPUTS,
     SHELLS,
@@ -55,7 +55,6 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.model import Operation
     from clada.notations.reading import Reading
 
 NAME = "whole"
@@ -105,6 +104,7 @@ class Blocks:
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.data = reading, reading.data
+        self._csl = re.compile(rb"\s*+" + csl.marker(reading.delimiters))
         self._found: _Found | None = None  # the next block
         self._noted: set[int] = set()
         self._written: dict[str, int] = {}  # by path, the number of its last block
@@ -198,11 +198,13 @@ class Blocks:
         return Called((path,), named_in=SENTENCE)
 
     def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
-        """Whether it holds blocks of another dialect, or what is left of one.
+        """Whether it holds blocks of another dialect or of CSL, or what is left of one.
 
         A file of Markdown may quote them: in that, only one counts that is about this very file.
         """
         other = _OTHER.match(self.data, fence.inside, fence.inside_end)
+        if not markdown and self._csl.match(self.data, fence.inside, fence.inside_end):
+            return True
         if markdown and markdown.names:
             return other is not None and self._is_about(fence, other.group().strip(), markdown.names)
         if other:
@@ -392,16 +394,24 @@ class Blocks:
         blocks = self.reading.blocks
         if NAME not in self.reading.dialects:
             return
-        if any(NOTATIONS[name].rank == 1 for name in self.reading.dialects):
-            # Beside edits, a file that is there is only shown.
-            for number, block in enumerate(blocks):
-                item = block.operations[0]
-                if isinstance(item, Write) and item.dialect == NAME and not item.append:
-                    blocks[number] = block.replace(operations=(item.replace(if_exists="skip"),))
+        changed = self._changed_otherwise()
+        for number, block in enumerate(blocks if changed else ()):
+            item = block.operations[0]
+            if not isinstance(item, Write) or item.dialect != NAME or item.append:
+                continue
+            # A file is only shown where it is edited, too; or beside edits, if only a sentence names it.
+            if item.path in changed or item.named_in == SENTENCE:
+                blocks[number] = block.replace(operations=(item.replace(if_exists="skip"),))
         if self.reading.chosen:
             return  # the last one counts
         for path, numbers in self._twice.items():
             self._refuse_differing(path, numbers)
+
+    def _changed_otherwise(self) -> set[str]:
+        """Return the paths that operations in other formats change."""
+        items = [item for block in self.reading.blocks for item in block.operations]
+        others = [item for item in items if isinstance(item, Operation) and dialect_of(item) != NAME]
+        return {path for item in others for path in item.paths}
 
     def _refuse_differing(self, path: str, numbers: list[int]) -> None:
         blocks = self.reading.blocks

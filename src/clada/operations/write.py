@@ -153,9 +153,9 @@ class Write(Operation):
 
     def _only_shown(self, world: World, parts: Parts) -> str | None:
         """Return why the file is only shown, if so; raise Trouble where a person does not want it."""
-        there = world.files.entry(parts)
-        if self.if_exists == SKIP and (there or self.named_in):
+        if self.if_exists == SKIP:
             return NOT_WRITTEN
+        there = world.files.entry(parts)
         if self.named_in == COMMENT and not (there and there.kind == "file"):
             return NO_FILE
         if self.named_in == SENTENCE and not world.asked(self._question()):
@@ -178,8 +178,7 @@ class Write(Operation):
         files, other = world.files, self.other_path
         if other and not files.entry(parts) and files.entry(files.locate(other)):
             return self.replace(path=other, other_path="").apply(world)
-        unsure = self.named_in or self.if_exists == SKIP
-        if unsure and (only_shown := self._only_shown(world, parts)):
+        if self.named_in and (only_shown := self._only_shown(world, parts)):
             return Skipped(only_shown, left_out=True)
         data = self.text(world.settings).removeprefix(BOM).encode()
         entry = None if self.append else world.files.entry(parts)
@@ -187,6 +186,8 @@ class Write(Operation):
         keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
         if keeps_crlf:
             data = data.replace(LF, CRLF)
+        if self.if_exists == SKIP and old != data and world.files.entry(parts):
+            return Skipped(NOT_WRITTEN)
         self._check(world, parts, data)
         remarks = _what_goes(old, data) if self.dialect and old is not None else ()
         if self.append and self.raw and world.files.entry(parts):

@@ -6,6 +6,7 @@ There is a line for each task, in one of two families that a notation chooses: t
 from __future__ import annotations
 
 from clada.errors import shortened
+from clada.exit_codes import DONE, exit_code
 from clada.model import Done, Failed, RolledBack, Skipped, output_prefix
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
 from clada.operations import find
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.errors import Error
-    from clada.model import BlockReport, Task
+    from clada.model import BlockReport, NotApplied, Task
     from clada.notations.registry import Notation
 
     Changes = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
@@ -64,6 +65,8 @@ class Report(Value):
     modes: Modes = ()
     recorded: int | None = None  # the number of the run in the history
     undoable: bool = False  # it changed something that `clada undo` takes back
+    not_applied: tuple[NotApplied, ...] = ()  # what was recognised in the document and not carried out
+    example: str = ""  # where no operations were found: one in the format that was asked for
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -72,9 +75,15 @@ class Report(Value):
 
     @property
     def ok(self) -> bool:
-        """Whether everything succeeded."""
-        failed = self.fatal or self.error or self.interrupted
-        return not failed and all(task.fine for block in self.blocks for task in block.tasks)
+        """Whether there were operations, and everything in the document was carried out."""
+        return self.exit_code == DONE
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command line: 0, 1, 3 for no operations, or 128 and the signal."""
+        tasks = self.tasks
+        failed = self.fatal or self.error or self.not_applied or not all(task.fine for task in tasks)
+        return exit_code(failed=bool(failed), has_operations=bool(tasks), signal=self.interrupted)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, lists, strings and numbers: what `--summary=json` prints."""
@@ -132,9 +141,11 @@ def skipped_block_lines(label: str, notation: Notation) -> Iterator[Line]:
 
 
 def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
-    """Yield the lines for errors of the run as a whole: before its tasks (fatal) or after them."""
+    """Yield the lines for what went wrong with the document, or with the run as a whole."""
     if report.fatal:
         yield "fatal", f"[task-1] {_failure_text(report.fatal, notation, 'FATAL')}"
+    for each in report.not_applied:
+        yield "error", escape_controls(each.text)
     if report.error:
         yield "error", f"[run] {_failure_text(report.error, notation, 'ERROR')}"
 

@@ -50,6 +50,7 @@ def to_dict(report: Report) -> dict[str, Any]:
             for block in report.blocks
         ],
         "commits": {"pre": report.commits.get("pre"), "post": report.commits.get("post")},
+        "not_applied": [each.by_name() for each in report.not_applied],
         "notes": list(report.notes),
     }
 

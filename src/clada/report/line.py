@@ -22,7 +22,7 @@ encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 def report_line(report: Report) -> str:
     """Return a report as JSON without blanks and line breaks, in ASCII."""
     tasks = report.tasks
-    if report.fatal or report.error or report.interrupted is not None or not all(map(_is_plain, tasks)):
+    if not report.ok or not all(map(_is_plain, tasks)):
         return encode(to_dict(report))
     blocks = [
         f'{{"index":{block.index},"label":{text(block.label)},"status":"success",'
@@ -34,7 +34,8 @@ def report_line(report: Report) -> str:
         f'"dry_run":{_bool(report.dry_run)},"interrupted":null,"fatal":null,"error":null,'
         f'"tasks":{len(tasks)},"succeeded":{len(tasks)},"planned":0,"failed":0,"skipped":0,"rolled_back":0,'
         f'"blocks":[{",".join(blocks)}],"commits":{{"pre":{quoted(report.commits.get("pre"))},'
-        f'"post":{quoted(report.commits.get("post"))}}},"notes":[{",".join(map(text, report.notes))}]}}'
+        f'"post":{quoted(report.commits.get("post"))}}},"not_applied":[],'
+        f'"notes":[{",".join(map(text, report.notes))}]}}'
     )
 
 

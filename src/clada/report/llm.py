@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from clada.model import RolledBack
-from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.model import Failed, RolledBack, Skipped
+from clada.notations.registry import NOTATIONS, UNKNOWN, title
 from clada.operations import find
 from clada.report import counted, failure_lines, status_line
+from clada.report.advice import error_for_model, task_for_model, without_flags, write_next
 from clada.report.details import shortened
 from clada.text.escape import escape_controls
 
@@ -13,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clada.model import Task
+    from clada.model import Outcome, Task
+    from clada.notations.registry import Notation
     from clada.report import Report
 
 MAX_OUTPUT = 200  # lines of a command's output: the first few, and the last
@@ -30,25 +32,49 @@ PLAN_WORDS = {
     "rolled_back": "would be rolled back",
 }  # fmt: skip
 FINISHED = ("success", BEFORE)
+NOTHING_FOUND = "No operations were found."
 NOT_WANTED = "What was not chosen is not wanted: do not send it again."
 # How each begins: with the overview, or with why nothing was carried out.
 REPORT_START = (
     r"(The operation|All \d+ operations) (was|were|would be) carried out\.\n"
-    r"|Of \d+ operations?: [^\n]*\.\n|\[task-1\] (FATAL: |Error: )"
+    r"|Of \d+ operations?: [^\n]*\.\n|\[task-1\] (FATAL: |Error: )|No operations were found\.\n"
 )
 
 
 def summary(report: Report) -> str:
     """Return what a model should be told of a run."""
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
-    parts = [_overview(report)]
-    parts += [text for _kind, text in failure_lines(report, notation)]
+    parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
         if _ended(task) not in (*FINISHED, "planned") or task.output or task.is_part:
-            parts.append("\n".join([status_line(task, notation)[1], *_explained(task), *_output(task)]))
-    parts += [f"Note: {escape_controls(note)}" for note in report.notes]
+            line = status_line(task_for_model(task), notation)[1]
+            parts.append("\n".join([line, *_advice(task.outcome, report), *_explained(task), *_output(task)]))
+    parts += [f"Note: {escape_controls(without_flags(note))}" for note in report.notes]
     parts.append(_next_step(report))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _failures(report: Report, notation: Notation) -> Iterator[str]:
+    """Yield what went wrong with the document, or with the run as a whole, and what to write next."""
+    plain = report.replace(
+        fatal=error_for_model(report.fatal) if report.fatal else None,
+        error=error_for_model(report.error) if report.error else None,
+        not_applied=tuple(each.replace(why=without_flags(each.why)) for each in report.not_applied),
+    )
+    for kind, text in failure_lines(plain, notation):
+        fatal = Failed(report.fatal) if report.fatal and kind == "fatal" else None
+        yield "\n".join([text, *_advice(fatal, report)])
+
+
+def _advice(outcome: Outcome | None, report: Report) -> Iterator[str]:
+    """Yield the line that says what to write after a failure, where that is known."""
+    advice = ""
+    if isinstance(outcome, Failed):
+        advice = write_next(outcome.error.message, outcome.error.type, report.notation)
+    elif isinstance(outcome, Skipped) and not outcome.left_out:
+        advice = write_next(outcome.reason, "", report.notation)
+    if advice:
+        yield f"  send next: {advice}"
 
 
 def is_report(text: str) -> bool:
@@ -62,6 +88,7 @@ def counts(report: Report) -> str:
     """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
     ends = [_ended(task) for task in report.tasks]
     numbers = [(ends.count(end), word) for end, word in (PLAN_WORDS if report.dry_run else WORDS).items()]
+    numbers.append((len(report.not_applied), "not applied"))
     return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
 
 
@@ -74,7 +101,10 @@ def _overview(report: Report) -> str:
     if report.ok and tasks and not report.count("skipped"):
         would = "would be" if report.dry_run else "was" if tasks == 1 else "were"
         return f"{'The operation' if tasks == 1 else f'All {tasks} operations'} {would} carried out."
-    return f"Of {counted(tasks, 'operation')}: {counts(report)}." if tasks else ""
+    if not tasks and not report.fatal:
+        return NOTHING_FOUND
+    asked = tasks + len(report.not_applied)
+    return f"Of {counted(asked, 'operation')}: {counts(report)}." if tasks else ""
 
 
 def _explained(task: Task) -> Iterator[str]:
@@ -102,6 +132,9 @@ def _output(task: Task) -> Iterator[str]:
 def _next_step(report: Report) -> str:
     if report.fatal:
         return "Next: nothing was carried out. Correct the document, and send all of it again."
+    if not report.tasks and report.example:
+        lines = "\n".join(f"{INDENT}{line}" for line in report.example.split("\n"))
+        return f"Next: write each operation like this, at the start of a line:\n\n{lines}"
     unwanted = any(task.is_part for task in report.tasks)
     return " ".join(filter(None, [_to_correct(report), NOT_WANTED if unwanted else ""]))
 
@@ -115,6 +148,9 @@ def _to_correct(report: Report) -> str:
         return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
     ends = {_ended(task) for task in report.tasks}
     done = "what was done stays done; " if ends.intersection(FINISHED) else ""
+    failed = any(task.error for task in report.tasks) or report.error
     is_skipped = any(task.status == "skipped" and not task.fine for task in report.tasks)
-    skipped = ", and what was skipped" if is_skipped else ""
-    return f"Next: {done}send what failed, corrected{skipped}, and nothing else."
+    again = ["what failed, corrected"] if failed or not report.not_applied else []
+    again += ["what was skipped"] if is_skipped else []
+    again += [f"what was not applied, as {title(report.notation)}"] if report.not_applied else []
+    return f"Next: {done}send {', and '.join(again)}, and nothing else."

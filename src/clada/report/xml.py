@@ -26,8 +26,13 @@ def summary(report: Report) -> str:
         f'succeeded="{report.count("success")}" failed="{report.count("error")}"{others}>'
     )
     blocks = [line for block in report.blocks for line in _block_lines(block)]
+    passed_over = [
+        f'  <not_applied line="{each.line}" reason="{_escaped(each.why, quoted=True)}">'
+        f"{_escaped(each.what)}</not_applied>"
+        for each in report.not_applied
+    ]
     error = _error_lines(report.error, "  ") if report.error else ()
-    return "\n".join([opening, *blocks, *error, "</result>\n"])
+    return "\n".join([opening, *blocks, *passed_over, *error, "</result>\n"])
 
 
 def _block_lines(block: BlockReport) -> Iterator[str]:
@@ -60,5 +65,6 @@ def _capitalized(message: str, target: str) -> str:
     return message if is_name else message[:1].upper() + message[1:]
 
 
-def _escaped(text: str) -> str:
-    return escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _escaped(text: str, *, quoted: bool = False) -> str:
+    text = escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;") if quoted else text

@@ -2,7 +2,7 @@ import os
 
 
 def greet(name):
-    print('hi', name)
+    print('hello', name)
 
 
 def main():

@@ -1,0 +1,3 @@
+<---WRITE file="no.txt"--->
+hi
+<---END--->
