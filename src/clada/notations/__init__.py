@@ -39,8 +39,8 @@ def parse(  # noqa: PLR0913 (all but two are named)
 
     `notation` is auto or the name of one; the delimiters are those of CSL's markers. Absolute paths below one
     of `roots` are made relative where another tool's dialect has them; `run_fences` makes a run of each fence
-    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever the
-    text.
+    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever
+    the text.
     """
     if not isinstance(document, str | bytes):
         raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")

@@ -182,7 +182,8 @@ class Write(Operation):
         if unsure and (only_shown := self._only_shown(world, parts)):
             return Skipped(only_shown, left_out=True)
         data = self.text(world.settings).removeprefix(BOM).encode()
-        old = None if self.append else _old_content(world.files, parts)
+        entry = None if self.append else world.files.entry(parts)
+        old = _content(world.files, parts) if entry and entry.kind == "file" else None
         keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
         if keeps_crlf:
             data = data.replace(LF, CRLF)
@@ -196,7 +197,7 @@ class Write(Operation):
         elif old == data:
             how = "unchanged"
         else:
-            how = "overwritten" if world.files.entry(parts) else "created"
+            how = "overwritten" if entry else "created"
             world.files.store(parts, data)
             remarks += (CRLF_KEPT,) if keeps_crlf else ()
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)
@@ -209,15 +210,12 @@ def strips_fence(path: str, setting: bool | None) -> bool:
     return not path.lower().endswith(MARKUP) if setting is None else setting
 
 
-def _old_content(files: Files, parts: Parts) -> bytes | None:
-    """Return the content of the file that is to be overwritten; None where there is none that can be read."""
-    old = files.entry(parts)
-    if not old or old.kind != "file":
-        return None
+def _content(files: Files, parts: Parts) -> bytes | None:
+    """Return the content of a file; None where it cannot be read: it may be replaced all the same."""
     try:
         return files.load(parts)
     except Trouble:
-        return None  # whether it can be replaced all the same, writing it shows
+        return None
 
 
 def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:
