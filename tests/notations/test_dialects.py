@@ -203,6 +203,11 @@ HUGE = {
     "one long line": lambda: b"SEARCH *** Begin Patch +++ " * (LONG // 27),
     "one long line above a head": lambda: b"x" * LONG + b"\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",
     "one long line in a block": lambda: b"<<<<<<< SEARCH\n%b\n=======\n>>>>>>> REPLACE\n" % (b"x" * LONG),
+    "rules in a hunk": lambda: (
+        b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n" + b"---\n" * many(60_000)
+    ),
+    "inline artifacts": lambda: b'a `<boltArtifact id="a">` ' * many(40_000),
+    "here-documents on a line": lambda: b"a.sh\n```sh\n" + b"<<a " * many(60_000) + b"))\n```\n",
     "unusual blocks": lambda: b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * many(6_000),
     "blocks in tags without an end": lambda: b"<edit>\n<file>a</file>\n<old_code>\n" * many(20_000),
     "of the helper without an end": lambda: b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * many(20_000),

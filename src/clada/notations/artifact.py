@@ -22,7 +22,7 @@ import re
 from clada.errors import shortened
 from clada.notations import tag_text
 from clada.notations.arguments import RefusedCall
-from clada.notations.markdown import LinePattern, line_end
+from clada.notations.markdown import LONGEST_LINE, LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.tag_calls import never_closed
@@ -101,7 +101,8 @@ class Blocks:
     def _inline(self, at: int, end: int) -> int | None:
         """Return where an artifact starts behind words on its line that do not quote it."""
         for found in _INLINE.finditer(self.data, at, end):
-            before = self.data[self.data.rfind(b"\n", 0, found.start()) + 1 : found.start()]
+            floor = max(found.start() - LONGEST_LINE, 0)
+            before = self.data[max(self.data.rfind(b"\n", floor, found.start()) + 1, floor) : found.start()]
             if b"`" not in before and not before.startswith(b">"):
                 return found.start()
         return None

@@ -27,7 +27,7 @@ _WITH_SLASHES = re.compile(rf"{_TEXTS}|//[^\n]*", re.DOTALL)
 _COMMENT = re.compile(r"^[ \t]*/\*.*?(?:\*/|(?P<open>\Z))", re.DOTALL | re.MULTILINE)
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|(?P<open>\Z))", re.DOTALL)
 _HEREDOC = re.compile(
-    r"""(?<!<)<<(?!<)-?[ \t]*(?![^\n]*\)\))(['"]?)(?P<word>[A-Za-z_]\w*)\1[^\n]*\n"""
+    r"""(?<!<)<<(?!<)-?[ \t]*(?![^\n]{0,200}\)\))(['"]?)(?P<word>[A-Za-z_]\w*)\1[^\n]*\n"""
     r"(?:.*?^[ \t]*(?P=word)[ \t]*$|.*(?P<open>\Z))",
     re.DOTALL | re.MULTILINE,
 )
