@@ -165,7 +165,7 @@ def test_every_failure_takes_back_the_rest(project: Path, failure: str, record: 
 def test_where_nothing_fails_everything_is_done(project: Path, record: str) -> None:
     report = run(project, CHANGES["write"] + "\n" + CHANGES["command"], record)
     assert report.ok
-    assert (project / "new/deep/file").read_text() == "new"
+    assert (project / "new/deep/file").read_text() == "new\n"
     assert (project / "by-command").exists()
     assert not os.path.exists(os.path.join(os.environ["XDG_STATE_HOME"], "clada", "pending"))
 
@@ -270,7 +270,7 @@ def test_a_block_can_be_atomic_by_itself_in_every_notation(project: Path) -> Non
             report = run(project, document, record, atomic=False, again=True)
             statuses = [task.status for task in report.tasks]
             assert statuses == ["success", "rolled_back", "rolled_back", "error", "success"], name
-            assert (project / "first").read_text() == "x"
+            assert (project / "first").read_text().rstrip("\n") == "x"
             assert not (project / "second").exists()
             for path in ("first", "last"):
                 (project / path).unlink()
@@ -323,7 +323,7 @@ def test_the_summaries_have_a_word_for_it(project: Path) -> None:
     report = run(project, f"{CHANGES['write']}\n{FAILURES['missing file'][0]}", "none")
     assert report.to_dict()["rolled_back"] == 1
     assert report.to_dict()["succeeded"] == 0
-    assert report.text().startswith("[task-1] ROLLED BACK: WRITE - new/deep/file (created, 3 bytes)\n")
+    assert report.text().startswith("[task-1] ROLLED BACK: WRITE - new/deep/file (created, 4 bytes)\n")
     cml = '<write path="x">x</write>\n<remove path="missing"/>'
     assert run(project, cml, "none").text().startswith("[task-1] Rolled back: created x\n")
 

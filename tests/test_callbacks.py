@@ -78,9 +78,9 @@ def test_an_exception_leaves_a_recorded_run_behind(tmp_path: Path) -> None:
     plan = clada.parse(DOCUMENT)
     with pytest.raises(Mine):
         clada.execute(plan, workspace=tmp_path, on_event=raising(Output, Mine()))
-    assert (tmp_path / "first").read_text() == "two"
+    assert (tmp_path / "first").read_text() == "two\n"
     assert git(tmp_path, "status", "--porcelain") == ""
-    assert git(tmp_path, "show", "HEAD:first") == "two"
+    assert git(tmp_path, "show", "HEAD:first") == "two\n"
     assert "[clada:post]" in git(tmp_path, "log", "-1", "--format=%s")
     done = subprocess.run(
         [sys.executable, "-m", "clada", "history"], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -93,6 +93,8 @@ class Project:
         (home / ".gitconfig").write_text(
             "[user]\nname = You\nemail = you@example.org\n[init]\ndefaultBranch = main\n", encoding="utf-8"
         )
+        (home / ".config/clada").mkdir(parents=True)
+        (home / ".config/clada/config.toml").write_text('record = "commits"\n', encoding="utf-8")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
         self.environment = {**kept, "HOME": str(home), "PATH": path, "LC_ALL": "C.UTF-8"}

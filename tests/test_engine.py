@@ -204,7 +204,7 @@ def test_additions_in_a_row_are_written_once(place: Place) -> None:
     for tick, opened in ((0, 7), (FOREVER, 8)):
         place.write("file", "0")
         assert counted(place, document, tick) == [opened, 1]
-    assert (place.inside / "file").read_text() == "0\n1\n2\nthree\n4\n5"
+    assert (place.inside / "file").read_text() == "0\n1\n2\nthree\n4\n5\n"
 
 
 def test_additions_that_cannot_be_written_have_failed(place: Place, ordinary_user: OrdinaryUser) -> None:
@@ -212,7 +212,7 @@ def test_additions_that_cannot_be_written_have_failed(place: Place, ordinary_use
     document = append("closed/a", "2") + append("closed/a", "3") + append("open/a", "2")
     assert run_as_ordinary_user(place, document, ordinary_user) == ["permission_denied"] * 2 + ["success"]
     assert (place.inside / "closed/a").read_text() == "1"
-    assert (place.inside / "open/a").read_text() == "1\n2"
+    assert (place.inside / "open/a").read_text() == "1\n2\n"
 
 
 def test_additions_need_text_as_edits_do(place: Place) -> None:

@@ -186,7 +186,7 @@ def test_a_path_outside_is_written_as_the_system_writes_it(repository: Path) -> 
     paths = (str(target), "inside")
     plan = clada.parse("".join(f'<---WRITE file="{path}"--->\nx\n<---END--->\n' for path in paths))
     look = clada.execute(plan, workspace=str(repository), allow_escape=True, dry_run=True)
-    assert look.changes == tuple((path, None, b"x") for path in paths)
+    assert look.changes == tuple((path, None, b"x\n") for path in paths)
     report = clada.execute(plan, workspace=str(repository), allow_escape=True)
     assert report.ok
     undone = subprocess.run(
@@ -287,7 +287,7 @@ def test_what_is_no_text_cannot_be_parsed(document: Any, options: Any, said: str
 def test_a_text_is_read_by_the_options_and_executed(tmp_path: Path) -> None:
     text = '@WRITE file="a"%\none\n@END%\n'
     report = clada.execute(text, workspace=tmp_path, git=False, start_delimiter="@", end_delimiter="%")
-    assert (report.ok, (tmp_path / "a").read_text(encoding="utf-8")) == (True, "one")
+    assert (report.ok, (tmp_path / "a").read_text(encoding="utf-8")) == (True, "one\n")
     fatal = clada.execute(text, workspace=tmp_path, git=False, format="cml").fatal
     assert fatal is None  # a marker of other delimiters is prose
     number: Any = 42
@@ -336,7 +336,7 @@ def test_the_report_has_all_that_was_noted(tmp_path: Path) -> None:
     report = clada.execute(plan, workspace=str(tmp_path), git=False, on_event=events.append)
     assert report.notes == plan.notes == tuple(event.text for event in events if isinstance(event, Note))
     assert len(report.notes) == 1
-    fatal = clada.execute(plan, workspace=str(tmp_path))  # no repository
+    fatal = clada.execute(plan, workspace=str(tmp_path), record="commits")  # no repository
     assert fatal.fatal
     assert fatal.notes == plan.notes
 

@@ -132,7 +132,7 @@ def test_a_notation_has_its_prompt_and_is_completed(shout: Extended) -> None:
 
 
 TASKS = '{"tasks": [{"action": "double", "path": "a"}, {"action": "double", "path": "gone"}]}'
-TOML = '[[task]]\naction = "double"\npath = "a"\ntimes = 3\n'
+TOML = '[[task]]\naction = "double"\ntimes = 3\npath = "a"\n'
 
 
 def test_an_operation_is_parsed_and_described_by_the_schema(double: Extended) -> None:

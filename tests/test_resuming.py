@@ -61,7 +61,7 @@ def test_a_run_can_be_resumed_more_than_once(tmp_path: Path) -> None:
     assert not resume(tmp_path, record="snapshots", approve=["sh -c true"]).ok
     last = resume(tmp_path, record="snapshots", approve=["sh -c 'exit 0'"])
     assert last.ok
-    assert (tmp_path / "log").read_text() == "one one"
+    assert (tmp_path / "log").read_text() == "one one\n"
     assert [task.status for task in last.tasks] == ["skipped", "skipped", "success", "success"]
 
 
@@ -77,9 +77,9 @@ def test_the_same_document_again_is_refused_where_parts_of_it_were_done(tmp_path
     document = STEPS[0] + GATE
     execute(tmp_path, document)
     assert refused(tmp_path, document) == REFUSED
-    assert (tmp_path / "log").read_text() == "one"
+    assert (tmp_path / "log").read_text() == "one\n"
     assert not execute(tmp_path, document, again=True).ok
-    assert (tmp_path / "log").read_text() == "one\none"
+    assert (tmp_path / "log").read_text() == "one\none\n"
 
 
 def test_it_is_refused_after_a_resume_that_did_nothing_more(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_it_is_refused_after_a_kill_until_that_is_undone(tmp_path: Path) -> None
         execute(tmp_path, STEPS[4])
     clada.undo(tmp_path, 1)
     assert refused(tmp_path, document) is None
-    assert (tmp_path / "log").read_text() == "one"
+    assert (tmp_path / "log").read_text() == "one\n"
 
 
 def test_what_was_undone_may_come_again_unless_it_was_redone(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_what_was_undone_is_not_done(tmp_path: Path) -> None:
     clada.undo(tmp_path)
     assert statuses(resume(tmp_path)) == ["success", "error", "success"]
     resume(tmp_path, approve=["sh -c true"])
-    assert (tmp_path / "log").read_text() == "one"
+    assert (tmp_path / "log").read_text() == "one\n"
 
 
 def test_where_a_resume_was_undone_the_run_before_it_counts(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ def test_a_bug_in_the_diff_of_a_plan(place: Place) -> None:
     start = ("-c", BUGGY, "clada.report.diff", "diff_lines", "ZeroDivisionError")
     done = place.clada(FIRST, "--dry-run", "--summary=xml", start=start)
     assert done.returncode == 1
-    assert done.stdout.startswith("[task-1] SUCCESS: WRITE - first (created, 1 byte)\n<result ")
+    assert done.stdout.startswith("[task-1] PLAN: WRITE - first (would create, 1 byte)\n<result ")
     assert "clada: the diff cannot be shown: internal error: ZeroDivisionError: oh dear" in done.stderr
 
 

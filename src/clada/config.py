@@ -50,10 +50,35 @@ def load(
     Where that one is not trusted, it sets nothing, unless `trusts` says otherwise, which is given the
     workspace, and may put it to a person.
     """
+    own = own_settings()
+    return own, _shared(workspace or own.get("workspace", "."), trusts)
+
+
+def own_settings() -> dict[str, Any]:
+    """Return what the user's own file sets."""
     path = user_file()
     data = _data(path)
-    own = {} if data is None else _read(path, data, own=True)
-    return own, _shared(workspace or own.get("workspace", "."), trusts)
+    return {} if data is None else _read(path, data, own=True)
+
+
+def add_to_user_file(key: str, text: str) -> str:
+    """Add a line to the user's own file, which does not set this key yet; return the path of the file."""
+    from clada.world.files.atomic import put
+    from clada.world.handles import open_directory
+
+    path = os.path.realpath(user_file())  # it may be a link, which stays one
+    before = _data(path) or b""
+    line = f'{key} = "{text}"\n'.encode()
+    data = before + (b"" if before.endswith(b"\n") or not before else b"\n") + line
+    _read(path, data, own=True)  # raises, rather than leave a file that cannot be read
+    directory, name = os.path.split(path)
+    os.makedirs(directory, exist_ok=True)
+    folder = open_directory(directory)
+    try:
+        put(folder, name, data)
+    finally:
+        os.close(folder)
+    return path
 
 
 def _shared(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:
@@ -141,7 +166,13 @@ def _read(path: str, data: bytes, *, own: bool) -> dict[str, Any]:
         raise UsageError(f"{path}: {error}") from None
     except RecursionError:
         raise UsageError(f"{path}: its values are nested too deeply") from None
-    return with_record(**{key: _value(path, key, value, own=own) for key, value in values.items()})
+    read = with_record(**{key: _value(path, key, value, own=own) for key, value in values.items()})
+    return {key: as_preference(key, value) for key, value in read.items()}
+
+
+def as_preference(key: str, value: Any) -> Any:
+    """Return what a value means in a configuration file, which is for all workspaces, repository or not."""
+    return "auto" if (key, value) == ("record", "commits") else value
 
 
 def _refuse_deep_keys(path: str, text: str) -> None:

@@ -15,7 +15,7 @@ from clada.notations.write import CannotSay, FileChange, WrittenBlock, quoted_wo
 from clada.operations.edit import Edit, Hunk
 from clada.operations.remove import Remove
 from clada.operations.run import Run
-from clada.operations.write import Write
+from clada.operations.write import OVERWRITE, REFUSE, Write
 from clada.settings import Settings
 from clada.values import Value
 from clada.world.files.overlay import Overlay
@@ -123,6 +123,8 @@ class _IntoNotation(_Converter):
         plain = _plain(item, self.settings)
         before = self.trial.text(item.path) if isinstance(item, Edit) else None
         outcome = self.trial.apply(item) if not isinstance(item, Run) or _is_built_in(item) else None
+        if isinstance(item, Write) and isinstance(outcome, Done):
+            plain = self._settled(item, outcome)
         if _depends_on_the_tree(item) and not isinstance(outcome, Done):
             self.cannot_say(item, outcome if isinstance(outcome, str) else "")
             return []
@@ -135,6 +137,15 @@ class _IntoNotation(_Converter):
                 return [text for text in texts if text is not None]
         self.cannot_say(item)
         return []
+
+    def _settled(self, item: Write, outcome: Done) -> Operation:
+        """Return a write without what was decided when it was tried: its name, and whether it may be made."""
+        plain = _plain(item, self.settings).replace(path=outcome.target)
+        if item.raw:
+            content = self.trial.text(outcome.target) or ""
+            return plain.replace(content=content, append=False, raw=False)
+        was_empty = item.if_exists == REFUSE and outcome.how == "overwritten"
+        return plain.replace(if_exists=OVERWRITE) if was_empty else plain
 
     def _said(self, item: Operation) -> str | None:
         """Return an operation as the notation has it; None where reading that would give another."""
@@ -295,6 +306,8 @@ def _plain(item: Operation, settings: Settings) -> Operation:
             return item.replace(
                 content=item.text(settings.replace(strip_fences=strip)),
                 placeholder=False,
+                other_path="",
+                named_in="",
                 final_newline=exact,
                 as_lines=False,
                 dialect="",
@@ -310,8 +323,11 @@ def _plain(item: Operation, settings: Settings) -> Operation:
 
 def _depends_on_the_tree(item: Operation) -> bool:
     """Whether something of it is left out that could speak against it."""
-    return getattr(item, "placeholder", False) or (
-        isinstance(item, Remove) and (item.file_only or item.content is not None)
+    unsure = isinstance(item, Write) and (item.other_path or item.named_in)
+    return (
+        bool(unsure)
+        or getattr(item, "placeholder", False)
+        or (isinstance(item, Remove) and (item.file_only or item.content is not None))
     )
 
 

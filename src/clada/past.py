@@ -100,7 +100,8 @@ def undo(
     settings = Settings.from_options(**{**options, "workspace": workspace})
     if options.get("record") == "none":
         raise ValueError("record must be commits or snapshots: an undo is recorded")
-    return undo_run(settings, run, waiting=waiting, record=options.get("record"))
+    record = options.get("record")
+    return undo_run(settings, run, waiting=waiting, record=None if record == "auto" else record)
 
 
 def undo_text(undone: Undone, *, dry_run: bool = False) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clada.world.record.history import RecordedRun
     from clada.world.record.store import Store
 
+LINE_BREAK = "\n"
 LISTED = "clada history lists the runs"
 CALLBACKS = ("on_event", "ask", "consent", "stop")
 
@@ -35,6 +36,7 @@ class Rest(Value):
     left_out: Mapping[int, Skipped]  # the tasks that are done already, or not wanted, by their index
     settings: Mapping[str, Any]  # that the run had, and that decide what comes of the document
     changed: tuple[str, ...]  # places that were changed since the run left them
+    is_reverted: bool  # by git reset, or by hand: some are as before the run, or its commit is gone
 
 
 def resume(
@@ -52,11 +54,13 @@ def resume(
     """
     callbacks = {name: options.pop(name) for name in CALLBACKS if name in options}
     rest = rest_of(workspace, run)
+    if not options.get("again"):
+        refuse_reverted(rest)
     kept = {name: value for name, value in rest.settings.items() if name != "record" or "git" not in options}
     base = settings.by_name() if settings else {}
     settings = Settings.from_options(**{**base, **kept, **options, "workspace": workspace})
     plan = plan_of(rest, settings)
-    for note in notes_on(rest):
+    for note in notes_on(rest, plan):
         callbacks.get("on_event", lambda _event: None)(Note(note))
     return execute(plan, left_out=rest.left_out, settings=settings, **callbacks)
 
@@ -77,12 +81,16 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
         if kept.is_unclear and number not in gone:
             hint = f"undo it first (clada undo {number}), or send the document with --again"
             raise Trouble("git_operation_failed", f"run {number} was killed", hint)
-        if kept.statuses and not kept.rest(gone):
-            message = f"run {number} did everything: there is nothing to resume"
-            raise Trouble("git_operation_failed", message, LISTED)
         settings = {**restored(kept.settings), "record": kept.run.record}
-        changed = () if number in gone else _changed_since(store, kept.run)
-        return Rest(number, kept.document, len(kept.statuses), _left_out(kept, gone), settings, changed)
+        left_out = _left_out(kept, gone)
+        if kept.statuses and not kept.rest(gone):
+            raise _nothing_to_resume(
+                number, plan_for(kept.document, Settings(**restored(kept.settings))), left_out
+            )
+        done_in = {number, *kept.done(gone).values()}
+        runs_before = [each for each in recorded if each.number in done_in and each.number not in gone]
+        changed, is_reverted = _changed_since(store, runs_before)
+        return Rest(number, kept.document, len(kept.statuses), left_out, settings, changed, is_reverted)
 
 
 def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> KeptRun:
@@ -128,14 +136,61 @@ def plan_of(rest: Rest, settings: Settings) -> Plan:
     return plan
 
 
-def notes_on(rest: Rest) -> list[str]:
+def notes_on(rest: Rest, plan: Plan) -> list[str]:
     """Return what a person should know before a run is resumed."""
     from clada.world.record.changes import named
 
-    return [f"changed since run {rest.number}: {named(rest.changed)}"] if rest.changed else []
+    notes = [f"changed since run {rest.number}: {named(rest.changed)}"] if rest.changed else []
+    if unwanted := _unwanted(plan, rest.left_out):
+        notes.append(f"left out, as they were not chosen: {named(unwanted)}")
+    return notes
 
 
-def _changed_since(store: Store, run: RecordedRun) -> tuple[str, ...]:
+def refuse_reverted(rest: Rest) -> None:
+    """Raise if what was done of the document was taken back since, other than by an undo."""
+    from clada.world.record.changes import named
+
+    if rest.is_reverted:
+        message = f"files are no longer as run {rest.number} left them: {named(rest.changed)}"
+        hint = "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again"
+        raise Trouble("git_operation_failed", message, hint)
+
+
+def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped]) -> Trouble:
+    from clada.world.record.changes import named
+
+    unwanted = _unwanted(plan, left_out)
+    if not unwanted:
+        message = f"run {number} did everything: there is nothing to resume"
+        return Trouble("git_operation_failed", message, LISTED)
+    message = f"run {number} did everything that was chosen; left out: {named(unwanted)}"
+    return Trouble("git_operation_failed", message, "to choose again: clada --again --confirm ANSWER")
+
+
+def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:
+    """Return the operations that are left out by choice."""
+    items = [item for block in plan.blocks for item in block.operations]
+    return [
+        f"{item.name} {item.target.partition(LINE_BREAK)[0]}"
+        for index, item in enumerate(items)
+        if index in left_out and not left_out[index].done_in
+    ]
+
+
+def _changed_since(store: Store, runs: list[RecordedRun]) -> tuple[tuple[str, ...], bool]:
+    """Return what was changed since these runs, and whether what they did was taken back."""
     from clada.world.record.undo import changed_since
 
-    return changed_since(store, run)
+    changed, put_back = changed_since(store, runs)
+    return tuple(changed), bool(changed) and (bool(put_back) or _is_commit_gone(store, runs))
+
+
+def _is_commit_gone(store: Store, runs: list[RecordedRun]) -> bool:
+    """Return whether HEAD no longer has a commit that one of these runs made."""
+    made = [run.post for run in runs if run.post]
+    if not made or not store.repository:
+        return False
+    from clada.world.git.calls import hardened_git
+
+    git = hardened_git(store.repository)
+    return any(git.call("merge-base", "--is-ancestor", commit, "HEAD").code != 0 for commit in made)

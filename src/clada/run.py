@@ -114,10 +114,12 @@ def _carry_out(
         workspace,  # what it holds in memory is written before it is recorded
     ):
         if course.record:
-            caller.tell(course.record.notes)  # warnings come before what they warn of
+            course.record.tell = caller.tell
+            caller.tell(course.record.notes)
         caller.tell(_notes_on_paths(plan, workspace.root))
         files = _overlay(workspace) if settings.dry_run else workspace
         world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
+        world.consent = caller.would_consent if settings.dry_run else caller.consent
         if course.record:
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
@@ -253,7 +255,7 @@ def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) 
 
 
 def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
-    """Return notes on fences around the whole content of writes, unless a setting says what to do with them."""
+    """Return notes on fences around the whole content of writes; none where the setting is given."""
     if setting is not None:
         return []
     items = [item for block in plan.blocks for item in block.operations if isinstance(item, Write)]

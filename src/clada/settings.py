@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         message: str | None
         commit_all: bool
         repository: str | PathLike[str] | None
+        uncommitted: Sequence[str]
         durable: bool
         snapshot_limit: int
         history_size: int
@@ -69,11 +70,12 @@ class Settings(Value):
     run_fences: bool = False
     strip_fences: bool | None = None  # None: of files that are not Markdown; True: of all
     match: str = "auto"  # how edits find their texts; auto: as they say themselves
-    record: str = "commits"  # or snapshots, or none
+    record: str = "auto"  # commits in a repository, else snapshots; or one of commits, snapshots, none
     git_author: str = "clada"
     message: str | None = None  # the subject of the commit after the run
     commit_all: bool = False  # untracked files too that look like secrets, are large, or are many
     repository: str | None = None  # that may be used although it does not know the workspace
+    uncommitted: Sequence[str] = ()  # files that are not committed unless git tracks them: answers, reports
     durable: bool = False
     snapshot_limit: int = 100 << 20  # bytes of a file that is kept without asking
     history_size: int = 1 << 30  # bytes that the kept runs may take
@@ -167,7 +169,9 @@ SETTINGS = (
     _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
     _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
     _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
-    _run_setting("final_newline", "switch", "add a missing last line break: always, or never", RUNNING, shared=True),
+    _run_setting(
+        "final_newline", "switch", "add a missing last line break: always, or never", RUNNING, shared=True
+    ),
     _run_setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
     _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
     _run_setting("allow_escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),
@@ -177,8 +181,8 @@ SETTINGS = (
     ),
     _run_setting("sandbox", "choice", "confinement of commands", SAFETY, choices=("auto", "off", "require")),
     _run_setting(
-        "record", "choice", "what is kept of a run: commits too, snapshots for undo alone, or nothing", GIT,
-        choices=("commits", "snapshots", "none"), shared=True,
+        "record", "choice", "how runs are recorded; auto: commits in a repository, else snapshots", GIT,
+        choices=("auto", "commits", "snapshots", "none"), shared=True,
     ),
     Setting("no_git", "switch", False, "the same as --record=none", GIT),
     _run_setting(
@@ -211,6 +215,7 @@ SETTINGS = (
         "color", "choice", "auto", "colour; NO_COLOR is honoured", OUTPUT,
         choices=("auto", "always", "never"), shared=True,
     ),
+    _run_setting("uncommitted", "list"),
     _run_setting("durable", "switch"),
     _run_setting("history_size", "size"),
     _run_setting("history_age", "duration"),

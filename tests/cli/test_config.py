@@ -28,11 +28,11 @@ HARMFUL = {
 
 
 def test_defaults_come_from_the_users_file(shell: Shell) -> None:
-    shell.configure('no_git = true\nsummary = "xml"\nfinal_newline = true\n')
+    shell.configure('no_git = true\nsummary = "xml"\nfinal_newline = false\n')
     done = shell(document=WRITE)
     assert (done.returncode, done.stderr) == (0, "")
     assert '<result blocks="1"' in done.stdout
-    assert (shell.workspace / "a.txt").read_text() == "hi\n"
+    assert (shell.workspace / "a.txt").read_text() == "hi"
 
 
 def test_the_users_file_is_found_by_xdg_config_home(shell: Shell) -> None:
@@ -53,10 +53,10 @@ def test_flags_win_over_the_workspace_and_the_workspace_over_the_user(shell: She
 
 
 def test_the_users_file_can_name_the_workspace(shell: Shell) -> None:
-    shell.write("project/.clada/config.toml", "final_newline = true\n")
+    shell.write("project/.clada/config.toml", "final_newline = false\n")
     shell.configure('no_git = true\nworkspace = "project"\n')
     assert shell(document=WRITE).returncode == 0
-    assert (shell.workspace / "project" / "a.txt").read_text() == "hi\n"
+    assert (shell.workspace / "project" / "a.txt").read_text() == "hi"
 
 
 @pytest.mark.parametrize("key", HARMLESS)

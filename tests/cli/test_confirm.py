@@ -81,7 +81,7 @@ def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
 
 def test_confirm_does_not_ask_for_what_could_not_be_recorded(shell: Shell, tmux: Tmux) -> None:
     shell.write("answer.md", WRITE)
-    tmux.start("clear; clada --confirm answer.md; echo exit=$?")
+    tmux.start("clear; clada --record=commits --confirm answer.md; echo exit=$?")
     seen = tmux.until(lambda screen: "exit=1" in screen)
     assert "+++ b/a.txt" in seen
     assert "[task-1] FATAL: GIT - not a git repository: " in seen

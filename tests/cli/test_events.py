@@ -35,7 +35,7 @@ DOCUMENTS = {
     "a dry run": (WRITE + RUN.format("npm test"), ("--no-git", "--dry-run"), 0),
     "all or nothing": (WRITE + RUN.format("cat nowhere"), ("--no-git", "--atomic"), 1),
     "too much output": (WRITE + RUN.format("cat a.txt a.txt"), ("--no-git", "--max-output=1"), 0),
-    "no repository": (WRITE, (), 1),
+    "no repository": (WRITE, ("--record=commits",), 1),
     "CML": ('<write path="a.txt">x</write>\n<run>npm test</run>', ("--no-git",), 1),
     "a dialect": ("a.txt\n```\n<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE\n```\n", ("--no-git",), 0),
 }

@@ -29,7 +29,7 @@ onE
 echo hello
 <---END--->
 """
-DONE = "[task-1] SUCCESS: WRITE - a.txt (created, 7 bytes)\n"
+DONE = "[task-1] SUCCESS: WRITE - a.txt (created, 8 bytes)\n"
 FAILED = "[task-2] ERROR: SEARCH - a.txt: match_count_mismatch: found 0 matches, expected 1"
 RAN = "[task-3:exec] hello\n[task-3] SUCCESS: RUN - echo hello (exit 0)\n"
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
@@ -191,7 +191,7 @@ def test_a_full_disk_behind_standard_output_is_said_and_fails(shell: Shell) -> N
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == b"clada: standard output cannot be written: No space left on device\n"
-    assert (shell.workspace / "a.txt").read_text() == "hi"
+    assert (shell.workspace / "a.txt").read_text() == "hi\n"
 
 
 def test_with_closed_handles_no_file_gets_our_output(shell: Shell) -> None:
@@ -201,7 +201,7 @@ def test_with_closed_handles_no_file_gets_our_output(shell: Shell) -> None:
     )  # fmt: skip
     assert done.returncode == 0
     assert os.listdir(shell.workspace) == ["a.txt"]
-    assert (shell.workspace / "a.txt").read_text() == "hi"
+    assert (shell.workspace / "a.txt").read_text() == "hi\n"
 
 
 def test_version_into_a_closed_pipe_is_silent(shell: Shell) -> None:
@@ -232,15 +232,15 @@ def test_approve_all_says_so_on_standard_error(shell: Shell) -> None:
 
 
 def test_a_dry_run_is_lines_then_diff_then_summary_and_touches_nothing(shell: Shell) -> None:
-    shell.write("a.txt", "hi\n")
+    shell.write("a.txt", "hi")
     file = shell.workspace / "a.txt"
     before = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
     done = shell("plan", "--no-git", "--summary=xml", document=WRITE)
     assert done.stdout == (
-        "[task-1] SUCCESS: WRITE - a.txt (overwritten, 2 bytes)\n"
-        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n+hi\n\\ No newline at end of file\n"
-        '<result blocks="1" tasks="1" succeeded="1" failed="0">\n'
-        '  <block index="0" status="success" tasks="1"/>\n'
+        "[task-1] PLAN: WRITE - a.txt (would overwrite, 3 bytes)\n"
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hi\n\\ No newline at end of file\n+hi\n"
+        '<result blocks="1" tasks="1" succeeded="0" failed="0" planned="1">\n'
+        '  <block index="0" status="planned" tasks="1"/>\n'
         "</result>\n"
     )
     after = (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
@@ -251,7 +251,7 @@ def test_in_a_dry_run_a_command_that_is_not_run_is_no_failure(shell: Shell) -> N
     done = shell("--dry-run", "--no-git", "--summary=json", document="<---RUN--->\nls\n<---END--->\n")
     assert done.returncode == 0
     summary = json.loads(done.stdout.partition("  | ls\n")[2])
-    assert (summary["ok"], summary["skipped"], summary["blocks"][0]["status"]) == (True, 1, "success")
+    assert (summary["ok"], summary["skipped"], summary["blocks"][0]["status"]) == (True, 1, "planned")
 
 
 def test_a_dry_run_shows_the_commands_that_a_run_could_start(shell: Shell) -> None:
@@ -322,7 +322,7 @@ def test_a_post_commit_that_fails_is_reported_with_its_remedy(repository: Shell)
     last = done.stdout.splitlines()[-1]
     assert last.startswith("[run] ERROR: GIT - git_operation_failed: another git process holds ")
     assert "git add and git commit" in last
-    assert (repository.workspace / "a.txt").read_text() == "hi"
+    assert (repository.workspace / "a.txt").read_text() == "hi\n"
 
 
 def test_parse_prints_the_plan_and_executes_nothing(shell: Shell) -> None:
@@ -348,6 +348,6 @@ def test_a_warning_comes_before_what_it_warns_of(repository: Shell) -> None:
         cwd=repository.workspace, env=repository.environment,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
     )  # fmt: skip
-    note, line = done.stdout.decode().splitlines()
+    note, line, _committed = done.stdout.decode().splitlines()
     assert note.endswith("(--commit-all takes them in): .env")
     assert line.startswith("[task-1] SUCCESS: WRITE")

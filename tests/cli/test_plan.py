@@ -25,7 +25,7 @@ PLANNED = (
 
 
 def test_outside_of_a_repository_the_plan_ends_with_the_line_of_the_run(shell: Shell) -> None:
-    planned, run = shell("plan", document=WRITE), shell(document=WRITE)
+    planned, run = (shell(*words, "--record=commits", document=WRITE) for words in (["plan"], []))
     assert run.stdout.startswith("[task-1] FATAL: GIT - not a git repository: ")
     assert (planned.returncode, planned.stdout) == (1, PLANNED + run.stdout)
     assert os.listdir(shell.workspace) == []
@@ -100,22 +100,29 @@ def test_a_plan_of_nothing_that_can_be_executed_needs_no_repository(shell: Shell
 
 
 def test_the_summaries_of_a_plan_that_could_not_begin(shell: Shell) -> None:
-    xml = shell("plan", "--summary=xml", "--output-mode=silent", document=WRITE).stdout
+    xml = shell("plan", "--record=commits", "--summary=xml", "--output-mode=silent", document=WRITE).stdout
     assert xml.startswith(
         '<result blocks="0" tasks="0" succeeded="0" failed="1">\n  <error type="git_operation_failed">'
     )
-    summary = json.loads(shell("plan", "--summary=json", "--output-mode=silent", document=WRITE).stdout)
+    planned = shell("plan", "--record=commits", "--summary=json", "--output-mode=silent", document=WRITE)
+    summary = json.loads(planned.stdout)
     assert (summary["ok"], summary["dry_run"], summary["failed"]) == (False, True, 1)
     assert summary["fatal"]["type"] == "git_operation_failed"
     assert summary["blocks"][0]["tasks"][0]["status"] == "planned"
 
 
 def test_the_library_has_both_the_changes_and_why_a_run_would_not_begin(tmp_path: Path) -> None:
-    report = clada.execute(WRITE, workspace=str(tmp_path), dry_run=True)
+    report = clada.execute(WRITE, workspace=str(tmp_path), dry_run=True, record="commits")
     assert report.fatal is not None
     assert report.fatal.type == "git_operation_failed"
     assert report.changes == (("a.txt", None, b"hi"),)
     assert report.text().splitlines()[-1].startswith("[task-1] FATAL: GIT - not a git repository: ")
+
+
+def committed_line(repository: Shell) -> str:
+    """Return the line that a run ends with which made two commits."""
+    post, pre = repository.git("log", "-2", "--format=%H").split()
+    return f"committed {pre[:7]} (your work before), {post[:7]} (this run)"
 
 
 ONLY = "only from the root of the repository; paths are relative to the workspace, which is src/ in it: "
@@ -133,7 +140,9 @@ def test_a_path_that_exists_only_from_the_root_gets_a_note(repository: Shell, fl
         else "SUCCESS: WRITE - src/x.py (created"
     )
     assert done.stdout.startswith(f"[task-1] {status}, 3 bytes)\n")
-    assert done.stderr == f"clada: src/x.py exists {ONLY}to work in the root, use --workspace={root}\n"
+    note = f"clada: src/x.py exists {ONLY}to work in the root, use --workspace={root}\n"
+    committed = "" if flags else f"clada: {committed_line(repository)}\n"
+    assert done.stderr == note + committed
 
 
 def test_several_such_paths_get_one_note(repository: Shell) -> None:
@@ -269,7 +278,9 @@ def test_the_summaries_of_a_plan_call_it_planned(shell: Shell) -> None:
 def test_what_an_atomic_plan_would_roll_back_is_not_called_done(shell: Shell) -> None:
     document = EVERY["write"] + EVERY["edit"]
     shown = shell("plan", "--no-git", "--atomic", "--summary=none", document=document).stdout
-    assert shown.startswith("[task-1] PLAN: WRITE - new.txt (would create, 1 byte); would be rolled back\n")
+    first = shown.partition("\n")[0]
+    assert first.startswith("[task-1] PLAN: WRITE - new.txt (would create, ")
+    assert first.endswith("); would be rolled back")
 
 
 def test_a_page_is_not_written_over_another_file(shell: Shell) -> None:

@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 NOTATIONS = pytest.mark.parametrize("notation", COMMANDS["prompt"].words)
 NATIVE = pytest.mark.parametrize("notation", ["csl", "cml", "json", "toml"])
 FOR_FEW = "insert_line hunks near match whole_lines final_newline if_exists".split()
-MOST_WORDS = 780
+MOST_WORDS = 800
 # What each dialect has words for, of the operations that its prompt shows.
 SHOWN = {"sr": {"write", "edit"}, "v4a": {"write", "edit", "move", "remove"}, "whole": {"write"}}
 # What people got wrong with the prompts that there were, by notation.
 MENDED = {
     "csl": (
         "line break before a marker never counts",
+        'literal="true"',
         "delete a whole line",
         "END marker",
         "may be left out",
     ),
     "cml": ("delete a whole line", "`&&` need CDATA", "]]&gt;", "may be left out"),
     "json": ("delete a whole line", "`\\\\b`", "may be left out"),
-    "toml": ("delete a whole line", "A text with `'''`", "may be left out"),
+    "toml": ("delete a whole line", "A text with `'''`", "may be left out", "`# end`"),
 }
 
 
@@ -111,7 +112,7 @@ def test_a_line_that_looks_like_end_is_written_as_the_prompt_says(tmp_path: Path
         '<---SEARCH file="a.md"--->\nFINISH\n<---REPLACE--->\nEND\n<---END--->\n'
     )
     assert clada.execute(text, workspace=str(tmp_path), git=False).ok
-    assert (tmp_path / "a.md").read_text() == "x\n<---END--->\ny"
+    assert (tmp_path / "a.md").read_text() == "x\n<---END--->\ny\n"
 
 
 @NOTATIONS

@@ -59,7 +59,7 @@ def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
     assert process.returncode == code
     assert out.splitlines()[:2] == [
         "[task-2] ERROR: RUN - sh -c 'echo started; sleep 60': exec_failed: interrupted",
-        "[task-3] SKIP: WRITE - interrupted",
+        "[task-3] SKIP: WRITE - interrupted (after.txt)",
     ]
     assert '<result blocks="3" tasks="3" succeeded="1" failed="1" skipped="1">' in out
     assert not (repository.workspace / "after.txt").exists()
@@ -92,7 +92,7 @@ def test_an_interrupt_between_many_operations_is_counted_right(repository: Shell
     report = json.loads("{" + summary)
     done = sum(len(files) for place, _, files in os.walk(repository.workspace) if ".git" not in place)
     assert 500 <= done < MANY
-    assert (lines.count("] SUCCESS: "), lines.count("] SKIP: WRITE - interrupted\n")) == (done, MANY - done)
+    assert (lines.count("] SUCCESS: "), lines.count("] SKIP: WRITE - interrupted (")) == (done, MANY - done)
     counts = {name: report[name] for name in ("tasks", "succeeded", "failed", "skipped")}
     assert counts == {"tasks": MANY, "succeeded": done, "failed": 0, "skipped": MANY - done}
     assert sum(block["status"] == "success" for block in report["blocks"]) == done
@@ -117,7 +117,7 @@ def test_a_reader_still_gets_everything_after_a_signal(repository: Shell) -> Non
     os.kill(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=90)
     assert process.returncode == 130
-    assert "[task-3] SKIP: WRITE - interrupted\n" in out
+    assert "[task-3] SKIP: WRITE - interrupted (after.txt)\n" in out
     assert out.endswith("</result>\n")
 
 
@@ -185,7 +185,7 @@ def test_what_the_caller_ignores_stays_ignored(shell: Shell) -> None:
     ) as process:  # fmt: skip
         out, _ = process.communicate(document.replace("PID", str(process.pid)), timeout=90)
     assert process.returncode == 0
-    assert out.endswith("[task-2] SUCCESS: WRITE - b (created, 1 byte)\n")
+    assert out.endswith("[task-2] SUCCESS: WRITE - b (created, 2 bytes)\n")
 
 
 IGNORING = """import os, signal, sys

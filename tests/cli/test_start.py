@@ -82,7 +82,7 @@ def test_names_are_utf_8_whatever_the_locale(shell: Shell) -> None:
     )
     done = shell("--no-git", "--approve-all", "--sandbox=off", document=document, **locale)
     assert done.stdout.splitlines()[:2] == [
-        "[task-1] SUCCESS: WRITE - é.txt (created, 1 byte)",
+        "[task-1] SUCCESS: WRITE - é.txt (created, 2 bytes)",
         "[task-2:exec] 0",
     ]
     assert os.listdir(os.fsencode(shell.workspace)) == ["é.txt".encode()]

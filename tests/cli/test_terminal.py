@@ -26,7 +26,7 @@ def test_status_lines_are_in_colour(terminal: Terminals) -> None:
     )
     code, seen = terminal("--no-git", document=document).end()
     assert code == 1
-    assert "\x1b[1;32mSUCCESS:\x1b[0m WRITE - a.txt (created, 2 bytes)\r\n" in seen
+    assert "\x1b[1;32mSUCCESS:\x1b[0m WRITE - a.txt (created, 3 bytes)\r\n" in seen
     assert "\x1b[1;31mERROR:\x1b[0m SEARCH - a.txt: match_count_mismatch" in seen
     assert "\x1b[2m[task-3:exec] out\x1b[0m\r\n" in seen
 
@@ -36,12 +36,12 @@ def test_no_colour_where_it_is_not_wanted(
     terminal: Terminals, arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     code, seen = terminal("--no-git", *arguments, document=WRITE, **environment).end()
-    assert (code, seen) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\r\n1 done\r\n")
+    assert (code, seen) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\r\n1 done\r\n")
 
 
 def test_text_is_not_read_as_markup(terminal: Terminals) -> None:
     _, seen = terminal("--no-git", document=MARKUP).end()
-    assert "WRITE - [bold red]:smile:[/bold red].txt (created, 2 bytes)" in seen
+    assert "WRITE - [bold red]:smile:[/bold red].txt (created, 3 bytes)" in seen
 
 
 def test_the_diff_of_a_plan_is_in_colour(shell: Shell, terminal: Terminals) -> None:
@@ -216,7 +216,7 @@ def test_the_progress_line_leaves_nothing_behind(shell: Shell, tmux: Tmux) -> No
     seen = tmux.until(lambda screen: "exit=0" in screen)
     lines = [line for line in seen.splitlines() if line and not line.startswith("$")]
     assert lines == [
-        "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)",
+        "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)",
         "[task-2:exec] woken",
         f"[task-2] SUCCESS: RUN - sh -c '{WAITING}; echo woken' (exit 0)",
         "2 done",

@@ -27,7 +27,7 @@ EVIL = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b\u202e\u200b\u2028\r[task-1] SUCCESS: a
 def clone(shell: Shell) -> Shell:
     """Return clada in a workspace whose .clada nobody has looked at."""
     del shell.environment["CLADA_TRUST_WORKSPACE"]
-    shell.write(".clada/config.toml", "final_newline = true\n")
+    shell.write(".clada/config.toml", "final_newline = false\n")
     shell.write(".clada/allowed-commands.json", json.dumps({"commands": [COMMAND]}))
     return shell
 
@@ -39,7 +39,7 @@ def text_of(shell: Shell) -> str:
 def test_without_a_terminal_nothing_counts_and_it_is_told_how_it_would(clone: Shell) -> None:
     done = clone("--no-git", document=WRITE)
     assert (done.returncode, done.stderr) == (0, NOTE)
-    assert text_of(clone) == "hi"
+    assert text_of(clone) == "hi\n"
     done = clone("--no-git", document=RUN)
     assert done.returncode == 1
     assert ".clada/allowed-commands.json approves it, but you have not trusted that file" in done.stdout
@@ -49,21 +49,21 @@ def test_without_a_terminal_nothing_counts_and_it_is_told_how_it_would(clone: Sh
 
 def test_an_indentation_is_shown_as_it_is_unless_it_would_hide_something(clone: Shell) -> None:
     clone("approvals", "add", "make deploy")
-    (clone.workspace / ".clada/config.toml").write_text(f"final_newline = true{'':60}\n{'':60}# far away\n")
+    (clone.workspace / ".clada/config.toml").write_text(f"final_newline = false{'':60}\n{'':60}# far away\n")
     shown = clone("trust", "--yes").stdout
     assert '\n  |     "make deploy"' in shown
-    assert "\n  | final_newline = true\u27e860 blanks\u27e9\n  | \u27e860 blanks\u27e9# far away\n" in shown
+    assert "\n  | final_newline = false\u27e860 blanks\u27e9\n  | \u27e860 blanks\u27e9# far away\n" in shown
 
 
 def test_trust_with_yes_shows_everything_and_makes_it_count(clone: Shell) -> None:
     done = clone("trust", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "  | final_newline = true" in done.stdout
+    assert "  | final_newline = false" in done.stdout
     assert f"  allowed  {COMMAND}" in done.stdout
     assert done.stdout.endswith("trusted: .clada/config.toml and .clada/allowed-commands.json\n")
     done = clone("--no-git", document=WRITE + RUN)
     assert (done.returncode, done.stderr) == (0, "")
-    assert text_of(clone) == "hi\n"
+    assert text_of(clone) == "hi"
     assert clone("trust").stdout.startswith("trusted already: ")
 
 
@@ -82,13 +82,13 @@ def test_trust_where_there_is_nothing(shell: Shell) -> None:
 def test_ci_trusts_by_a_variable(clone: Shell) -> None:
     done = clone("--no-git", document=WRITE + RUN, CLADA_TRUST_WORKSPACE="1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert text_of(clone) == "hi\n"
+    assert text_of(clone) == "hi"
     assert clone("--no-git", document=WRITE).stderr == NOTE
 
 
 def test_a_change_is_shown_again(clone: Shell) -> None:
     clone("trust", "--yes")
-    clone.write(".clada/config.toml", 'final_newline = true\noutput_mode = "silent"\n')
+    clone.write(".clada/config.toml", 'final_newline = false\noutput_mode = "silent"\n')
     done = clone("--no-git", document=WRITE)
     assert done.stderr == NOTE.replace(" and .clada/allowed-commands.json do", " does")
     assert done.stdout != ""
@@ -97,12 +97,12 @@ def test_a_change_is_shown_again(clone: Shell) -> None:
 def test_on_a_terminal_the_person_is_asked_once(clone: Shell, terminal: Terminals) -> None:
     screen = terminal("--no-git", document=WRITE + RUN)
     seen = screen.until("do not ask until it changes: ")
-    assert "  | final_newline = true" in seen
+    assert "  | final_newline = false" in seen
     assert f"  allowed  {COMMAND}" in seen
     screen.type("y\n")
     code, _seen = screen.end()
     assert code == 0
-    assert text_of(clone) == "hi\n"
+    assert text_of(clone) == "hi"
     code, seen = terminal("--no-git", document=WRITE + RUN).end()
     assert (code, "trust" in seen) == (0, False)
 
@@ -112,10 +112,10 @@ def test_a_no_holds_until_the_files_change(clone: Shell, terminal: Terminals) ->
     screen.until("until it changes: ")
     screen.type("n\n")
     assert screen.end()[0] == 0
-    assert text_of(clone) == "hi"
+    assert text_of(clone) == "hi\n"
     code, seen = terminal("--no-git", document=WRITE).end()
     assert (code, "until it changes" in seen, "do not count" in seen) == (0, False, True)
-    clone.write(".clada/config.toml", "final_newline = false\n")
+    clone.write(".clada/config.toml", "final_newline = true\n")
     terminal("--no-git", document=WRITE).until("until it changes: ")
 
 
@@ -176,9 +176,9 @@ def test_an_untrusted_setting_silences_and_chooses_nothing(clone: Shell, key: st
     clone.write(".clada/config.toml", f"{key} = {value}\n")
     done = clone("--record=snapshots", document=WRITE) if key != "record" else clone(document=WRITE)
     if key == "record":
-        assert "git" in done.stdout  # it is to be recorded, and there is no repository
+        assert len(clone("history").stdout.splitlines()) == 1  # it is recorded
     else:
-        assert done.stdout == "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n"
+        assert done.stdout == "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n"
 
 
 def test_the_prompt_for_models_lists_only_what_counts(clone: Shell) -> None:

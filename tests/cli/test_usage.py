@@ -152,14 +152,14 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     assert defaults == {
         "timeout": 30.0, "total-timeout": None, "max-output": 10485760, "output-mode": "stream",
         "max-files": 200_000, "max-bytes": 10 << 30,
-        "no-git": False, "record": "commits", "git-author": "clada", "message": None, "commit-all": False,
+        "no-git": False, "record": "auto", "git-author": "clada", "message": None, "commit-all": False,
         "repository": None, "snapshot-limit": 100 << 20, "allow-escape": False, "lock-file": None,
         "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".", "format": "auto",
         "start-delimiter": "<---", "end-delimiter": "--->", "root": None, "run-fences": False,
-        "strip-fences": False,
+        "strip-fences": None,
         "match": "auto", "summary": "auto", "events": None,
         "dry-run": False, "atomic": False, "again": False, "confirm": False,
-        "final-newline": False, "approve": (), "approve-all": False,
+        "final-newline": None, "approve": (), "approve-all": False,
         "shell": "never", "sandbox": "auto", "color": "auto", "copy": False,
     }  # fmt: skip
 
@@ -185,14 +185,14 @@ def test_total_timeout_can_be_taken_back() -> None:
 def test_a_document_from_standard_input(shell: Shell) -> None:
     done = shell("--no-git", document=WRITE)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n"
+    assert done.stdout == "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n"
 
 
 @pytest.mark.parametrize("argument", ["answer.md", "-", "./answer.md"])
 def test_a_document_from_a_file_or_by_a_dash(shell: Shell, argument: str) -> None:
     shell.write("answer.md", WRITE)
     done = shell("--no-git", argument, document=WRITE)
-    assert (done.returncode, done.stdout) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n")
+    assert (done.returncode, done.stdout) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n")
 
 
 def test_a_document_that_is_named_like_a_command(shell: Shell) -> None:
@@ -236,7 +236,7 @@ def test_a_document_can_be_typed_after_a_dash(shell: Shell, terminal: Terminals)
     screen = terminal("-", "--no-git", "--color=never")
     screen.type(WRITE + "\x04")
     code, seen = screen.end()
-    assert (code, (shell.workspace / "a.txt").read_text()) == (0, "hi")
+    assert (code, (shell.workspace / "a.txt").read_text()) == (0, "hi\n")
     assert "SUCCESS: WRITE - a.txt" in seen
 
 

@@ -48,17 +48,16 @@ def test_an_answer_that_is_saved_is_shown_asked_about_and_reported(shell: Shell,
 clada: watching answer.md
 clada: waiting; [q] quit
 clada: answer.md was saved
-[task-1] PLAN: WRITE - a.txt (would create, 2 bytes)
+[task-1] PLAN: WRITE - a.txt (would create, 3 bytes)
 --- /dev/null
 +++ b/a.txt
 @@ -0,0 +1 @@
 +hi
-\\ No newline at end of file
 1 planned
 
 Execute this?
 [y] all  [n] none  [s] select  [e] edit  [d] diff  [?] y
-[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)
+[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)
 1 done
 clada: the report is in answer.report.md
 clada: waiting; [r] do it again  [q] quit"""
@@ -263,6 +262,7 @@ def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
 
 def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
     repository.write("kept.txt", "x")
+    repository.configure('record = "commits"\n')
     screen = terminal("watch", "--yes", "answer [1].md")
     screen.until(QUIT)
     for text in ("one", "two"):
@@ -279,7 +279,9 @@ def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Ter
 
 
 def test_trouble_with_one_answer_does_not_end_the_watch(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--yes", "answer.md")  # there is no repository to record it in
+    screen = terminal(
+        "watch", "--record=commits", "--yes", "answer.md"
+    )  # there is no repository to record it in
     screen.until(QUIT)
     shell.write("answer.md", write("a", "x"))
     screen.until("GIT - not a git repository")
@@ -390,7 +392,7 @@ def test_paste_carries_out_what_was_copied_and_copies_the_report(shell: Shell, d
     desktop.copy("Sure!\n" + write("a.txt", "hi") + "<---RUN--->\ncat a.txt\n<---END--->\n")
     done = shell("paste", "--no-git", "--copy")
     assert (done.returncode, done.stderr) == (0, "clada: the report is on the clipboard\n")
-    assert done.stdout.startswith("[task-1] SUCCESS: WRITE - a.txt (created, 2 bytes)\n")
+    assert done.stdout.startswith("[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n")
     assert desktop.paste() == (
         "All 2 operations were carried out.\n\n"
         "[task-2] SUCCESS: RUN - cat a.txt (exit 0)\n  output:\n    hi\n"

@@ -128,7 +128,7 @@ def test_a_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
         assert "[task-1] write " in str(agent.progress[0])
     edit = '<---SEARCH file="{}"--->\none\n<---REPLACE--->\ntwo\n<---END--->\n'
     assert not agent.call("apply", document=edit.format("a.txt")).is_error
-    assert (place.workspace / "a.txt").read_text() == "two"
+    assert (place.workspace / "a.txt").read_text() == "two\n"
     for name, why in (
         ("b.txt", "match_count_mismatch"), ("nowhere.txt", "file_not_found"), ("../a.txt", "path_escape"),
     ):  # fmt: skip
@@ -136,7 +136,7 @@ def test_a_call_that_is_not_recorded_is_told_in_order(place: Place) -> None:
         assert failed.is_error
         assert why in text(failed)
     assert agent.call("apply", document=edit.format("a\0b")).is_error
-    assert (place.workspace / "b.txt").read_text() == large
+    assert (place.workspace / "b.txt").read_text() == f"{large}\n"
 
 
 def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:

@@ -50,14 +50,14 @@ def test_apply_gives_the_report_as_text_and_as_data(shared: Shared) -> None:
     assert not result.is_error
     lines = text(result).splitlines()
     assert lines[:3] == [
-        "[task-1] SUCCESS: WRITE - apply/a.txt (created, 5 bytes)",
+        "[task-1] SUCCESS: WRITE - apply/a.txt (created, 6 bytes)",
         "[task-2:exec] hello",
         "[task-2] SUCCESS: RUN - cat apply/a.txt (exit 0)",
     ]
     assert lines[-1].startswith("Recorded as run ")
     Draft202012Validator(clada.schema("report")).validate(result.structured_content)
     assert result.structured_content["blocks"][1]["tasks"][0]["output"] == ["hello"]
-    assert (place.workspace / "apply/a.txt").read_text() == "hello"
+    assert (place.workspace / "apply/a.txt").read_text() == "hello\n"
 
 
 def test_progress_comes_for_each_operation_and_output_as_messages(shared: Shared) -> None:
@@ -166,9 +166,9 @@ def test_the_same_document_again_is_refused_in_the_words_of_the_tools(shared: Sh
     )
     assert f"INPUT - {told}\n" in text(refused)
     assert refused.structured_content["fatal"]["message"] == told
-    assert (place.workspace / "again.txt").read_text() == "x"
+    assert (place.workspace / "again.txt").read_text() == "x\n"
     agent.call("apply", document=document, again=True)
-    assert (place.workspace / "again.txt").read_text() == "x\nx"
+    assert (place.workspace / "again.txt").read_text() == "x\nx\n"
     agent.call("apply", document=write("other.txt"))
     assert f"resume with run={number + 2} does the rest" in text(agent.call("apply", document=document))
 
@@ -201,7 +201,7 @@ def test_the_documentation_and_the_last_report_are_resources(shared: Shared) -> 
     assert content.text == (ROOT / "docs" / "output.md").read_text()
     agent.call("apply", document=write("reported.txt"))
     (report,) = agent.do("read_resource", "clada://report").contents
-    assert report.text == "[task-1] SUCCESS: WRITE - reported.txt (created, 2 bytes)\n"
+    assert report.text == "[task-1] SUCCESS: WRITE - reported.txt (created, 3 bytes)\n"
     number = agent.call("history", limit=1).structured_content["runs"][0]["number"]
     (recorded,) = agent.do("read_resource", f"clada://report/{number}").contents
     assert recorded.text == report.text

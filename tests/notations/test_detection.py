@@ -33,9 +33,10 @@ def _pages() -> list[Path]:
 
 
 def _dialect(plan: clada.Plan) -> str | None:
-    """Return the dialect in which operations are found in a page."""
+    """Return the dialect in which operations are found in a page, other than those that are asked about."""
     rank = NOTATIONS[plan.notation].rank if plan.notation else 0
-    found = any(block.operations for block in plan.blocks)
+    items = [item for block in plan.blocks for item in block.operations]
+    found = any(getattr(item, "named_in", "") != "sentence" for item in items)
     return plan.notation if rank and found and not plan.fatal else None
 
 

@@ -203,18 +203,30 @@ WRAPPED = [
 
 
 @pytest.mark.parametrize(("content", "inner"), WRAPPED)
-def test_a_fence_around_the_whole_content_is_noted_and_left_out_on_request(
-    content: str, inner: str | None, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("a.py", None),
+        ("a.md", None),
+        ("docs/A.RST", None),
+        ("a.py", True),
+        ("a.md", True),
+        ("a.py", False),
+        ("a.md", False),
+    ],
+)
+def test_a_fence_around_the_whole_content_is_removed_unless_it_is_markup(
+    content: str, inner: str | None, name: str, setting: bool | None, tmp_path: Path
 ) -> None:
-    """As it is written otherwise: nobody but the author knows whether it belongs there."""
+    """A note says so, unless the setting was given."""
+    removed = name == "a.py" if setting is None else setting
     assert unwrapped(content) == inner
-    document = f'<---WRITE file="a.md"--->\n{content}\n<---END--->\n'
-    report = clada.execute(document, git=False, workspace=tmp_path)
-    assert (tmp_path / "a.md").read_text() == content
-    assert any("--strip-fences" in note for note in report.notes) is (inner is not None)
-    report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=True)
-    assert (tmp_path / "a.md").read_text() == (content if inner is None else inner)
-    assert not any("--strip-fences" in note for note in report.notes)
+    document = f'<write path="{name}"><![CDATA[{content}]]></write>\n'
+    report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=setting)
+    assert (tmp_path / name).read_text() == (content if inner is None or not removed else inner)
+    word = "removed" if removed else "kept"
+    noted = setting is None and inner is not None
+    assert [note.partition(" ")[0] for note in report.notes] == ([word] if noted else [])
 
 
 def test_a_note_on_fences_is_one_for_all(tmp_path: Path) -> None:
@@ -222,7 +234,10 @@ def test_a_note_on_fences_is_one_for_all(tmp_path: Path) -> None:
     write = '<write path="{}.py"><![CDATA[```\nx\n```]]></write>\n'
     report = clada.execute("".join(map(write.format, "abc")), git=False, workspace=tmp_path)
     (note,) = report.notes
-    assert note.startswith("the whole content of a.py (line 1) and 2 more stands in a fence")
+    assert note == (
+        "removed the fence around the whole content of a.py (line 1) and 2 more; "
+        "--strip-fences=never keeps it"
+    )
 
 
 THINKING = ["think", "thinking", "reasoning", "antThinking"]

@@ -159,9 +159,9 @@ def test_a_header_of_toml_is_a_sign_however_it_is_written(header: str) -> None:
     assert (plan.notation, plan.fatal, len(plan.blocks)) == ("toml", None, 1)
 
 
-def test_a_marker_in_content_is_content_and_gets_a_note() -> None:
+def test_a_line_of_content_that_is_nearly_a_marker_gets_a_note() -> None:
     """It may be one whose END was forgotten; the first one is enough to say so."""
-    plan = clada.parse('<---WRITE file="x"--->\na\n<---WRITE file="y"--->\nb\n<---RUN--->\n<---END--->\n')
+    plan = clada.parse('<---WRITE file="x"--->\na\n<---WRITE file=y--->\nb\n<---RUN\n<---END--->\n')
     assert plan.ok
     assert plan.notes == ("Line 3 is in the content of WRITE: is an END missing before it?",)
     for line in ("<---WRITER--->", "<---TO--->", " <---RUN--->", "<---"):

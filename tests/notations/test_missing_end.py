@@ -21,7 +21,8 @@ MARKERS = {
 }
 NO_MARKERS = [
     ' <---WRITE file="b"--->', '<---WRITE file="b"---> x', '<---WRITE file="b"', "<---WRITE file=b--->",
-    "<---WRITER--->", "<---write--->", "<---REPLACE--->", "<---TO--->", "<---", "x <---RUN--->", "&lt;---RUN--->",
+    "<---WRITER--->", "<---write--->", "<---REPLACE--->", "<---TO--->", "<---", "x <---RUN--->",
+    "&lt;---RUN--->",
 ]  # fmt: skip
 
 
@@ -75,9 +76,9 @@ def test_literal_false_changes_nothing_and_other_values_are_wrong() -> None:
 
 def test_only_markers_with_the_delimiters_in_use_count() -> None:
     document = '[[WRITE file="a"]]\n<---RUN--->\n{}\n[[END]]\n'
-    how = {"start_delimiter": "[[", "end_delimiter": "]]"}
-    assert clada.parse(document.format("x"), **how).ok
-    (problem,) = clada.parse(document.format("[[RUN]]"), **how).problems
+    assert clada.parse(document.format("x"), start_delimiter="[[", end_delimiter="]]").ok
+    plan = clada.parse(document.format("[[RUN]]"), start_delimiter="[[", end_delimiter="]]")
+    (problem,) = plan.problems
     assert problem.message.startswith("line 3 starts another RUN")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clada.notations.path_text import is_placeholder, path_in, path_in_info, relative
+from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title, relative
 
 PATHS = {
     "src/app.py": "src/app.py",
@@ -31,7 +31,28 @@ PATHS = {
 NO_PATHS = [
     "", "Here it is:", "app", "Node.js", "next.js", "socket.io", "1.2.3", "v2.0", "www.example.org/a.html",
     "github.com/a/b", "https://example.org/a.py", "my notes.txt", "a<b>.py", "what?.py", "src/",
-    "`a.py` and `b.py`", "x" * 300 + ".py", "a\tb.py", "e.g.", "and so on...",
+    "`a.py` and `b.py`", "x" * 300 + ".py", "a\tb.py", "e.g.", "and so on...", "~/.bashrc", "`~/a/b.py`",
+    "{{path}}/a.py", "`src/{{name}}.py`", "`macOS / Linux`", "`a.py / b.py`", "`src/ a.py`",
+]  # fmt: skip
+TITLES = {
+    "### Updated app.py": "app.py",
+    "1. **Create `src/models.py`**": "src/models.py",
+    "app.py (updated)": "app.py",
+    "**`app.py`** (new file):": "app.py",
+    "\U0001f4c4 app.py": "app.py",
+    "\U0001f6e0\ufe0f **Modified: app.py**": "app.py",
+    "<summary>app.py</summary>": "app.py",
+    "<summary><b>src/app.py</b> (complete file)</summary>": "src/app.py",
+    "Step 3: Update Dockerfile": "Dockerfile",
+    "Here's the updated `src/x.py`:": "src/x.py",
+    "Here is the complete code for `x.py`:": "x.py",
+    "app.py \u2014 updated": "app.py",
+}
+NO_TITLES = [
+    "", "Updated", "### Updated app", "Update Node.js", "app.py and main.py", "### Updated a.py and b.py",
+    "Changes in app.py", "Add to app.py", "app.py (excerpt)", "app.py (lines 1-20)", "app.py (before)",
+    "The current app.py", "Run app.py", "Here is `app.py`:", "Remove app.py", "### src/components (new)",
+    "Update v1.2", "see https://example.org/a.py", "new " * 300 + "a.py",
 ]  # fmt: skip
 
 
@@ -47,6 +68,18 @@ def test_any_other_line_is_none(line: str) -> None:
     assert path_in(line) is None
 
 
+@pytest.mark.parametrize("line", TITLES)
+def test_a_title_names_the_one_path_in_it(line: str) -> None:
+    """With a few known words beside it, which say that it is a whole file."""
+    assert path_in_title(line) == TITLES[line]
+
+
+@pytest.mark.parametrize("line", NO_TITLES)
+def test_any_other_words_make_no_title(line: str) -> None:
+    """They may say that it is a part, or is only shown."""
+    assert path_in_title(line) is None
+
+
 @pytest.mark.parametrize(
     ("info", "path"),
     [
@@ -59,6 +92,9 @@ def test_any_other_line_is_none(line: str) -> None:
         ("", None),
         ("python linenums=1", None),
         ("c++", None),
+        ("{image} img/a.svg", None),
+        ("{code-cell} a.py", None),
+        ('{.python filename="a.py"}', "a.py"),
     ],
 )
 def test_the_info_of_a_fence_may_name_a_path(info: str, path: str | None) -> None:

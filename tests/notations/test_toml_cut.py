@@ -36,7 +36,7 @@ def quoted(draw: Any, texts: Any = TEXTS) -> str:
         ways.append(f"'''\n{text}'''")
     if text.endswith("'") and "'''" not in text:
         ways.append(f"'''{text}'''")  # up to two more quotes belong to the text
-    return draw(st.sampled_from(ways))
+    return str(draw(st.sampled_from(ways)))
 
 
 @st.composite
@@ -100,7 +100,10 @@ def _carried_out(plan: clada.Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 HUNKS = '[[task]]\naction = "edit"\npath = "a"\n' + '\n[[task.hunks]]\nsearch = "x"\nreplace = "y"\n' * 3
 ATOMIC = "[[tasks]]\natomic = true\n" + '\n[[tasks.task]]\naction = "write"\npath = "a"\ncontent = "x"\n' * 3
-LISTED = '[[task]]\naction = "edit"\npath = "a"\nhunks = [{search = "x", replace = "y"}, {search = "z", replace = ""}]\n'
+LISTED = (
+    '[[task]]\naction = "edit"\npath = "a"\n'
+    'hunks = [{search = "x", replace = "y"}, {search = "z", replace = ""}]\n'
+)
 
 
 @pytest.mark.parametrize(

@@ -457,7 +457,8 @@ def test_a_document_with_hunks_end_to_end(tmp_path: Path) -> None:
     assert report.text() == "[task-1.1] SUCCESS: EDIT - a.py (3 replacements at lines 1, 6, 8)\n"
     after = "# start\ndef f():\n    one\n    two\n\ndef g():\n    1\n    two\n# end\n"
     assert (tmp_path / "a.py").read_text() == after
-    toml = '[[task]]\naction = "edit"\npath = "a.py"\n[[task.hunks]]\nsearch = "# start\\n"\nreplace = ""\n# end\n'
+    hunk = '[[task.hunks]]\nsearch = "# start\\n"\nreplace = ""\n'
+    toml = f'[[task]]\naction = "edit"\npath = "a.py"\n{hunk}# end\n'
     assert clada.execute(toml, workspace=tmp_path, git=False).ok
     assert (tmp_path / "a.py").read_text() == after.removeprefix("# start\n")
 

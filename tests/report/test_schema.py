@@ -96,7 +96,7 @@ REPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "malformed_json": ('{"tasks": [', {}),
     "malformed_toml": ("[[task]]\nx", {}),
     "unsupported_version": ('<tasks version="9"></tasks>', {}),
-    "git_operation_failed": (csl('WRITE file="b"--->\nx'), {"git": True}),
+    "git_operation_failed": (csl('WRITE file="b"--->\nx'), {"record": "commits"}),
     "dry run": (csl('WRITE file="b"--->\nx', "RUN--->\nls", "RUN--->\nmake"), {"dry_run": True}),
 }
 

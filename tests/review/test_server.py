@@ -232,8 +232,8 @@ def test_an_answer_that_is_too_long_is_not_even_read(served: Serve) -> None:
 def test_what_is_chosen_is_done_and_told(served: Serve) -> None:
     asked = served(WRITE)
     assert asked("/apply", GO).status == 202
-    assert asked.until("report")["text"] == "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n"
-    assert (asked.workspace / "a.txt").read_text() == "new"
+    assert asked.until("report")["text"] == "[task-1] SUCCESS: WRITE - a.txt (created, 4 bytes)\n"
+    assert (asked.workspace / "a.txt").read_text() == "new\n"
     assert asked("/apply", GO).status == 409  # once
 
 
@@ -319,7 +319,7 @@ def test_a_run_goes_on_though_the_page_is_closed(review: Callable[..., Review]) 
     page.close()
     code, out, _err = running.end()
     assert (code, out.count("SUCCESS")) == (0, 2)
-    assert running.read("a.txt") == "x"
+    assert running.read("a.txt") == "x\n"
 
 
 def test_an_interrupt_ends_the_run_in_order(review: Callable[..., Review]) -> None:
@@ -417,8 +417,8 @@ def test_an_answer_that_was_cut_off_has_a_report_to_copy(served: Serve) -> None:
 
 
 def test_the_heading_says_that_a_run_was_stopped(served: Serve) -> None:
-    asked = served("<---RUN--->\nsleep 600\n<---END--->\n" + WRITE)
+    asked = served("<---RUN--->\nsh -c 'echo begun; sleep 600'\n<---END--->\n" + WRITE)
     asked("/apply", {"look": 1, "chosen": {"0": None, "1": None}, "answers": {"0": "once"}})
-    asked.until("started")
+    asked.until("output")
     asked("/stop", {})
     assert asked.until("report")["heading"] == "1 of 2 failed"

@@ -174,7 +174,8 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
 
     own, shared = config.load(given.get("workspace"), trusts)
     unset = dict.fromkeys(invocation.row.by_flag)
-    return {**DEFAULTS, **own, **shared, **unset, **given}
+    is_configured = "record" in own or "record" in shared
+    return {**DEFAULTS, **own, **shared, **unset, **given, "record_configured": is_configured}
 
 
 def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:

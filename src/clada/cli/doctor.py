@@ -107,7 +107,12 @@ def _check_repository(settings: dict[str, Any]) -> Finding:
     if settings["record"] == "none":
         return Finding(NOTE, "runs are not recorded: record is none", "with snapshots, clada undo works")
     with repository.suggest_no_git():
-        found = repository.find(settings["workspace"])
+        try:
+            found = repository.find(settings["workspace"])
+        except repository.NoRepository as trouble:
+            if settings["record"] == "commits":
+                raise
+            return Finding(NOTE, f"{trouble.error.message}: runs are recorded by snapshots", "run git init")
         repository.check(found, dry=True)
     below = f", for {found.prefix} in it" if found.prefix else ""
     return Finding(OK, f"runs are recorded in {found.root}{below}")

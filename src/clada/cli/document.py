@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from stat import S_ISREG
 
-from clada.cli import STDOUT
+from clada.cli import STDERR, STDOUT
 from clada.cli.flags import COMMANDS
 from clada.config import meant
 from clada.errors import Trouble, UsageError, shortened, unforeseen
@@ -15,6 +16,7 @@ from clada.model import BlockSkipped, Note, Operation, Output, OutputTruncated, 
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
 from clada.report import (
     TRUNCATED,
+    commits_line,
     failure_lines,
     output_text,
     skipped_block_lines,
@@ -50,7 +52,26 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         return 2
     if OUR_WORDS in text[:HEAD]:
         _refuse_own(text)
+    options = with_uncommitted(options, arguments)
     return carry_out(plan_for(text, settings_of(options)), options, console)[0]
+
+
+def with_uncommitted(options: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:
+    """Return the options with the files of this call itself: the answer, and where input and output go.
+
+    They are not committed unless git tracks them.
+    """
+    files = [path for path in paths if path != "-"]
+    events = (options.get("events") or "").partition(":")[2]
+    if events and not events.isdecimal():
+        files.append(events)
+    for handle in (STDIN, STDOUT, STDERR):
+        try:
+            if S_ISREG(os.fstat(handle).st_mode):
+                files.append(os.readlink(f"/proc/self/fd/{handle}"))
+        except OSError:
+            continue  # it is closed, or the system does not tell names
+    return {**options, "uncommitted": (*options["uncommitted"], *files)}
 
 
 def _refuse_own(text: bytes) -> None:
@@ -73,8 +94,8 @@ def carry_out(
 
         console = Terminal(options["color"])
     try:
-        if not options["dry_run"] and os.path.lexists(os.path.join(options["workspace"], ".clada")):
-            _settle_approvals(plan, options, console)
+        if not options["dry_run"] and not plan.fatal and plan.has_operations:
+            options = _settle(plan, options, console)
         if options["confirm"] and not options["dry_run"] and not plan.fatal and plan.has_operations:
             from clada.cli.confirm import confirmed
 
@@ -115,6 +136,17 @@ def carry_out(
         copy(report.text(for_llm=True))
         console.complain("clada: the report is on the clipboard")
     return report.exit_code or (FAILED if console.lost else DONE), report
+
+
+def _settle(plan: Plan, options: dict[str, Any], console: Console) -> dict[str, Any]:
+    """Ask whether approvals count and how to record, if that is open; return the options with the answer."""
+    if os.path.lexists(os.path.join(options["workspace"], ".clada")):
+        _settle_approvals(plan, options, console)
+    if options["record"] != "auto" or not os.isatty(STDOUT):
+        return options
+    from clada.cli.first_use import with_record
+
+    return with_record(options, console)
 
 
 def _settle_approvals(plan: Plan, options: dict[str, Any], console: Console) -> None:
@@ -297,11 +329,17 @@ class Presenter:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
         elif self.console.rows and report.tasks and self.notation.family != SENTENCES:
             parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
+        if line := commits_line(report):
+            parts.append(("the commits", lambda: self._tell_commits(line)))
         for what, show in parts:
             try:
                 show()
             except Exception as bug:  # noqa: BLE001 (the other parts are shown)
                 self._lose(what, bug)
+
+    def _tell_commits(self, line: str) -> None:
+        """Say which commits were made: on standard error, as programs read standard output."""
+        self.console.complain(f"clada: {line}")
 
     def _closing(self, report: Report) -> Iterator[Line]:
         """Yield what a person looks for at the end: failures again that have scrolled away, and the count."""

@@ -64,6 +64,10 @@ class EventPresenter(Presenter):
         if not (isinstance(event, Note) and self._lines.on_stderr):
             super().take(event)
 
+    def _tell_commits(self, line: str) -> None:
+        if not self._lines.on_stderr:  # the last event has them
+            super()._tell_commits(line)
+
     def finish(self, report: Report) -> None:
         """Show what is left, and tell how it ended."""
         super().finish(report)

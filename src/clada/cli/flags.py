@@ -313,7 +313,7 @@ def read(arguments: Sequence[str]) -> Invocation:
             words.append(word)
     no_git = given.pop("no_git", None)
     if no_git is not None:
-        given.setdefault("record", "none" if no_git else "commits")
+        given.setdefault("record", "none" if no_git else "auto")
     command = words.pop(0) if words and words[0] in COMMANDS else None
     row = COMMANDS[command] if command else MAIN
     if not given.get("help"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.cli.clipboard import paste
-from clada.cli.document import carry_out, settings_of
+from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.cli.own import own_text
 from clada.errors import Trouble
 from clada.run import plan_for
@@ -21,4 +21,5 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     text = paste()
     if what := own_text(text) if text else "nothing":
         raise Trouble("io_error", f"on the clipboard there is {what}", "copy the answer first")
+    options = with_uncommitted(options, ())
     return carry_out(plan_for(text, settings_of(options)), options, console)[0]

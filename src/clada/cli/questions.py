@@ -71,13 +71,13 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
 
 
 def confirm(question: str, stop: int | None = None, on_shown: Callable[[str], None] = _ignore) -> bool:
-    """Ask something that a yes or no answers; without a terminal, that is a no."""
+    """Ask something that a yes or no answers; without a terminal, that is a no. It may have several lines."""
     terminal = open_terminal()
     if terminal is None:
         return False
     try:
-        asked = f"\nclada: {visible(question)} [y/N] "
-        return answer(terminal, stop, asked, YES_OR_NO, on_shown) == "yes"
+        shown = "\n".join(map(visible, question.split("\n")))
+        return answer(terminal, stop, f"\nclada: {shown} [y/N] ", YES_OR_NO, on_shown) == "yes"
     except OSError:
         return False  # the terminal is gone
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.document import carry_out, settings_of
+from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.errors import UsageError
 from clada.grammar import read_number
 
@@ -19,11 +19,13 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     number = read_number(arguments[0]) if arguments else None
     if arguments and not number:
         raise UsageError(f"resume takes the number of a run, not {arguments[0]!r}; clada history lists them")
-    from clada.resuming import notes_on, plan_of, rest_of
+    from clada.resuming import notes_on, plan_of, refuse_reverted, rest_of
 
     rest = rest_of(options["workspace"], number)
-    options = {**options, **rest.settings, **options["given"]}
+    if not options["again"]:
+        refuse_reverted(rest)
+    options = with_uncommitted({**options, **rest.settings, **options["given"]}, ())
     plan = plan_of(rest, settings_of(options))
-    for note in notes_on(rest):
+    for note in notes_on(rest, plan):
         console.complain(f"clada: {note}")
     return carry_out(plan, options, console, rest.left_out)[0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from clada.cli.document import STDIN, Signals, read, settings_of
+from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
+from clada.cli.first_use import with_record
 from clada.exit_codes import SIGNALLED
+from clada.report import commits_line
 from clada.run import plan_for
 
 TYPE_CHECKING = False
@@ -29,6 +31,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     from clada.review.server import Server
     from clada.review.session import Session
 
+    options = with_uncommitted(options, arguments)
+    options = with_record(options, console)
     session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
     with Signals(session.stop) as stop, Server(session) as server:
         console.write(f"{server.address}\n")
@@ -38,6 +42,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         session.wait()  # a run that is under way is finished, or stopped by the signal
     if session.report:
         console.write(session.report.text())
+        if line := commits_line(session.report):
+            console.complain(f"clada: {line}")
     if stop.signal:
         return SIGNALLED + stop.signal
     return session.report.exit_code if session.report else 0

@@ -8,7 +8,7 @@ from hashlib import sha256
 from shlex import join
 
 from clada.cli import saved
-from clada.cli.document import carry_out, settings_of
+from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.cli.own import own_text
 from clada.cli.questions import open_terminal
 from clada.cli.saved import Saved
@@ -140,7 +140,8 @@ class Watch:
         self._say("an answer was copied" if source == COPIED else f"{source} was saved")
         text, _source = self._last or (b"", "")
         try:
-            code, report = carry_out(plan, options, self._console)
+            own = () if source == COPIED else (source, saved.report_path(source))
+            code, report = carry_out(plan, with_uncommitted(options, own), self._console)
             if report is not None:
                 if report.fatal is None:  # else nothing was tried
                     self._done.add(sha256(text).digest())
@@ -163,7 +164,7 @@ class Watch:
             self._say(f"the report is in {path}")
 
     def _keep_out_of_commits(self, place: Saved) -> None:
-        if self._options["record"] != "commits" or self._options["dry_run"]:
+        if self._options["record"] not in {"auto", "commits"} or self._options["dry_run"]:
             return
         from clada.world.git import repository
         from clada.world.git.excluded import exclude

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 NOTHING_FOUND = "no operations found"
-FEW_WORDS = 5  # of a line that names a file
 # Texts without one of these are in no dialect: of rank 1, and of rank 2.
 HINTS, HINTS_IN_PROSE = (
     tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
@@ -40,8 +39,8 @@ def parse(  # noqa: PLR0913 (all but two are named)
 
     `notation` is auto or the name of one; the delimiters are those of CSL's markers. Absolute paths below one
     of `roots` are made relative where another tool's dialect has them; `run_fences` makes a run of each fence
-    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever the
-    text.
+    that is tagged as a shell's. Raises TypeError or ValueError on bad arguments, and nothing else, whatever
+    the text.
     """
     if not isinstance(document, str | bytes):
         raise TypeError(f"parse() takes a str or bytes, not {type(document).__name__}")
@@ -114,30 +113,12 @@ def _read_mixed(data: bytes, native: str | None, **how: Any) -> tuple[Plan, Pros
 
 def _without_files(data: bytes, sign: int, word: bytes, **how: Any) -> bytes:
     """Return the document without the files that it writes, if this sign of a notation is in one of them."""
-    if not _may_be_in_a_file(data[:sign]):
+    if not holds_any(data[:sign], HINTS_IN_PROSE):
         return data
     from clada.notations import dialects
 
     masked = dialects.without_files(data, sign, word, **how)
     return data if masked is None else masked
-
-
-def _may_be_in_a_file(before: bytes) -> bool:
-    """Whether a text may end in a file that is to be written, after one look at each fence.
-
-    A path is in the fence's own line, or in one above or below it that has few words.
-    """
-    if not any(hint in before for hint in HINTS_IN_PROSE):
-        return False
-    if b"<<" in before or any(hint in before for hint in HINTS_IN_PROSE if hint[:1] == b"<"):
-        return True
-    lines = before.split(b"\n")
-    for number, line in enumerate(lines):
-        if b"```" in line or b"~~~" in line:
-            near = (line, *lines[max(number - 2, 0) : number], *lines[number + 1 : number + 3])
-            if any((b"." in each or b"/" in each) and len(each.split()) <= FEW_WORDS for each in near):
-                return True
-    return False
 
 
 def _with_atomic(plan: Plan) -> Plan:

@@ -10,7 +10,8 @@
     v0      = <CodeProject …> { ```lang file="p" | <DeleteFile file/> | <MoveFile from to/> } </CodeProject>
     plandex = <PlandexBlock lang path> content
 
-Each but those with a slash at their end has its closing tag; they start their lines. Only dyad has entities.
+Each but those with a slash at their end has its closing tag; they start their lines, but for <boltArtifact>,
+which may stand behind words. Only dyad has entities.
 What never ends (type="start"), adds a dependency, or holds English (<QuickEdit>) is refused.
 """
 
@@ -21,7 +22,7 @@ import re
 from clada.errors import shortened
 from clada.notations import tag_text
 from clada.notations.arguments import RefusedCall
-from clada.notations.markdown import LinePattern, line_end
+from clada.notations.markdown import LONGEST_LINE, LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.tag_calls import never_closed
@@ -68,6 +69,7 @@ SHORTEST = 6  # bytes of a tag that is cut off
 DYAD = Manner(escaped=True, entities=True)
 _NAMES = "|".join((*ELEMENTS, *WRAPPERS)).encode()
 _START = LinePattern(rb"[ \t]*+<(" + _NAMES + rb")(?=[\s/>]|\Z)")
+_INLINE = re.compile(rb"<boltArtifact\s++\w++=")  # behind words
 _NAME = re.compile(rb"\s*+<(" + _NAMES + b"|" + "|".join(IN_PROJECT).encode() + rb")(?=[\s/>])")
 _IN_ARTIFACT = re.compile(rb"<boltAction(?=[\s>])|</boltArtifact>")
 _IN_PROJECT = re.compile(
@@ -87,13 +89,23 @@ class Blocks:
         """Return where the next element starts; or one that is cut off at the end of the text."""
         data, end = self.data, self.reading.end
         found = _START.start(data, at, end)
-        if found is not None:
-            return found
+        inline = self._inline(at, end if found is None else found)
+        if inline is not None or found is not None:
+            return found if inline is None else inline
         last = data.rfind(b"\n", 0, end) + 1
         text = data[last : min(end, last + 40)].lstrip()
         names = (*ELEMENTS, *WRAPPERS)
         is_cut = len(text) >= SHORTEST and any(f"<{name}".encode().startswith(text) for name in names)
         return last if is_cut and last >= at else None
+
+    def _inline(self, at: int, end: int) -> int | None:
+        """Return where an artifact starts behind words on its line that do not quote it."""
+        for found in _INLINE.finditer(self.data, at, end):
+            floor = max(found.start() - LONGEST_LINE, 0)
+            before = self.data[max(self.data.rfind(b"\n", floor, found.start()) + 1, floor) : found.start()]
+            if b"`" not in before and not before.startswith(b">"):
+                return found.start()
+        return None
 
     def read(self, at: int, _floor: int) -> int:
         """Read the element that starts here; return where it ends."""

@@ -3,6 +3,7 @@
     document = JSON, or one value of it a line: the whole text, or its only fence
     wrappers = choices[].message  candidates[].content  messages[]  content[]  parts[]  output[]  payload
     call     = {"type": "tool_use", "name", "input"}                            Anthropic, Claude Code
+             | {"type": "toolCall", "name", "arguments"}                        pi
              | tool_calls[] {"function": {"name", "arguments": "…"}} | function_call {"name", …}
              | {"type": "function_call", "name", "arguments": "…"}              OpenAI's responses, codex
              | {"type": "custom_tool_call", "name", "input": "…"}
@@ -13,8 +14,9 @@
              | {"command": "str_replace", "create" or "insert", "path", …} | {"path", "edits": […]}
              | {"file_path", "old_string", "new_string", …}
 
-The calls of a message are one block. Only those of the assistant count, and none whose result was an error.
-What the tools do is in `tools`; a log's `cwd` says where absolute paths begin.
+The calls of a message are one block. Only those of the assistant count, and none whose result was an error;
+of a session that was forked (see `branches`) those of the last branch. What the tools do is in `tools`; the
+`cwd` of a log says where absolute paths begin. A trajectory of SWE-agent's is named, and not carried out.
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ from clada.notations.tools import EDITOR_COMMANDS, TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Made = tuple[int, int, int, str]  # a message, its operations from where to where, or -1; and the tool
+    from typing import Any
 
+TRAJECTORY = "this is a SWE-agent trajectory, which clada does not replay: send the diff in info.submission"
 SMALL = 1 << 16  # bytes of a document that is read to tell whether there is a call in it
-_TYPES = ("tool_use", "function_call", "custom_tool_call", "local_shell_call", "apply_patch_call")
+_TYPES = ("tool_use", "toolCall", "function_call", "custom_tool_call", "local_shell_call", "apply_patch_call")
 _INFOS = ("", *"json jsonl ndjson json5 jsonc tool_call tool_code tool_use text txt".split())
 _SIGN = re.compile(
     rb'"(?:type"\s*+:\s*+"(?:' + "|".join(_TYPES).encode() + rb')"'
-    rb'|(?:tool_calls|function_call|functionCall)"\s*+:\s*+[\[{]'
+    rb'|(?:tool_calls|function_call|functionCall|trajectory)"\s*+:\s*+[\[{]'
     rb'|(?:name|tool)"\s*+:\s*+"(?:[\w.-]*[._])?(?:' + "|".join(TOOLS).encode() + rb')"'
     rb'|(?:old_string|edits)"\s*+:|command"\s*+:\s*+"(?:'
     + "|".join(sorted(EDITOR_COMMANDS)).encode()
@@ -64,12 +67,16 @@ class Blocks:
         """Read all calls; return where the JSON ends, or its fence."""
         whole, start, end, stop = self._found or (0, 0, 0, 0)
         log = Log(self.reading, whole, stop)
+        taken: list[tuple[int, int, Any]] = []
         try:
-            for record in records(self.reading.data, start, end):
-                log.take(*record)
+            taken += records(self.reading.data, start, end)
         except Malformed as trouble:
+            log.take_all(taken)
             log.finish(complete=False)
             raise Unreadable(trouble.offset, trouble.message, cut=trouble.why == CUT) from None
+        log.take_all(taken)
+        if log.trajectory is not None:
+            raise Unreadable(log.trajectory, TRAJECTORY)
         log.finish()
         return stop
 
@@ -100,8 +107,7 @@ class Blocks:
         """Whether there is a call in the JSON; where it cannot be read, that is to be told."""
         log = Log(Reading(self.reading.data), start, end)
         try:
-            for record in records(self.reading.data, start, end):
-                log.take(*record)
+            log.take_all(list(records(self.reading.data, start, end)))
         except Malformed:
             return True
-        return bool(log.messages)
+        return bool(log.messages) or log.trajectory is not None

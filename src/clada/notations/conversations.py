@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 
 from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
+from clada.notations.branches import without_abandoned
 from clada.notations.json_records import Placed
 from clada.notations.path_text import relative
 from clada.notations.tools import EDITOR_COMMANDS, KNOWN, Call, Ignored, Tools, plain_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from clada.model import Invalid, Operation
@@ -28,6 +29,7 @@ _WRAPPERS = frozenset(
 _WITH_RESULTS = frozenset(("message", "content", "parts", "payload"))
 _TEXTS = frozenset(("text", "thinking", "input_text", "output_text", "reasoning"))
 _ASSISTANT = ("assistant", "model")
+_CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId")  # of the call that a result is of
 
 
 class Log:
@@ -51,12 +53,25 @@ class Log:
         self._root = self._cwd = self._base = ""  # the first working directory, the last one, where that is
         self._roots: tuple[str, ...] = ()
         self._at = self._end = 0  # of the record
+        self.trajectory: int | None = None  # where one of SWE-agent starts
+
+    def take_all(self, records: Sequence[tuple[int, int, Any]]) -> None:
+        """Take all values of the log that count."""
+        counting, abandoned = without_abandoned(records)
+        for record in counting:
+            self.take(*record)
+        if abandoned:
+            messages = "1 message" if abandoned == 1 else f"{abandoned} messages"
+            was = "was" if abandoned == 1 else "were"
+            self.reading.notes.append(f"{messages} of an abandoned branch {was} left out")
 
     def take(self, at: int, end: int, record: Any) -> None:
         """Take a value of the log."""
         self._at, self._end = at, end
         self._open, self._identity = False, None
         if isinstance(record, dict):
+            if _is_trajectory(record):
+                self.trajectory = at
             self._take_object(record, bare=True)
         elif isinstance(record, list):
             self._take_list(record, bare=True)
@@ -118,8 +133,8 @@ class Log:
 
     def _take_result(self, value: dict[str, Any], kind: str | None, role: str | None) -> bool:
         """Take the result of a call; return whether it is one. An error unmakes the call."""
-        if kind == "tool_result" or role == "tool":
-            made = self._made_as(value.get("tool_use_id", value.get("tool_call_id")))
+        if kind == "tool_result" or role in ("tool", "toolResult"):
+            made = next((made for key in _CALL_IDS if (made := self._made_as(value.get(key)))), None)
             failed = _is_error(value)
         elif kind and kind.endswith("call_output"):
             made = self._made_as(value.get("call_id"))
@@ -145,8 +160,8 @@ class Log:
 
     def _take_call(self, value: dict[str, Any], kind: str | None, *, bare: bool) -> bool:
         """Take a call; return whether it is one."""
-        if kind in ("tool_use", "custom_tool_call", "function_call"):
-            key = "arguments" if kind == "function_call" else "input"
+        if kind in ("tool_use", "toolCall", "custom_tool_call", "function_call"):
+            key = "arguments" if kind in ("toolCall", "function_call") else "input"
             self._add(value, value.get("name"), value.get(key), value)
         elif kind == "local_shell_call":
             self._add(value, "shell", value.get("action"), value)
@@ -284,6 +299,15 @@ def _is_cut(value: Mapping[str, Any]) -> bool:
         value.get("stop_reason") == "max_tokens"
         or value.get("finish_reason") == "length"
         or value.get("finishReason") == "MAX_TOKENS"
+        or value.get("stopReason") == "length"
+    )
+
+
+def _is_trajectory(value: Mapping[str, Any]) -> bool:
+    """Whether a value is a .traj file of SWE-agent's: what was done, step by step, and what came of it."""
+    steps = value.get("trajectory")
+    return isinstance(steps, list) and any(
+        isinstance(step, dict) and "action" in step and "observation" in step for step in steps
     )
 
 

@@ -222,9 +222,9 @@ class Parser:
         if state not in MAY_BE_LITERAL:
             self._note_opening(at, end)
         elif not self._inner and self._opened[2].get(LITERAL) != "true":
-            name = self._opening(at, end)
-            if name:
-                self._inner = (name, self._line + self._data.count(b"\n", self._line_at, at))
+            opening = self._opening(at, end)
+            if opening:
+                self._inner = (opening, self._line + self._data.count(b"\n", self._line_at, at))
             else:
                 self._note_opening(at, end)
 

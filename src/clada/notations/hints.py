@@ -91,7 +91,8 @@ def of_invalid(item: Invalid) -> str | None:
             return _meant(name.lower(), _ACTIONS, _ACTION_WORDS)
         if problem.message.endswith(_END_MISSING):
             inner = problem.message.partition(" starts")[0]
-            return f'write END before {inner}; if it is part of the content, add literal="true" to line {item.line}'
+            remedy = f'add literal="true" to line {item.line}'
+            return f"write END before {inner}; if it is part of the content, {remedy}"
     return None
 
 

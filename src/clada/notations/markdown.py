@@ -1,9 +1,9 @@
 """What the dialects of answers in Markdown share: lines above a place, fence lines, a fence around it all.
 
     fence line = [blanks] (``` | ~~~, or longer) info        info without backticks after backticks
-               | <source> | <code> | <pre> | <codeblock> | <sourcecode>, or its closing tag, alone on a line
+               | tag [language] | closing tag             tag: <source> <code> <pre> <codeblock> <sourcecode>
 
-A fence is closed by the same character, at least as often, with nothing after it.
+A fence is closed by the same character, at least as often, with nothing after it; a tag by its closing tag.
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ GLUED = 6  # backticks: a line that closes a fence, and the next that opens one,
 LONGEST_LINE = 1000  # bytes of a line that could be a path, or a fence
 _FENCE = re.compile(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:(`{3,}+)([^`\n]*+)|(~{3,}+)([^\n]*+))")
 _ITEM = re.compile(rb"[ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++")
-_TAG = re.compile(rb"[ \t]*+</?(?:source|code|pre|codeblock|sourcecode)>[ \t]*+")
+# What opens a fence in place of backticks, with a language behind it or not; as aider has models write it.
+OPENING_TAG = rb"<(?:source|code|pre|codeblock|sourcecode)>"
+_TAG = re.compile(
+    rb"[ \t]*+("
+    + OPENING_TAG
+    + rb"(?=[ \t]*+([\w+#.-]*+)[ \t]*+\Z)|</"
+    + OPENING_TAG[1:]
+    + rb"(?=\s*+\Z)).*+"
+)
 _FENCE_LINE = re.compile(rb"(?:\A|(?<=\n))[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)")
 _FIRST_FENCE = re.compile(rb"\s*+((?:`{3,}+|~{3,}+)[^\n]{0,100}+)\n")
 _WRAPPING = (b"", b"md", b"markdown", b"text")
@@ -71,7 +79,8 @@ def fence_line(line: bytes) -> FenceLine | None:
     if match:
         mark, info = match.group(1) or match.group(3), match.group(2) or match.group(4) or b""
         return FenceLine(mark, info.decode().strip())
-    return FenceLine(line.strip(), "") if _TAG.fullmatch(line) else None
+    tag = _TAG.fullmatch(line)
+    return FenceLine(tag.group(1), (tag.group(2) or b"").decode()) if tag else None
 
 
 class Fence(Value):
@@ -86,6 +95,7 @@ class Fence(Value):
     indent: int  # blanks before its first line, which do not count in the others
     closed: bool
     unclear: bool = False  # a line in it opens another, so that nobody can tell which one closes it
+    further_in: bool = False  # the line that closes it is further in than the one that opens it
 
     def content(self, data: bytes) -> bytes:
         """Return its lines, without the indentation of the fence itself."""
@@ -96,7 +106,6 @@ class Fence(Value):
 
 
 _LANGUAGE_END = re.compile(r"[\s:{,]")
-_TAGS = (b"<source>", b"<code>", b"<pre>", b"<codeblock>", b"<sourcecode>")
 _inner_lines: dict[bytes, Pattern[bytes]] = {}
 
 
@@ -112,7 +121,7 @@ def fence_at(data: bytes, at: int, limit: int, *, nests: bool = False) -> Fence 
         return None
     inside, mark = min(first + 1, limit), opened.mark
     if mark[:1] == b"<":
-        return _tag_fence(data, at, inside, limit, mark) if mark in _TAGS else None
+        return _tag_fence(data, at, inside, limit, opened) if mark[1:2] != b"/" else None
     indent, language = line.find(mark), _LANGUAGE_END.split(opened.info, 1)[0].lower()
     close = data.find(mark, first, limit)
     end = close + len(mark)
@@ -144,16 +153,25 @@ def _closed(data: bytes, fence: Fence, mark: bytes, *, nests: bool) -> Fence:
             depth -= 1
         else:
             end = found.start(2) + len(mark) if glued else found.end()
-            return fence.replace(inside_end=found.start() + 1, end=end, closed=True, unclear=unclear)
+            further_in = len(blanks) > fence.indent
+            return fence.replace(
+                inside_end=found.start() + 1, end=end, closed=True, unclear=unclear, further_in=further_in
+            )
     return fence.replace(unclear=unclear)
 
 
-def _tag_fence(data: bytes, at: int, inside: int, limit: int, tag: bytes) -> Fence:
-    """Return what is between a tag and its closing one, each alone on a line."""
-    found = re.compile(rb"\n[ \t]*+</%b>[ \t]*+(?=\n|\Z)" % tag[1:-1]).search(data, inside - 1, limit)
+def _tag_fence(data: bytes, at: int, inside: int, limit: int, opened: FenceLine) -> Fence:
+    """Return what is between a tag and its closing one, which is alone on a line."""
+    info, language = opened.info, opened.info.lower()
+    found = closing_tag(opened.mark).search(data, inside - 1, limit)
     if not found:
-        return Fence(at, inside, limit, limit, "", "", 0, False)
-    return Fence(at, inside, found.start() + 1, found.end(), "", "", 0, True)
+        return Fence(at, inside, limit, limit, info, language, 0, False)
+    return Fence(at, inside, found.start() + 1, found.end(), info, language, 0, True)
+
+
+def closing_tag(tag: bytes) -> Pattern[bytes]:
+    """Return what closes a fence that this tag opened: a line, with the line break before it."""
+    return re.compile(rb"\n[ \t]*+</%b[ \t]*+(?=\n|\Z)" % tag[1:])
 
 
 def lines_above(data: bytes, floor: int, at: int, most: int) -> Iterator[bytes]:

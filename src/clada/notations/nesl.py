@@ -6,7 +6,9 @@
     ID      = 2 to 8 letters and digits, the same at the end and in EOT; a stray ' after the end is forgiven
 
 All starts in the first column. ACTIONS says which keys each action has. What only reads is ignored. Texts
-to be replaced must be in the file as they are written.
+to be replaced must be in the file as they are written. As its author's tools have it, the end of a range is
+refused if it stands again behind it, an addition begins right where the file ends, and no lines are one blank
+line.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ OPERATIONS = {
 }  # fmt: skip
 MIDDLES = ("", "_SHAM", "_NESL", "_nesl")  # between end, or EOT, and the id
 BY_NUMBERS = "lines are replaced by their numbers, which nothing confirms; --format=nesl does it"
-_START = LinePattern(rb"#!(?:nesl|NESL|SHAM) \[@")
+_START = LinePattern(rb"#!(?:nesl|NESL|SHAM)(?![\w-])")
 _HEADER = re.compile(rb"#!(?:nesl|NESL|SHAM) \[@[^\]\n]*?: ?([A-Za-z0-9]{2,8})\][ \t]*+(?=\n|\Z)")
 _MEMBER = re.compile(r"([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(\".*\")|<<[ \t]*'?(\w+)'?)[ \t]*")
 _LINES = re.compile(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?")
@@ -231,7 +233,7 @@ class _Block:
         return self._make("write", path=path, content=content, placeholder=is_placeholder(path), **how)
 
     def _append(self) -> Operation | Invalid:
-        return self._write(append=True)
+        return self._write(append=True, raw=True)
 
     def _edit(self, hunk: Hunk, **how: object) -> Operation | Invalid:
         path = self._text("path")
@@ -258,7 +260,7 @@ class _Block:
 
     def _range(self) -> Operation | Invalid:
         start, end = self._searched("old_text_beginning"), self._searched("old_text_end")
-        return self._edit(Hunk(start, self._checked("new_text"), end))
+        return self._edit(Hunk(start, self._checked("new_text"), end, end_once=True))
 
     def _lines(self) -> Operation | Invalid:
         """Replace lines by their numbers: nothing shows that they are the ones that were meant."""
@@ -268,7 +270,8 @@ class _Block:
         first, last = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (1, 0)
         if last < first:
             raise RefusedCall("Invalid value for 'lines': must be a number, or two like 23-43", "lines")
-        return self._edit(Hunk("", self._checked("new_content"), after_line=first - 1, through_line=last))
+        content = self._checked("new_content") or "\n"
+        return self._edit(Hunk("", content, after_line=first - 1, through_line=last))
 
     def _move(self) -> Operation | Invalid:
         return self._make("move", source=self._text("old_path"), destination=self._text("new_path"))

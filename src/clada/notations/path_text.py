@@ -1,7 +1,8 @@
 """Paths as answers write them: a line of prose that is only a path, the info of a fence, an absolute path.
 
 A path in an explicit field or header is taken as written. In prose it must look like one: a slash, an
-extension of the table, or a name that files have; and be no product, version or domain.
+extension of the table, or a name that files have; and be no product, version or domain. Neither are `~/a`,
+`{{path}}` and `and / or` paths of the workspace.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _DOMAIN = re.compile(
     r"(?:www\.\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|app|co|edu|gov|info))(?:/|$)"
 )
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+]\w+)?")
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>|*?"]|://')
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>|*?"]|://|\A~|\{\{|\}\}|\s[/\\]|[/\\]\s')
 _PLAIN = re.compile(r"[\w./+@-]+")
 _BEFORE = re.compile(
     r"(?:\#{1,6}|[-*+]|[0-9]{1,9}[.)])[ \t]+"
@@ -65,6 +66,24 @@ _QUOTES = ("`", '"', "'")  # with which it may have blanks
 _PLACEHOLDER = re.compile(
     r"(?:\./|/)?path/to/.*|file_path|FILENAME|your_file\..*|File path here", re.IGNORECASE
 )
+_DIRECTIVE = re.compile(r"\{[\w.:+-]+\}")  # of MyST, or a cell that is run: ```{image} a.png
+# What may stand beside the one path of a title: `### Updated app.py`, `1. **Create models.py**`.
+_TITLE_WORDS = frozenset(
+    """
+    updated update new modified modify create created final complete completed full whole entire revised
+    rewritten refactored fixed improved replace overwrite edit edited file the step version code content
+    contents of for here here's is
+    """.split()
+)
+_WHOLE_WORDS = frozenset(
+    """
+    updated new modified final complete completed full whole entire revised rewritten refactored fixed
+    improved edited
+    """.split()
+)
+_ELEMENTS = re.compile(r"</?(?:summary|details|b|strong|code|em|i)>")
+_NO_WORD = re.compile(r"(?:[0-9]+[.):]?|[^\w./\\]+)")  # numbers, dashes, signs of headings and lists, emoji
+_AROUND = "`*_\"':,;()[]"
 _INFO_KEY = re.compile(
     r"""(?:^|[\s{,])(?:file|path|filename|filepath|title)=(?:"([^"]*)"|'([^']*)'|([^\s}]+))"""
 )
@@ -101,6 +120,34 @@ def _bare(text: str) -> tuple[str, bool]:
     return text, quoted
 
 
+def path_in_title(text: str) -> str | None:
+    """Return the one path of a line that has nothing but a few known words beside it; None for any other.
+
+    The line may be a heading, an item, a <summary>; it may have emphasis, numbers and emoji in it.
+    """
+    if len(text) > MAX_LENGTH * 2:
+        return None
+    text = _ELEMENTS.sub(" ", text).replace("\u2019", "'")
+    bare = (word.strip(_AROUND) for word in text.split() if not _NO_WORD.fullmatch(word))
+    paths, words = [], set[str]()
+    for word in filter(None, bare):
+        if word.lower() in _TITLE_WORDS:
+            words.add(word.lower())
+        else:
+            paths.append(word)
+    if len(paths) != 1 or not has_extension(paths[0]) or not is_path(paths[0]):
+        return None
+    is_shown = words & {"here", "here's"} and not words & _WHOLE_WORDS
+    return None if is_shown else paths[0]
+
+
+def has_extension(path: str) -> bool:
+    """Whether a path ends in an extension of the table, or is a name that files have."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    return name in NAMES or bool(dot and stem and extension.lower() in EXTENSIONS)
+
+
 def is_path(text: str, *, quoted: bool = False) -> bool:
     """Whether a text of the prose is a path."""
     if is_placeholder(text):
@@ -112,10 +159,12 @@ def is_path(text: str, *, quoted: bool = False) -> bool:
     name = text.replace("\\", "/").rpartition("/")[2]
     if text.lower() in PRODUCTS or _VERSION.fullmatch(text) or _DOMAIN.match(text):
         return False
-    stem, dot, extension = name.rpartition(".")
-    if dot and stem and extension.lower() in EXTENSIONS:
-        return True
-    return name in NAMES or ("/" in text and bool(name)) or ("\\" in text and bool(name))
+    return has_extension(text) or (bool(name) and ("/" in text or "\\" in text))
+
+
+def is_directive(info: str) -> bool:
+    """Whether the info of a fence makes it something other than code that is shown: ```{image} a.png."""
+    return _DIRECTIVE.match(info) is not None and not _INFO_KEY.search(info)
 
 
 def is_placeholder(path: str) -> bool:
@@ -132,6 +181,8 @@ def path_in_info(info: str) -> str | None:
     if key:
         named = next(group for group in key.groups() if group is not None)
         return path_in(named if key.group(3) else f'"{named}"')
+    if _DIRECTIVE.match(info):
+        return None
     word, blank, rest = info.partition(" ")
     if not blank:
         language, colon, path = info.partition(":")

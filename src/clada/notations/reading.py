@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int]
 
-PATHS = {"path", "source", "destination"}  # fields that are paths
+PATHS = {"path", "other_path", "source", "destination"}  # fields that are paths
 
 
 class Unreadable(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
@@ -59,14 +59,6 @@ class Reading:
         self.dialect = ""  # that is being read
         self.has_shell = has_shell  # whether there is a fence of a shell's, where that is known
         self.dialects: dict[str, None] = {}  # that were met, in order
-        self._text: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The whole text, if a byte of it is a character: to take parts from it costs half as much."""
-        if self._text is None:
-            self._text = self.data.decode() if self.data.isascii() else ""
-        return self._text
 
     @property
     def closed(self) -> bool:

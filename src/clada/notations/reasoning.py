@@ -7,7 +7,8 @@ One that opens in the content of an operation is content.
 
 from __future__ import annotations
 
-TAGS = (b"think", b"thinking", b"reasoning", b"antThinking", b"lov-thinking")
+# Patterns; the last has an id behind it.
+TAGS = (b"think", b"thinking", b"reasoning", b"antThinking", b"lov-thinking", rb"thinking-content-[\w-]+")
 NEVER_CLOSED = "<{}> is never closed, and there are operations after it: close it, or leave it out"
 
 
@@ -37,16 +38,16 @@ def reasoning_over(
 
 def after_reasoning(data: bytes) -> int:
     """Return where a document goes on after the reasoning blocks that it starts with."""
-    at = 0
-    while True:
-        start = at
-        while data[start : start + 1].isspace():
-            start += 1
-        tag = next((tag for tag in TAGS if data.startswith(b"<%b>" % tag, start)), None)
-        end = data.find(b"</%b>" % tag, start) if tag else -1
-        if not tag or end < 0:
-            return at
+    import re
+
+    at, opening = 0, re.compile(rb"\s*+<(" + b"|".join(TAGS) + rb")>")
+    while found := opening.match(data, at):
+        tag = found.group(1)
+        end = data.find(b"</%b>" % tag, found.end())
+        if end < 0:
+            break
         at = end + len(tag) + 3
+    return at
 
 
 def without_reasoning(data: bytes) -> bytes:

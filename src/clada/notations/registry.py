@@ -302,6 +302,7 @@ NOTATIONS = {
                 b'"edits"',
                 b'"old_string"',
                 b'"functionCall"',
+                b'"trajectory"',
             ),
             Lookalike(
                 rb'"(?:type"\s*+:\s*+"tool_use"|tool_calls"\s*+:\s*+\[|functionCall"\s*+:\s*+\{)',
@@ -359,7 +360,7 @@ NOTATIONS = {
             "nesl",
             ("NESL blocks", "NESL block"),
             1,
-            (b"#!nesl [@", b"#!NESL [@", b"#!SHAM [@"),
+            (b"#!nesl", b"#!NESL", b"#!SHAM"),
             Lookalike(rb"^[ \t]++#!(?:nesl|NESL|SHAM) \[@", COLUMN),
         ),
         dialect(

@@ -9,24 +9,23 @@
     helper  = <<<FILE>>> PATH ( <<<SEARCH>>> lines <<<REPLACE>>> lines | <<<OVERWRITE>>> lines ) <<<END>>>
 
 Markers have 5 to 9 signs (those with - = + of Cline three or more), stand alone on a line, and may be
-indented alike. PATH is in the three lines above, in the info of the fence, or that of the block before.
+indented alike. PATH is in the three lines above, in the info of the fence, or that of the block before, if
+there is no text between the two blocks. Of several dividers, the file decides which one is meant.
 """
 
 from __future__ import annotations
 
 import re
 
-from clada.grammar import SHORT
-from clada.model import NO_ATTRIBUTES, Block
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
-from clada.notations.path_text import is_path, is_placeholder, path_in, path_in_info
+from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, Unreadable
-from clada.operations.edit import BLANKS, Edit, Hunk
+from clada.operations.edit import BLANKS, SEVERAL_DIVIDERS, Edit, Hunk
 from clada.text.elision import elided_content, find_elision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from re import Match
     from typing import Any
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 NAME = "sr"
 MISSING_NAME = "No file name above this block"
 SHORTEST, LONGEST = 5, 9  # dividers
-LINE_BREAK = ord("\n")
 NO_END = (
     "this SEARCH block has no end before line {}: close it, or use longer markers around what it contains"
 )
@@ -52,15 +50,6 @@ _START = LinePattern(
     rb"[ \t]*+(?:" + _WORD + rb"[ \t]*+(?=\n|\Z)|<{5,9}+[ \t]*+(?:S(?:E(?:A(?:R(?:C)?)?)?)?)?\Z"
     rb"|<<<FILE>>>|<edit>\s*+<file>)"
 )
-# The usual block up to its head, with prose before it in which nothing else can start; then what is in it.
-_USUAL = re.compile(
-    rb"\n(?:(?!diff --git |From |#!)(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
-    rb"((?!path/)[a-zA-Z_][\w-]*(?:/[\w./-]*[\w-]|\.\w+))\n"
-    rb"```[\w+#-]*\n<<<<<<< SEARCH(?=\n)"
-)
-_DIVIDER, _ARROWS, _END = b"\n=======", b"\n>>>>>>>", b"\n>>>>>>> REPLACE"
-_CLOSED = _END + b"\n```\n"
-_WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" UPDATED"), b"A"
 _MARKER = re.compile(
     rb"\n([ \t]*+)(?:(={3,}+)|(<{5,9}+|>{5,9}+|-{3,}+|\+{3,}+)[ \t]++(SEARCH|ORIGINAL|REPLACE|UPDATED)>?)"
     rb"[ \t]*+(?=\n|\Z)"
@@ -77,7 +66,7 @@ _OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
 # The two other forms: how each opens, with its path, and the texts that come one after the other.
 _TAGGED = re.compile(rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?")
 _TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"\s*+</edit>")
-_HELPER = re.compile(rb"<<<FILE>>>[ \t]*+\n?([^\n]*+)\n<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
+_HELPER = re.compile(rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
 
 
 class Blocks:
@@ -86,6 +75,7 @@ class Blocks:
     def __init__(self, reading: Reading) -> None:
         self.reading, self.data = reading, reading.data
         self._path: str | None = None  # of the block before
+        self._end = 0  # where the block before ends
         self._many: list[str] = []  # paths for the next blocks of one fence
         self._fenced = False  # the block stands in a fence
 
@@ -96,78 +86,53 @@ class Blocks:
     def read(self, at: int, floor: int) -> int:
         """Read the block that starts here, after what ended at `floor`; return where it ends."""
         data, end = self.data, self.reading.end
-        done = self._read_usual(floor)
-        if done:
-            return done
         if data.startswith(b"<edit>", at):
             return self._read_tagged(at, _TAGGED.match(data, at, end))
         if data.startswith(b"<<<FILE>>>", at):
             return self._read_helper(at, _HELPER.match(data, at, end))
         return self._read_markers(at, floor)
 
-    def _read_usual(self, at: int) -> int | None:
-        """Read the usual blocks that follow each other from here on; return where they end, if there are any.
-
-        They are as any other, but need no closer look: this is several times as quick.
-        """
-        data, limit, reading = self.data, self.reading.end, self.reading
-        text = reading.text  # to take texts from, where a byte is a character
-        find, add, since, line, counted = data.find, reading.blocks.append, at, 0, 0
-        number = len(reading.blocks)
-        while found := _USUAL.match(data, at, limit):
-            head, (start, end) = found.end(), found.span(1)
-            path = data[start:end].decode()
-            divider = find(_DIVIDER, head, limit)
-            end = find(b" REPLACE", head, limit) - len(_ARROWS)  # the first there is, or it is no usual block
-            closed = end + len(_END)
-            if (
-                not 0 <= divider < end
-                or data[divider + 8] != LINE_BREAK
-                or data[end : closed + 5] != _CLOSED
-                or find(_DIVIDER, divider + 8, end) >= 0
-                or (find(IN_ALL_WORDS, head, end) >= 0 and any(find(word, head, end) >= 0 for word in _WORDS))
-                or ("/" not in path and not is_path(path))
-                or len(path) > SHORT
-            ):
-                break
-            if text:
-                old, new = text[head + 1 : divider + 1], text[divider + 9 : end + 1]
-            else:
-                old, new = data[head + 1 : divider + 1].decode(), data[divider + 9 : end + 1].decode()
-            if not old or old[0] == ":" or _misplaced(old, new) or find_elision(new, old):
-                break
-            line = line + data.count(b"\n", counted, head) if line else reading.lines.line(head)
-            counted, span = head, (head - 14, closed)
-            edit = Edit(
-                line, span, NO_ATTRIBUTES, path, (Hunk(old, new),), 1, BLANKS, True, None, False, NAME
-            )
-            add(Block(line, None, True, (edit,)))
-            self._path, at = path, closed + 4
-        reading.complete += len(reading.blocks) - number
-        return at if at > since else None
-
     def _read_markers(self, at: int, floor: int) -> int:
         head = _HEAD.match(self.data, at)
         if not head:
             raise self._no_head(at)
         head_end = line_end(self.data, at, self.reading.end)
-        divider, dividers, found = self._markers(head, head_end)
+        dividers, found = self._markers(head, head_end)
         path, span = self._path_above(at, floor), (at, found.end())
-        if not divider:
-            self._refuse(span, NO_DIVIDER, path)
-        elif dividers > 1:
-            shown = divider.group(2).decode()
-            self._refuse(span, f'{dividers} lines of "{shown}": use longer markers', path)
+        if dividers:
+            near, start = self._extras(head_end + 1, dividers[0].start())
+            texts = [
+                (self.data[start : divider.start() + 1], self.data[divider.end() + 1 : found.start() + 1])
+                for divider in dividers
+            ]
+            readings = [self._split(span, path, old.decode(), new.decode(), near) for old, new in texts]
+            self.reading.add(readings[0] if len(readings) == 1 else self._one_of(readings, span, path))
         else:
-            near, start = self._extras(head_end + 1, divider.start())
-            old = self.data[start : divider.start() + 1].decode()
-            new = self.data[divider.end() + 1 : found.start() + 1].decode()
-            misplaced = _misplaced(old, new)
-            if misplaced:
-                self._refuse(span, MISPLACED.format(misplaced), path)
-            else:
-                self.reading.add(self._operation(span, path, old, new, near))
-        return self._after_fence(span[1])
+            self._refuse(span, NO_DIVIDER, path)
+        self._end = self._after_fence(span[1])
+        return self._end
+
+    def _split(
+        self, span: Span, path: str | None, old: str, new: str, near: int | None
+    ) -> Operation | Invalid:
+        """Return the operation of a block that is split at one of its dividers."""
+        misplaced = _misplaced(old, new)
+        if misplaced:
+            fields = {} if path is None else {"path": path}
+            return self.reading.refused("edit", span[0], span, MISPLACED.format(misplaced), **fields)
+        return self._operation(span, path, old, new, near)
+
+    def _one_of(
+        self, readings: Sequence[Operation | Invalid], span: Span, path: str | None
+    ) -> Operation | Invalid:
+        """Return an edit of which only the file can tell what it is, for there are several dividers."""
+        edits = [each for each in readings if isinstance(each, Edit)]
+        if len(edits) < len(readings) or path is None:
+            fields = {} if path is None else {"path": path}
+            message = f"{len(readings)} {SEVERAL_DIVIDERS}"
+            return self.reading.refused("edit", span[0], span, message, **fields)
+        first, *others = (edit.hunks[0] for edit in edits)
+        return edits[0].replace(hunks=(first.replace(instead=tuple(others)),))
 
     def _no_head(self, at: int) -> Unreadable:
         """Return what is wrong with a marker that opens no block."""
@@ -191,24 +156,22 @@ class Blocks:
                 return close
         return end
 
-    def _markers(self, head: Match[bytes], head_end: int) -> tuple[Match[bytes] | None, int, Match[bytes]]:
-        """Return the first divider of a block, how many there are, and its end.
+    def _markers(self, head: Match[bytes], head_end: int) -> tuple[list[Match[bytes]], Match[bytes]]:
+        """Return the dividers of a block, and its end.
 
         If some dividers are as long as the head, only these count. An END of another length than the head's
         ends a block in the content, if one was begun there.
         """
         indent, signs = head.groups()
         length, inner, dashed = len(signs), 0, signs[:1] == b"-"
-        first: dict[bool, Match[bytes]] = {}  # dividers, by whether they are as long as the head
-        count = {True: 0, False: 0}
+        dividers: dict[bool, list[Match[bytes]]] = {True: [], False: []}  # by: as long as the head
         for marker in _MARKER.finditer(self.data, head_end, self.reading.end):
             blanks, divider, sign, word = marker.groups()
             if blanks != indent:
                 continue
             if divider:
                 if dashed or SHORTEST <= len(divider) <= LONGEST:
-                    first.setdefault(len(divider) == length, marker)
-                    count[len(divider) == length] += 1
+                    dividers[len(divider) == length].append(marker)
             elif word in (b"SEARCH", b"ORIGINAL"):
                 if len(sign) == length:
                     line = self.reading.lines.line(marker.start() + 1)
@@ -219,8 +182,7 @@ class Blocks:
             elif inner and len(sign) != length:
                 inner -= 1
             else:
-                as_long = True in first
-                return first.get(as_long), count[as_long], marker
+                return dividers[True] or dividers[False], marker
         raise Unreadable(head.start(), UNCLOSED, cut=True)
 
     def _path_above(self, at: int, floor: int) -> str | None:
@@ -233,7 +195,7 @@ class Blocks:
             elif not line.isspace() and line:
                 text = line.decode()
                 named = _OF_MANY.fullmatch(text.strip())
-                path = named.group(1) if named else path_in(text)
+                path = named.group(1) if named else path_in(text) or path_in_title(text)
                 break
         if info and info.startswith("patch_many"):
             self._many = info.split()[1:]
@@ -243,8 +205,15 @@ class Blocks:
             path = path_in_info(info)
         if path is None:
             path = _path_in_a_fence(lines_above(self.data, floor, at, 5))
-        self._path = path or self._path
-        return self._path
+        if path is None and not self._text_since_the_last(at):
+            path = self._path
+        self._path = path
+        return path
+
+    def _text_since_the_last(self, at: int) -> bool:
+        """Whether there is text between the block before and this one, other than fence lines."""
+        lines = self.data[self._end : at].split(b"\n")
+        return any(line.strip() and not fence_line(line) for line in lines)
 
     def _operation(
         self, span: Span, path: str | None, old: str, new: str, near: int | None = None
@@ -315,7 +284,7 @@ class Blocks:
             self.reading.add(self._whole(span, path, new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
-        self._path = path or self._path
+        self._path, self._end = path, span[1]
 
     def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
         """Return the write of a whole file."""

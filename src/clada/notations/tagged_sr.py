@@ -39,9 +39,6 @@ class _Blocks(sr.Blocks):
         self._chosen = chosen
         self._file, self._manner = path, manner
 
-    def _read_usual(self, _at: int) -> int | None:
-        return None
-
     def _path_above(self, _at: int, _floor: int) -> str | None:
         return self._file
 

@@ -120,7 +120,7 @@ def _tables(scan: Scan, trouble: Malformed | None) -> tuple[dict[str, Any], Malf
 
 
 def _doubt(data: bytes, tables: dict[str, Any], scan: Scan) -> Malformed | None:
-    """Return why bare TOML that goes on to the end of the document may be only the beginning of what was meant."""
+    """Return why bare TOML at the end of the document may be only the beginning of what was meant."""
     if data.rstrip().rpartition(b"\n")[2].replace(b" ", b"").lower() == END_MARK:
         return None
     block = (tables.get("tasks") or [{}])[-1]

@@ -308,6 +308,7 @@ class Tools:
 
     def patched(self, call: Call, text: str, directory: str) -> Items:
         """Return the operations of a patch, in a directory."""
+        text = text.replace("\r\n", "\n")  # as in any document
         inner = Reading(text.encode(), chosen=self.reading.chosen)
         inner.dialect = self.reading.dialect
         blocks, at = v4a.Blocks(inner), 0

@@ -17,14 +17,16 @@ import re
 
 from clada.errors import shortened
 from clada.notations.markdown import (
+    OPENING_TAG,
     LinePattern,
+    closing_tag,
     fence_line,
     is_indented_code,
     line_end,
     lines_above,
     open_fence,
 )
-from clada.notations.path_text import is_placeholder, path_in, path_in_info
+from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.udiff_files import FileDiff, names_in
 
@@ -46,7 +48,7 @@ UNCLOSED = "Unterminated diff"
 NO_END = "nothing shows where this diff ends, and its counts do not fit: put it in a fence"
 _MAIL = rb"From [0-9a-f]{40} Mon Sep 17 00:00:00 2001"
 _START = LinePattern(
-    rb"[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+(?:diff|patch|udiff)(?![\w-])[^\n`]*+(?=\n|\Z)"
+    rb"[ \t]*+(?:`{3,}+|~{3,}+|" + OPENING_TAG + rb")[ \t]*+(?:diff|patch|udiff)(?![\w-])[^\n`]*+(?=\n|\Z)"
     rb"|diff --git [^\n]|--- [^\n]++\n\+\+\+ [^\n]++\n@@|" + _MAIL + rb"\n"
 )
 _OTHERS = re.compile(
@@ -58,6 +60,7 @@ _CHANGE = re.compile(rb"^[ \t]*+[-+]", re.MULTILINE)
 _IS_MAIL = re.compile(_MAIL + rb"\n")
 _SIGNATURE = re.compile(rb"-- ?\n[0-9]+\.[0-9][^\n]*+(?:\n|\Z)")
 _REST = re.compile(rb"\s*+\Z")
+_SIGNED = re.compile(rb"--[- ]?+[ \t]*+(?:\n[0-9]++\.[0-9][^\n]*+)?\s*+\Z")
 _LAST = re.compile(
     rb"(?:\n[^\s][^\n]*+|\s*+)\Z"
 )  # nothing comes after it, but perhaps a line that is cut off
@@ -131,8 +134,8 @@ class Blocks:
         named = path_in_info(fence.info) if fence else None
         if named:
             return named
-        above = self._line_above(at, floor)
-        return path_in(above.decode()) if above else None
+        above = self._line_above(at, floor).decode()
+        return path_in(above) or path_in_title(above) if above else None
 
     def read(self, at: int, floor: int) -> int:
         """Read the diff that starts here, after what ended at `floor`; return where it ends."""
@@ -156,9 +159,9 @@ class _Extent:
         fence, bare = fence_line(line), line.lstrip(b" \t")
         indent = line[: len(line) - len(bare)]
         mark = fence.mark if fence else b"```"
-        found = re.compile(rb"\n%b%b%b*+[ \t]*+(?=\n|\Z)" % (re.escape(indent), mark, mark[:1])).search(
-            data, first, limit
-        )
+        closing = re.compile(rb"\n%b%b%b*+[ \t]*+(?=\n|\Z)" % (re.escape(indent), mark, mark[:1]))
+        closing = closing_tag(mark) if mark[:1] == b"<" else closing
+        found = closing.search(data, first, limit)
         end = found.start() + 1 if found else limit
         return cls(min(first + 1, limit), end, fenced=True, closed=found is not None, indent=indent)
 
@@ -200,10 +203,17 @@ class _Diff:
         last = self.files[-1] if self.files else None
         if last is None and self.mail is None and self.reading.complete:
             return  # the last mail was closed
-        ended = self.data.endswith(b"\n", 0, self.reading.end)
-        if self.extent.fenced or last is None or not last.is_whole() or not ended:
+        if self.extent.fenced or last is None or not last.is_whole() or not self._is_line_whole(last):
             fits = self.extent.fenced or last is None or not last.hunks
             raise Unreadable(last.at if last else self.at, UNCLOSED if fits else NO_END, cut=True)
+
+    def _is_line_whole(self, file: FileDiff) -> bool:
+        """Whether the last line is all there: it has its end, or must be in the file as it is."""
+        last = self.data.rfind(b"\n", 0, self.reading.end) + 1
+        names = names_in(file)
+        is_edit = names is not None and names.old is not None and names.new is not None
+        signs = (b" ", b"-", b"\\") if is_edit else ()
+        return self.data[last : min(last + 1, self.reading.end)] in (b"", *signs)
 
     def _read_lines(self) -> int:
         """Read line by line; return where the last one ends that belongs to the diff."""
@@ -259,6 +269,8 @@ class _Diff:
             signature = line_end(self.data, end + 1, self.extent.end)
             self._finish_files(signature)
             return signature
+        if self._is_over(file, line, at):
+            return self.extent.end if self.extent.fenced else None
         if line[:1] in ("", " ", "+", "-", "\\"):
             file.take_line(line)
             return end
@@ -269,6 +281,12 @@ class _Diff:
             self.reading.note(at, f'"{shortened(line)}" has no prefix: read as context')
         file.take_line(" " + line)
         return end
+
+    def _is_over(self, file: FileDiff, line: str, at: int) -> bool:
+        """Whether a signature (`-- `), or a line that Markdown draws (`---`), follows a complete hunk."""
+        if line.rstrip() not in ("--", "---") or not file.hunks[-1].fits():
+            return False
+        return not self.extent.fenced or _SIGNED.match(self.data, at, self.extent.end) is not None
 
     def _begin(self, at: int) -> FileDiff:
         file = FileDiff(at)

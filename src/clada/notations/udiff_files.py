@@ -92,8 +92,10 @@ class HunkDraft:
 
     def fits(self) -> bool:
         """Whether it has as many lines as its header says."""
-        old, new = self.lines()
-        return self.counts == (len(old), len(new))
+        if self.counts is None:
+            return False
+        over = len(self.old) - self.counts[0]
+        return over == len(self.new) - self.counts[1] and 0 <= over <= self.blank
 
 
 class FileDiff:

@@ -8,7 +8,8 @@
     anchor  = a line of the file that stands before the hunk
 
 Around it may stand a fence, and a here-document: [cd DIR &&] apply_patch <<'EOF' … EOF; where one of these is
-closed, `*** End Patch` may be missing. Markers may have blanks around them; in an update only behind them.
+closed, `*** End Patch` may be missing. Markers may have blanks behind them, and before them but in an update;
+the last `*** End Patch` may have blanks before it everywhere.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _CUT = re.compile(rb"\s*+(?:\*[^\n]*+)?\Z")
 _BODY = re.compile(rb"[^\n]*+(?:\n(?:@@|[-+ ]|\*\*\* )|\n?\Z)")
 _HEREDOC = re.compile(r"""(?:.*?\bcd[ \t]+(\S+)[ \t]*&&[ \t]*)?.*?<<-?[ \t]*['"\\]?(\w+)['"]?[ \t]*""")
 _SECTION = re.compile(rb"\*\*\* (Add|Update|Delete) File:[ \t]*+(.*)", re.DOTALL)
+_PATCH_MARKER = re.compile(rb"\n\*\*\* (?:(End)|Begin) Patch[ \t]*+(?=\n|\Z)")
 _RANGES = re.compile(r"-[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,[0-9]+)? @@")
 
 
@@ -131,7 +133,7 @@ class _Patch:
             end = line_end(data, start, limit)
             line = data[start:end].removeprefix(self.indent) if self.indent else data[start:end]
             marker = line.rstrip() if self.section and self.section.kind == b"Update" else line.strip()
-            if marker == END:
+            if marker == END or (line.strip() == END and not self._ends_later(end)):
                 return self._finish(end)
             if marker.startswith(STARS):
                 self._marker(marker, start)
@@ -145,6 +147,11 @@ class _Patch:
         if self.reading.closed and self.section:
             return self._finish(limit)
         raise Unreadable(self.at, UNCLOSED, cut=True)
+
+    def _ends_later(self, at: int) -> bool:
+        """Whether a line without blanks before it ends the patch, so that an indented one is context."""
+        marker = _PATCH_MARKER.search(self.data, at, self.reading.end)
+        return marker is not None and marker.group(1) is not None
 
     def _marker(self, marker: bytes, at: int) -> None:
         section, last = _SECTION.fullmatch(marker), self.section

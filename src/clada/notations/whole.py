@@ -4,14 +4,15 @@
              the info      ```python src/a.py | ```python:src/a.py | ```src/a.py | ```js title="src/a.js"
                            ```save src/a.py | ```append src/a.py                            (gptme)
              the first line, if it is a comment: # src/a.py | // filepath: src/a.js         (Copilot)
-             the line above, with one blank line between at most: **src/a.py** | ### `src/a.py`:
-             with --format=whole, the one path in backticks of a sentence that ends in a colon
+             the line above, with one blank line between at most: **src/a.py** | ### Updated `src/a.py`:
+             the one path in backticks of a sentence that ends in a colon: a person is asked
     tagged = <file path="PATH"> | <file name="PATH"> | <codeblock path="PATH"> | <antArtifact … title="PATH">
              lines, and the closing tag
 
-Two different names for one block, lines that stand for code which is not there, and blocks whose end nobody
-can tell are refused. What is cited (12:34:PATH, PATH:12, PATH#L3), an excerpt, or in a language that the file
-cannot be in, is no file. A file that is there is guarded against being replaced by a part of it.
+Two different names for one block are refused, unless one is the end of the other. So are lines that stand for
+code which is not there, and blocks whose end is not clear. What is cited (12:34:PATH, PATH:12, PATH#L3), an
+excerpt, or in a language that the file cannot be in, is not a file. An existing file is guarded against being
+replaced by a part of it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from __future__ import annotations
 import re
 
 from clada.errors import Problem, shortened
-from clada.grammar import SHORT
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Operation, dialect_of
 from clada.notations import csl
 from clada.notations.markdown import (
     LONGEST_LINE,
     MARKDOWN,
+    OPENING_TAG,
     Fence,
     LinePattern,
     fence_at,
@@ -34,7 +35,7 @@ from clada.notations.markdown import (
     line_end,
     lines_above,
 )
-from clada.notations.path_text import EXTENSIONS, PATH_SIGN, is_path, is_placeholder, path_in
+from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, path_in
 from clada.notations.reading import Unreadable
 from clada.notations.whole_names import (
     OUTPUTS,
@@ -44,10 +45,12 @@ from clada.notations.whole_names import (
     different,
     from_outside,
     in_sentence,
+    names_of_one,
     with_first_line,
 )
 from clada.notations.whole_tags import tagged_file
-from clada.operations.write import GUARD, OVERWRITE, Write
+from clada.operations.write import SENTENCE, Write
+from clada.text.unclosed import ends_inside
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -67,7 +70,7 @@ NO_MARKER = (
 NO_DIFF = '"{}" begins a hunk, and would be written: tag the block as diff'
 _START = LinePattern(
     rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)"
-    rb"|<(?:source|code|pre|codeblock|sourcecode)>[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
+    rb"|" + OPENING_TAG + rb"[ \t]*+[\w+#.-]*+[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
 )
 _GLUED = re.compile(rb"```[^`\n]*+(?=\n)")
 _OTHER = re.compile(
@@ -95,14 +98,6 @@ MANY = 20  # blocks: answers have fewer, and manuals name most of their examples
 _WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
 _NESTING = ("md", "markdown")
 
-# The usual block up to its first line, with prose before it in which nothing else can start.
-_USUAL = re.compile(
-    rb"\n(?:(?!diff --git |From |#!)(?:[^\n`<>~*+=-][^\n`<~]*)?\n){0,20}"
-    rb"((?:(?!path/)\w[\w-]*/[\w/.-]*?|\w[\w.-]*?)\.(\w++))\n```([\w+#-]*)\n[ \t]*+(?=[^\s`])"
-)
-_DIFF = (b"diff --git ", b"Index: ", b"@@ ")
-_UNUSUAL = b"#/-;%<{*"  # first characters: of a comment that may name it, or of a block of others
-
 
 class Blocks:
     """Finds and reads the named blocks of a document, one after the other."""
@@ -114,8 +109,7 @@ class Blocks:
         self._noted: set[int] = set()
         self._written: dict[str, int] = {}  # by path, the number of its last block
         self._twice: dict[str, list[int]] = {}  # of those that have several, all of them
-        self._usage: tuple[int, int] | None = None  # how many blocks have a name, of how many
-        self._kinds: dict[tuple[bytes, ...], bool] = {}  # ends of paths with languages: if they are usual
+        self._usage: tuple[int, int, int] | None = None  # blocks with a name, with one in a sentence, in all
 
     def next(self, at: int, before: int | None = None) -> int | None:
         """Return where the next named block starts, at or after a place."""
@@ -130,50 +124,6 @@ class Blocks:
             at = found.end if found else line_end(self.data, start, self.reading.end)
         return None
 
-    def _read_usual(self, at: int) -> int:
-        """Read the usual blocks that follow each other from here on; return where they end.
-
-        They are as any other, but need no closer look: this is several times as quick.
-        """
-        data, limit, reading = self.data, self.reading.end, self.reading
-        text = reading.text  # to take texts from, where a byte is a character
-        if_exists = OVERWRITE if reading.chosen else GUARD
-        find, blocks, written, line, counted = data.find, reading.blocks, self._written, 0, 0
-        before, kinds = len(blocks), self._kinds
-        while found := _USUAL.match(data, at, limit):
-            name, kind = found.group(1), found.group(2, 3)
-            opened, start = found.end(1) + 1, found.end(3) + 1
-            end = find(b"`", start, limit)  # to look for one byte is quicker, and often enough
-            if data[end + 1 : end + 3] != b"``":
-                end = find(b"```", start, limit)
-            if (
-                data[end - 1 : end + 4] != b"\n```\n"
-                or not (kinds[kind] if kind in kinds else self._is_usual(kind))
-                or data[found.end()] in _UNUSUAL
-                or data.startswith(_DIFF, start)
-                or (find(IN_ALL_WORDS, start, end) >= 0 and self._has_marker(start, end))
-                or (find(b"<", start, end) >= 0 and find(b"<<<<<", start, end) >= 0)
-                or len(name) > SHORT
-            ):
-                break
-            path = name.decode()
-            if b"/." in name or b"//" in name:
-                break
-            if b"/" not in name and (not is_path(path) or is_placeholder(path)):
-                break
-            content = text[start:end] if text else data[start:end].decode()
-            line = line + data.count(b"\n", counted, opened) if line else reading.lines.line(opened)
-            counted, span = opened, (opened, end + 3)
-            item = Write(line, span, NO_ATTRIBUTES, path, content, if_exists=if_exists, dialect=NAME)
-            if path in written:
-                self._note_written(path)
-            else:
-                written[path] = len(blocks)
-            blocks.append(Block(line, None, True, (item,)))
-            at = end + 3
-        reading.complete += len(blocks) - before
-        return at
-
     def _note_written(self, path: str) -> None:
         """Keep that a path has one more block: the next; `./a.py` is `a.py`."""
         number = len(self.reading.blocks)
@@ -186,13 +136,6 @@ class Blocks:
         """Whether there may be a marker of a search/replace block between two places."""
         find = self.data.find
         return find(IN_ALL_WORDS, start, end) >= 0 and any(find(word, start, end) >= 0 for word in _WORDS)
-
-    def _is_usual(self, kind: tuple[bytes, ...]) -> bool:
-        """Whether the end of a path and the language of its fence say nothing that needs a closer look."""
-        end, language = (text.decode().lower() for text in kind)
-        known = end in EXTENSIONS and f".{end}" not in MARKDOWN and language not in (*DIFFS, *_NESTING)
-        self._kinds[kind] = known and not contradicts(language, f"a.{end}")
-        return self._kinds[kind]
 
     def _opening(self, at: int, last: int) -> int | None:
         """Return where the next fence opens, or the next tag, before the last place."""
@@ -248,7 +191,11 @@ class Blocks:
         path = in_sentence(above)
         if path is None or contradicts(fence.language, path):
             return called
-        return Called((path,)) if self.reading.chosen else Called(cited=path, if_chosen=True)
+        if self.reading.chosen:
+            return Called((path,))
+        if not _shows_code(fence) or not has_extension(path) or not self._name_most(sentences=True):
+            return Called(cited=path, if_chosen=True)
+        return Called((path,), named_in=SENTENCE)
 
     def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
         """Whether it holds blocks of another dialect or of CSL, or what is left of one.
@@ -307,30 +254,35 @@ class Blocks:
     def _first_line(self, called: Called, fence: Fence) -> Called:
         """Return what it is called if its first line counts too."""
         named = self._by_first_line(called, fence)
-        if not called.names and named.names and not named.labelled and not self._comments_name():
+        sure = named.labelled or named.named_in  # the latter is decided at the operation's turn
+        if not called.names and named.names and not sure and not self._name_most(sentences=False):
             return Called(cited=named.names[0], if_chosen=True)
         return named
 
-    def _comments_name(self) -> bool:
-        """Whether comments name files here: in an answer they name most blocks, in a manual a few.
+    def _name_most(self, *, sentences: bool) -> bool:
+        """Whether comments, or sentences too, name most blocks here: in an answer they do, in a manual few.
 
         Fences without any info are what programs print, as those of shells are commands.
         """
         if self.reading.chosen:
             return True
         if self._usage is None:
-            named = blocks = 0
+            named = in_sentences = blocks = 0
             at = self.reading.start
             while (start := _START.start(self.data, at, self.reading.end)) is not None:
                 fence = fence_at(self.data, start, self.reading.end)
                 if fence:
-                    outside = from_outside(fence.info, self._above(start, at))
-                    is_named = bool(self._by_first_line(outside, fence).names)
+                    above = self._above(start, at)
+                    outside = from_outside(fence.info, above)
+                    called = self._by_first_line(outside, fence)
+                    is_named = bool(called.names) and not called.named_in
                     named += is_named
-                    blocks += is_named or (bool(fence.info) and fence.language not in _BESIDE)
+                    in_sentences += not is_named and _shows_code(fence) and in_sentence(above) is not None
+                    blocks += is_named or _shows_code(fence)
                 at = fence.end if fence else line_end(self.data, start, self.reading.end)
-            self._usage = (named, blocks)
-        named, blocks = self._usage
+            self._usage = (named, in_sentences, blocks)
+        named, in_sentences, blocks = self._usage
+        named += in_sentences if sentences else 0
         return 3 * named > 2 * blocks if blocks > MANY else 2 * named > blocks
 
     def _by_first_line(self, called: Called, fence: Fence) -> Called:
@@ -363,17 +315,19 @@ class Blocks:
             raise Unreadable(at, UNCLOSED, cut=True, path=found.called.names[0])
         item = self._operation(found)
         path = getattr(item, "path", None)
-        if path and not getattr(item, "append", False):
+        if path and not getattr(item, "append", False) and found.called.named_in != SENTENCE:
             self._note_written(path)
         self.reading.add(item)
-        return self._read_usual(found.end)
+        return found.end
 
     def _operation(self, found: _Found) -> Operation | Invalid:
         reading, fence, called = self.reading, found.fence, found.called
         span, path = (found.start, fence.end), called.names[0]
         names = different(called.names)
-        if len(names) > 1:
+        both = names_of_one(names) if len(names) > 1 else (path, "")
+        if both is None:
             return reading.refused("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
+        path, other = both
         if self._is_unclear(found):
             return reading.refused("write", span[0], span, UNCLEAR, path=path)
         content = self._content(found)
@@ -381,8 +335,8 @@ class Blocks:
         if wrong:
             return reading.refused("write", span[0], span, wrong, path=path)
         return reading.make(
-            "write", span[0], span, path=path, content=content, append=called.append,
-            placeholder=is_placeholder(path),
+            "write", span[0], span, path=path, other_path=other, content=content, append=called.append,
+            placeholder=is_placeholder(path), named_in="" if reading.chosen else called.named_in,
         )  # fmt: skip
 
     def _content(self, found: _Found) -> str:
@@ -404,7 +358,7 @@ class Blocks:
         if fence.unclear:
             return True
         if not found.nests:
-            return False
+            return self._ends_too_early(found)
         mark = fence.inside - 1
         signs = data[fence.start : mark].strip()
         if fence.end >= limit and not self.reading.closed and not signs.startswith((b"````", b"~~~~")):
@@ -419,6 +373,22 @@ class Blocks:
             at = following.end
         return False
 
+    def _ends_too_early(self, found: _Found) -> bool:
+        """Whether the line that closes a block may be one of its own, as in the docstring of a module.
+
+        Then it stands in a string or a comment, or is further in; or a fence without a name is left over.
+        """
+        fence, data, limit = found.fence, self.data, self.reading.end
+        if fence.further_in or ends_inside(self._content(found), found.called.names[0]):
+            return True
+        start = self._opening(fence.end, limit)
+        following = None if start is None else fence_at(data, start, limit)
+        if start is None or following is None or following.closed or following.info:
+            return False
+        if not data[fence.end : start].strip():
+            return False  # one fence line too many at the end of the answer
+        return data[start : start + 1] != b"<" and not from_outside("", self._above(start, fence.end)).names
+
     def finish(self) -> None:
         """Settle what only all blocks can tell: files that stand twice, or beside edits of them."""
         blocks = self.reading.blocks
@@ -427,8 +397,10 @@ class Blocks:
         changed = self._changed_otherwise()
         for number, block in enumerate(blocks if changed else ()):
             item = block.operations[0]
-            # Beside edits of it, a file that is there is only shown.
-            if isinstance(item, Write) and item.dialect == NAME and not item.append and item.path in changed:
+            if not isinstance(item, Write) or item.dialect != NAME or item.append:
+                continue
+            # A file is only shown where it is edited, too; or beside edits, if only a sentence names it.
+            if item.path in changed or item.named_in == SENTENCE:
                 blocks[number] = block.replace(operations=(item.replace(if_exists="skip"),))
         if self.reading.chosen:
             return  # the last one counts
@@ -472,6 +444,11 @@ def _wrong(content: str, path: str) -> str | None:
             return None
         marker, at = marker or found.group().strip(), found.end()
     return NO_MARKER.format(shortened(marker)) if marker else None
+
+
+def _shows_code(fence: Fence) -> bool:
+    """Whether the info of a fence says that it is code: neither commands, nor output, nor a diff."""
+    return bool(fence.info) and fence.language not in _BESIDE
 
 
 def _is_markdown(fence: Fence, called: Called) -> bool:

@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import re
 
-from clada.notations.path_text import NAMES, path_in, path_in_info
+from clada.notations.path_text import (
+    NAMES,
+    has_extension,
+    is_directive,
+    path_in,
+    path_in_info,
+    path_in_title,
+)
 from clada.notations.registry import NOTATIONS
+from clada.operations.write import COMMENT
 from clada.values import Value
 
 SHELLS = frozenset("bash sh shell cmd batch powershell ps1 zsh fish ksh csh tcsh".split())
@@ -24,6 +32,7 @@ _SHOWN = re.compile(
     re.IGNORECASE,
 )
 _INFO_SHOWN = re.compile(r"\b(?:excerpt|before|current)\b|\blines?[ =]\d", re.IGNORECASE)
+_BELOW = re.compile(r"[\w.@+-]*[^\W\d][\w.@+-]*(?:/[\w.@+-]+)+")  # a path of the workspace, without blanks
 _BACKTICKED = re.compile(r"`([^`]+)`")
 # What the files of a language are called by their ends: a fence of another language shows no such file.
 _LANGUAGES = {
@@ -68,10 +77,13 @@ class Called(Value):
     labelled: bool = False  # by a comment that says what it is: `// filepath: a.js`
     cited: str = ""  # the path of a file that is shown in part, or as it is
     if_chosen: bool = False  # it is cited, but written with --format=whole
+    named_in: str = ""  # what alone names it, and may be meant otherwise: one of NAMED_IN
 
 
 def from_outside(info: str, above: str) -> Called:
     """Return what the info of a fence, and the line above it, call it."""
+    if is_directive(info):
+        return Called(cited="?")
     cited = _CITED_INFO.match(info)
     if cited:
         return Called(cited=cited.group(1) or "?")
@@ -79,6 +91,7 @@ def from_outside(info: str, above: str) -> Called:
     over = path_in(above) if above else None
     if over and not _is_named(over, above):
         over = None
+    over = over or (path_in_title(above) if above else None)
     names = [name for name in (inside, over) if name]
     if not names:
         return Called()
@@ -107,6 +120,10 @@ def with_first_line(called: Called, language: str, lines: list[str]) -> Called:
     if not path or _CITED_PATH.search(path):
         return called
     labelled = _LABEL.match(text) is not None
+    if not labelled and not has_extension(path):
+        weak = not called.names and (index or language not in SHELLS | OUTPUTS)
+        is_below = _BELOW.fullmatch(path) and ".." not in path.split("/")
+        return called.replace(names=(path,), named_in=COMMENT) if weak and is_below else called
     dropped = index if labelled or path.endswith(".json") else None
     return called.replace(names=(*called.names, path), dropped=dropped, labelled=labelled)
 
@@ -114,6 +131,19 @@ def with_first_line(called: Called, language: str, lines: list[str]) -> Called:
 def different(names: tuple[str, ...]) -> list[str]:
     """Return the names without those that say the same."""
     return list({name.replace("\\", "/").removeprefix("./"): name for name in reversed(names)}.values())[::-1]
+
+
+def names_of_one(names: list[str]) -> tuple[str, str] | None:
+    """Return the longest of several names, and another, if they are the ends of it; None of different files.
+
+    An absolute path is none of the workspace: the longest of the others stands for it.
+    """
+    plain = sorted((name.replace("\\", "/").removeprefix("./") for name in names), key=len, reverse=True)
+    if not all(plain[0].endswith("/" + name) for name in plain[1:]):
+        return None
+    is_absolute = plain[0].startswith("/") or plain[0][1:2] == ":"
+    first, *others = plain[1:] if is_absolute else plain
+    return first, others[0] if others else ""
 
 
 def contradicts(language: str, path: str) -> bool:

@@ -10,7 +10,7 @@ from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, ClassVar, Self
 
     from clada.text.match import Matches, Text
@@ -24,6 +24,7 @@ MOST_LINES = 1000  # line numbers that a report names, of however many matches
 # `blanks` other blanks at the ends of lines, an indentation that differs evenly, blank lines around it;
 # `typographic` other dashes, quotes and spaces, too. See text/tiers.py.
 EXACT, BLANKS, TYPOGRAPHIC = WAYS = ("exact", "blanks", "typographic")
+SEVERAL_DIVIDERS = 'lines of "=======": use longer markers'  # after how many there are
 
 _USUAL = {"path", "count", "search", "replace"}  # the fields of most edits
 _TEXTS = ("search", "search_start", "search_end", "replace", "near")  # of an edit of one text
@@ -48,6 +49,8 @@ class Hunk(Value):
     after_line: int | None = None  # where an insertion goes; 0 is the top
     line: int | None = None  # where it stands in the document
     through_line: int | None = None  # with `after_line`: the last line that goes
+    end_once: bool = False  # with `search_end`: that must not stand again behind it
+    instead: tuple[Hunk, ...] = ()  # other readings of the same text: the only one that has a place counts
 
 
 class Edit(Operation):
@@ -155,7 +158,8 @@ class Edit(Operation):
     def _texts(self) -> dict[str, Any]:
         hunk, *more = self.hunks
         nowhere = not hunk.search and hunk.after_line is None
-        if more or hunk.anchors or hunk.at_end or hunk.line or hunk.through_line or nowhere:
+        listed = hunk.anchors or hunk.at_end or hunk.line or hunk.through_line or hunk.instead
+        if more or listed or nowhere:
             return {"hunks": [_hunk_to_dict(hunk) for hunk in self.hunks]}
         if hunk.after_line is not None:
             return {"insert_line": hunk.after_line, "content": hunk.replacement}
@@ -163,8 +167,9 @@ class Edit(Operation):
             texts = {"search": hunk.search}
         else:
             texts = {"search_start": hunk.search, "search_end": hunk.search_end}
-        near = {} if hunk.near is None else {"near": hunk.near}
-        return {"count": self.count, **texts, "replace": hunk.replacement, **near}
+        others = {} if hunk.near is None else {"near": hunk.near}
+        others |= {"end_once": True} if hunk.end_once else {}
+        return {"count": self.count, **texts, "replace": hunk.replacement, **others}
 
     def apply(self, world: World) -> Done:
         """Replace all matches, or none where their number is not the expected one."""
@@ -173,13 +178,35 @@ class Edit(Operation):
             raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
         text = world.files.text(parts)
         way = self.match if world.settings.match == "auto" else world.settings.match
-        edited, count, lines, remarks = self._exactly(text, way) or self._by_lines(text, way)
+        edited, count, lines, remarks = self.edited(text, way)
         if edited is text:
             how = "edited" if way == EXACT and not self.whole_lines else "unchanged"
             return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
         world.files.hold(parts, edited)
         changes = (Change(display_path(parts), "edited"),)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
+
+    def edited(self, text: Text, way: str) -> Edited:
+        """Return the text with all replacements; raise Trouble where one has no place."""
+        hunk = self.hunks[0]
+        if hunk.instead:
+            return self._only_reading(text, way, (hunk.replace(instead=()), *hunk.instead))
+        return self._exactly(text, way) or self._by_lines(text, way)
+
+    def _only_reading(self, text: Text, way: str, readings: Sequence[Hunk]) -> Edited:
+        """Return the text after the one reading of a hunk that has a place."""
+        found: list[Edited] = []
+        troubles: list[Trouble] = []
+        for hunk in readings:
+            try:
+                found.append(self.replace(hunks=(hunk,)).edited(text, way))
+            except Trouble as trouble:
+                troubles.append(trouble)
+        if not found:
+            raise troubles[0]  # it tells the closest place of the shortest text
+        if len(found) > 1:
+            raise Trouble("invalid_operation", f"{len(readings)} {SEVERAL_DIVIDERS}")
+        return found[0]
 
     def _exactly(self, text: Text, way: str) -> Edited | None:
         """Replace one text, or range, wherever it is exactly; None where it takes more than that."""
@@ -197,6 +224,8 @@ class Edit(Operation):
             found = _nearest(text, found, hunk.near)
         if not found.count if self.count == "all" else found.count != self.count:
             raise Trouble.of(self._mismatch(text, hunk, found))
+        if hunk.end_once:
+            _check_end(text, hunk.search_end or "", found.ends[0])
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
         return text.replaced(found, hunk.replacement.encode()), found.count, lines, ()
 
@@ -246,6 +275,14 @@ def _lines(text: Text, found: Matches) -> tuple[int, ...]:
     return tuple(text.lines(found.starts[:MOST_LINES]))
 
 
+def _check_end(text: Text, search_end: str, end: int) -> None:
+    """Raise Trouble where the end text of a range stands again behind the range."""
+    again = [start for start in text.locate(search_end.encode()).starts if start >= end]
+    if again:
+        (line,) = text.lines(again[:1])
+        raise Trouble("match_count_mismatch", f"the end text occurs again at line {line}: make it longer")
+
+
 def _nearest(text: Text, found: Matches, near: int) -> Matches:
     """Return the one match that starts at this line, if there is one; else all."""
     lines = _lines(text, found)
@@ -274,4 +311,6 @@ def _hunk_to_dict(hunk: Hunk) -> dict[str, Any]:
         del shown["search"]
     if hunk.anchors:
         shown["anchors"] = list(hunk.anchors)
+    if hunk.instead:
+        shown["instead"] = [_hunk_to_dict(each) for each in hunk.instead]
     return {_HUNK_NAMES.get(name, name): value for name, value in shown.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 from clada.errors import Error, Trouble
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
@@ -27,12 +29,16 @@ def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[in
     """
     if any(hunk.search_end is not None for hunk in edit.hunks):
         raise Trouble("invalid_operation", "a range, with a start and an end text, stands alone")
+    has_bom = text.data.startswith(BOM_UTF8)  # which is no part of the first line
+    text = Text(text.data[len(BOM_UTF8) :]) if has_bom else text
     base = _ending_in_a_break(text)
     search = _Search(edit, base, way, added_break=base is not text)
     found = search.found()
     edited = _spliced(base, found)
     if base is not text or edit.final_newline is not None:
         edited = _ended(edited, with_break=bool(edit.final_newline))
+    if has_bom:
+        edited = Text(BOM_UTF8 + edited.data)
     lines = search.line_numbers(sorted(place.start for place in found))
     return edited, len(found), lines, _remarks(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 from clada.errors import Trouble
 from clada.grammar import Field
 from clada.model import Change, Done, Failed, Operation, Phrases
@@ -60,7 +62,8 @@ class Remove(Operation):
             raise Trouble("invalid_operation", f"{self.path} is a directory, the answer removes a file")
         if self.content is None or entry.kind != "file":
             return
-        there, given = _trimmed_lines(files.load(parts)), _trimmed_lines(self.content.encode())
+        there = _trimmed_lines(files.load(parts).removeprefix(BOM_UTF8))
+        given = _trimmed_lines(self.content.encode())
         if there != given:
             pairs = enumerate(zip(there, given, strict=False), 1)
             line = next(

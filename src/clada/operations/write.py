@@ -31,6 +31,13 @@ OMITTED = '{} is new, but "{}" stands for code that is not there'
 MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files that have fences as markup
 CRLF_KEPT = "CRLF line endings kept"
 NOT_WRITTEN = "shown, not written; --format=whole writes it"
+NO_FILE = "shown, not written: there is no such file"
+# What alone names a file in the answer, and may be meant otherwise: the comment on its first line, without an
+# extension (only a file that is there is written), or a sentence above (a person is asked).
+COMMENT, SENTENCE = NAMED_IN = ("comment", "sentence")
+IN_SENTENCE = "{} is named only in a sentence: put the path alone on the line above the fence"
+QUESTION = "{} is named only in a sentence (line {}). Write it?"
+MOST_SHOWN = 20  # lines of the content that a question shows
 
 
 class Write(Operation):
@@ -43,6 +50,9 @@ class Write(Operation):
     final_newline: bool | None = None  # whether the last line gets a line break; None: as below
     as_lines: bool = False  # it does unless the setting final_newline is false, as in CSL
     placeholder: bool = False  # the path looks like an example: only a file that is there is written
+    other_path: str = ""  # a second name of the same file, which counts if only that is there
+    named_in: str = ""  # one of NAMED_IN, where the name is not sure
+    raw: bool = False  # what is appended begins right where the file ends, not on a line of its own
     dialect: str = ""
 
     name: ClassVar = "write"
@@ -78,17 +88,18 @@ class Write(Operation):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The path."""
-        return (self.path,)
+        """The path, and the other one."""
+        return (self.path, self.other_path) if self.other_path else (self.path,)
 
     @property
     def holds(self) -> str | None:
         """The path, if it appends: additions in a row are written once."""
-        return self.path if self.append else None
+        return self.path if self.append and not self.other_path and not self.raw else None
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""
-        return {**super().values(), **({"placeholder": True} if self.placeholder else {})}
+        names = ("placeholder", "other_path", "named_in", "raw")
+        return {**super().values(), **{name: value for name in names if (value := getattr(self, name))}}
 
     def text(self, settings: Settings) -> str:
         """Return its content as it is written: without a fence around it, and with its last line break."""
@@ -124,7 +135,7 @@ class Write(Operation):
         content = files.load(parts)
         if content == data:
             return
-        if self.if_exists == REFUSE:
+        if self.if_exists == REFUSE and (content or not self.dialect):
             raise Trouble("invalid_operation", f"{self.path} exists, the answer creates it")
         if self.if_exists == EMPTY and content:
             remedy = "give the whole file, or a line of it"
@@ -140,13 +151,38 @@ class Write(Operation):
         if missing:
             raise Trouble("invalid_operation", PART.format(self.path, _listed(*missing)), WHOLE_OR_EDIT)
 
+    def _only_shown(self, world: World, parts: Parts) -> str | None:
+        """Return why the file is only shown, if so; raise Trouble where a person does not want it."""
+        if self.if_exists == SKIP:
+            return NOT_WRITTEN
+        there = world.files.entry(parts)
+        if self.named_in == COMMENT and not (there and there.kind == "file"):
+            return NO_FILE
+        if self.named_in == SENTENCE and not world.asked(self._question()):
+            raise Trouble("invalid_operation", IN_SENTENCE.format(self.path))
+        return None
+
+    def _question(self) -> str:
+        """Return what a person is asked, with the content."""
+        lines = self.content.split("\n")
+        shown = [f"  | {line}" for line in lines[:MOST_SHOWN]]
+        more = len(lines) - len(shown)
+        shown += [f"  | … {more:,} more lines"] if more > 0 else []
+        return "\n".join([QUESTION.format(self.path, self.line), *shown, ""])
+
     def apply(self, world: World) -> Outcome:
         """Write or append."""
         if self.path.endswith(("/", "\\")):
             raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
         parts = world.files.locate(self.path)
+        files, other = world.files, self.other_path
+        if other and not files.entry(parts) and files.entry(files.locate(other)):
+            return self.replace(path=other, other_path="").apply(world)
+        if self.named_in and (only_shown := self._only_shown(world, parts)):
+            return Skipped(only_shown, left_out=True)
         data = self.text(world.settings).removeprefix(BOM).encode()
-        old = None if self.append else _old_content(world.files, parts)
+        entry = None if self.append else world.files.entry(parts)
+        old = _content(world.files, parts) if entry and entry.kind == "file" else None
         keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
         if keeps_crlf:
             data = data.replace(LF, CRLF)
@@ -154,16 +190,20 @@ class Write(Operation):
             return Skipped(NOT_WRITTEN)
         self._check(world, parts, data)
         remarks = _what_goes(old, data) if self.dialect and old is not None else ()
-        if self.append:
+        if self.append and self.raw and world.files.entry(parts):
+            how = "appended"
+            world.files.store(parts, world.files.load(parts) + data)
+        elif self.append:
             how = _append(world.files, parts, data)
         elif old == data:
             how = "unchanged"
         else:
-            how = "overwritten" if world.files.entry(parts) else "created"
+            how = "overwritten" if entry else "created"
             world.files.store(parts, data)
             remarks += (CRLF_KEPT,) if keeps_crlf else ()
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)
-        return Done(how, self.path, bytes=len(data), changes=changes, held=how == "appended", remarks=remarks)
+        held = how == "appended" and not self.raw
+        return Done(how, self.path, bytes=len(data), changes=changes, held=held, remarks=remarks)
 
 
 def strips_fence(path: str, setting: bool | None) -> bool:
@@ -171,15 +211,12 @@ def strips_fence(path: str, setting: bool | None) -> bool:
     return not path.lower().endswith(MARKUP) if setting is None else setting
 
 
-def _old_content(files: Files, parts: Parts) -> bytes | None:
-    """Return the content of the file that is to be overwritten; None where there is none that can be read."""
-    old = files.entry(parts)
-    if not old or old.kind != "file":
-        return None
+def _content(files: Files, parts: Parts) -> bytes | None:
+    """Return the content of a file; None where it cannot be read: it may be replaced all the same."""
     try:
         return files.load(parts)
     except Trouble:
-        return None  # whether it can be replaced all the same, writing it shows
+        return None
 
 
 def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:

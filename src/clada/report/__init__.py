@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MAX_LINE_NUMBERS = 10  # line numbers in one status line
 LONGEST_COMMAND = 1000  # characters of a command in a status line; the report in JSON has all of it
+COMMITS = {"pre": "your work before", "post": "this run"}
+SHORT = 7  # characters of a commit's hash that are shown, as by git
 TRUNCATED = "[output truncated]"
 WOULD_ROLL_BACK = (
     "; would be rolled back"  # of a plan in which something else fails, and all belongs together
@@ -146,6 +148,14 @@ def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
         yield "error", escape_controls(each.text)
     if report.error:
         yield "error", f"[run] {_failure_text(report.error, notation, 'ERROR')}"
+
+
+def commits_line(report: Report) -> str:
+    """Return which commits were made for a run, in one line; nothing where none was."""
+    made = [
+        f"{report.commits[kind][:SHORT]} ({what})" for kind, what in COMMITS.items() if kind in report.commits
+    ]
+    return f"committed {', '.join(made)}" if made else ""
 
 
 def _failure_text(error: Error, notation: Notation, status: str) -> str:

@@ -106,7 +106,9 @@ class Locator:
 
     def locate(self, hunk: Wanted) -> Found | Missing:
         """Locate the next hunk."""
-        found = self._replacement(hunk) if hunk.old or hunk.text else self._insertion(hunk)
+        blank = hunk.old and not any(hunk.old) and not hunk.text
+        nothing = blank and not self.lines.data  # a blank line stands for an empty file
+        found = self._insertion(hunk) if nothing or not (hunk.old or hunk.text) else self._replacement(hunk)
         if isinstance(found, Found):
             self._since, self._last = max(self._since, found.end), found.start
         return found

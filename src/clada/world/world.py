@@ -79,6 +79,7 @@ class World:
         stop: Stop | None = None,
     ) -> None:
         self.files, self.settings, self.emit, self.ask, self.stop = files, settings, emit, ask, stop
+        self.consent: Callable[[str], bool] | None = None  # puts a yes/no question to a person
         self.deadline: float | None = None
         if settings.total_timeout is not None:
             self.deadline = time.monotonic() + settings.total_timeout
@@ -124,6 +125,10 @@ class World:
         if self.deadline is not None:
             self.deadline += waited
         return result
+
+    def asked(self, question: str) -> bool:
+        """Put a question to a person that yes or no answers; no where there is nobody."""
+        return self.consent is not None and self.untimed(self.consent, question)
 
     def remaining(self) -> float | None:
         """Return how many seconds the whole run has left; None where it has no limit."""

@@ -103,7 +103,7 @@ def test_an_ignored_file_that_was_written_since_is_left(place: Recorded) -> None
     place.write("local.txt", "later\n")
     undone = place.undo()
     assert undone.restored == ("a.txt",)
-    assert "left, for these ignored files were changed since the run: local.txt" in undone.notes
+    assert "left, for these ignored files or caches were changed since the run: local.txt" in undone.notes
     assert (place.workspace / "local.txt").read_text() == "later\n"
 
 

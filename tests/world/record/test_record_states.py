@@ -149,7 +149,7 @@ def newest(workspace: Path, number: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])
 def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -> None:
-    """What was staged stays so, history only grows, and HEAD has what it had before, or after, the run."""
+    """What is staged no commit has taken, history only grows, and HEAD has what it had before, or after."""
     place = Recorded(STATES[name](tmp_path / "repo"))
     around = Recorded(tmp_path)
     everything, before = around.tree(), place.tree()
@@ -157,11 +157,11 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
     refs, heads = others(place.workspace), [made for made, _ in newest(place.workspace, 1)]
     work = [write("a.txt", "a, by the run\n"), write("new/new.txt", "new\n")]
 
-    def check(*, as_staged: bool) -> tuple[dict[str, str], list[str]]:
+    def check() -> tuple[dict[str, str], list[str]]:
         """Return what the index has, and the trees of HEAD and of the commit before."""
         index = entries(place.workspace)
-        if as_staged:
-            assert {path: index.get(path) for path in kept} == kept
+        still = staged(place.workspace)
+        assert {path: index.get(path) for path in still} == {path: kept.get(path) for path in still}
         assert others(place.workspace) == refs
         commits = newest(place.workspace, 2)
         heads.append(commits[0][0])
@@ -170,14 +170,13 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
     place.run(*work, command(BY_COMMAND), record="commits")
     after = place.tree()
     assert after == model(before, failed=False)
-    _, (new, old) = check(as_staged=True)
+    _, (new, old) = check()
     indexes = []
     for expected in (everything, None, everything):  # undo, redo, and undo again
         undone = place.undo()
         assert undone.commit
         assert (around.tree() == expected) if expected else (place.tree() == after)
-        # By a redo, what was staged in whole is committed as it is then.
-        index, (tree, _) = check(as_staged=bool(expected))
+        index, (tree, _) = check()
         assert tree == (old if expected else new)
         indexes.append(index)
     assert indexes[0] == indexes[2]
@@ -185,14 +184,14 @@ def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -
     report = place.attempt(*work, command("exit 3"), command(BY_COMMAND), record="commits")
     assert [task.status for task in report.tasks] == ["success", "success", "error", "skipped"]
     assert place.tree() == model(before, failed=True)
-    check(as_staged=False)
+    check()
     place.run(write("later.txt", "later\n"), record="commits")
     place.undo(5)  # the one that failed
     assert {path for path in place.tree() if path not in before} == {"later.txt"}
-    check(as_staged=True)
+    check()
     place.undo(6)
     assert around.tree() == everything
-    assert check(as_staged=True) == (indexes[0], [old, mock.ANY])
+    assert check() == (indexes[0], [old, mock.ANY])
     line = git(place.workspace, "rev-list", "--first-parent", "HEAD").splitlines()
     assert [made for made in line if made in heads] == list(dict.fromkeys(reversed(heads)))
     assert git(place.workspace, *FSCK) == ""  # of all objects there ever were, for none is ever removed

@@ -215,7 +215,7 @@ def test_500_are_not_many() -> None:
 def test_a_lock_file_of_the_users_stays_out(repo: Repo) -> None:
     """In both commits."""
     repo.write("run.lock", "")
-    record = begun(repo, "new", lock_file=str(repo.root / "run.lock"))
+    record = begun(repo, "new", uncommitted=frozenset(["run.lock"]))
     repo.write("new")
     record.after(["new", "run.lock"], run=1)
     assert repo.files() == ["new"]
@@ -444,8 +444,8 @@ def test_a_repository_with_longer_names_of_objects(tmp_path: Path) -> None:
     repo.write("a", "2")
     record.after(["a", "c"], run=1)
     assert repo.names() == ["a", "c"]
-    assert repo.status() == [" A announced", "MM b"]
-    assert repo.git("show", ":b") == "2"
+    assert repo.status() == [" A announced"]
+    assert repo.git("show", ":b") == "3"
 
 
 def test_what_the_commits_load_is_light(repo: Repo) -> None:
@@ -518,7 +518,7 @@ def test_on_the_same_branch_the_commit_goes_on_top(
     repo.commit(a="1", theirs="1", mine="1")
     repo.write("mine", "staged")
     repo.git("add", "mine")
-    repo.write("mine", "changed")
+    repo.write("mine", "1")
     if detached:
         repo.git("checkout", "-q", "--detach")
     record = begun(repo, "a")

@@ -58,7 +58,7 @@ def test_a_killed_run_is_brought_to_its_end(repo: Repo, moment: str, partly_stag
     if partly_staged:
         repo.write("b", "staged")
         repo.git("add", "b")
-        repo.write("b", "changed")
+        repo.write("b", "1")  # so that no commit takes it
     done = subprocess.run([sys.executable, "-c", KILLED, repo.root, moment], check=False)
     assert done.returncode == -signal.SIGKILL
     record = BranchCommits(repo.found(), "clada")

@@ -30,7 +30,7 @@ NOBODY = 65534
 
 def start(workspace: Path) -> None:
     """Start a run, as a document does."""
-    settings = Settings(str(workspace))
+    settings = Settings(str(workspace), record="commits")
     with recording(RunToRecord("", planned=(), wide=True), settings, None, None):
         pytest.fail("the run was started")
 

@@ -285,35 +285,36 @@ def test_the_first_commit_from_a_workspace_below_the_root(repo: Repo) -> None:
     assert repo.status() == ["?? outside.txt"]
 
 
-def test_what_is_staged_in_the_workspace_is_committed_as_the_tree_has_it_and_stays_staged(repo: Repo) -> None:
-    """No commit has the staged version: the index keeps it."""
-    repo.commit(a="1")
+def test_what_is_staged_in_part_is_committed_as_the_tree_has_it(repo: Repo) -> None:
+    """Nothing stays staged that would undo the commit; what no commit has stays staged."""
+    repo.commit(a="1", same="1")
     repo.write("a", "staged only")
     repo.write("b", "staged, then removed")
-    repo.git("add", "a", "b")
+    repo.write("same", "staged, then put back")
+    repo.git("add", "a", "b", "same")
     repo.write("a", "in the tree")
+    repo.write("same", "1")
     (repo.root / "b").unlink()
     with repo.recorded() as record:
         repo.write("c")
-    assert (record.error, record.notes) == (None, ())
-    assert repo.git("show", "HEAD:a") == "in the tree"
-    assert repo.files() == ["a", "c"]
-    assert repo.git("show", ":a") == "staged only"
+    assert (record.error, record.notes) == (None, ("staged in part, and committed as a whole: a",))
+    assert repo.git("show", "HEAD:a") == repo.git("show", ":a") == "in the tree"
+    assert repo.files() == ["a", "c", "same"]
     assert repo.git("show", ":b") == "staged, then removed"
-    assert repo.status() == ["MM a", "AD b"]
+    assert repo.git("show", ":same") == "staged, then put back"
+    assert repo.status() == ["AD b", "MM same"]
     assert repo.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
-def test_staged_versions_stay_over_several_runs(repo: Repo) -> None:
-    """Also where the runs change the same file."""
+def test_what_the_run_changes_is_not_staged_in_another_version(repo: Repo) -> None:
+    """A file that is staged before each of two runs, which change it."""
     repo.commit(a="1")
-    repo.write("a", "staged")
-    repo.git("add", "a")
     for text in ("first", "second"):
+        repo.write("a", f"staged before the {text}")
+        repo.git("add", "a")
         with repo.recorded() as record:
             repo.write("a", text)
-        assert (record.error, repo.git("show", "HEAD:a"), repo.git("show", ":a")) == (None, text, "staged")
-    assert repo.git("diff", "--cached", "--name-only") == "a"
+        assert (record.error, repo.git("show", "HEAD:a"), repo.status()) == (None, text, [])
 
 
 def test_a_file_removed_from_the_index_only_stays_so(repo: Repo) -> None:

@@ -21,7 +21,7 @@ LONG = ("text", "lines", "objects")  # kinds of fields that come last
 def operation(item: Operation) -> str:
     """Return the keys of an operation; its head is written with its block."""
     texts = {field.name for field in item.fields if field.kind in LONG}
-    # Where a document without a fence is cut off, what changes the meaning of a text must have come before it.
+    # Where a document without a fence is cut off, what changes the meaning of a text must come before it.
     fields = sorted(fields_of(item).items(), key=lambda field: field[0] in texts)
     return "".join(f"{name} = {_value(value)}\n" for name, value in fields)
 

@@ -1,7 +1,8 @@
 """The commits of a run on the branch: of what was there before it, and of what it changed.
 
-They hold what git itself would commit, and are built in an index of their own: what the user has staged stays
-staged. All of this is in addition to the record from which a run is undone.
+They hold what git itself would commit, and are built in an index of their own. Afterwards the user's index
+equals HEAD for the files that were committed, and all else that is staged stays staged. All of this is in
+addition to the record from which a run is undone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
     from clada.world.git.calls import Git
     from clada.world.git.repository import Repository
-    from clada.world.git.staging import Staged
+    from clada.world.git.staging import Indexed, Staged
+
+    Found = tuple[str, dict[str, Staged], list[str]]  # HEAD, what is staged, and the files to commit
 
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
@@ -49,7 +52,7 @@ class _Before(Value):
 
     branch: str
     head: Head
-    staged: frozenset[str] = frozenset()  # paths that were staged before the run
+    is_staged: bool = False  # whether the user's index has something that HEAD has not
     index: tuple[int, ...] = ()  # identity of the user's index then
 
 
@@ -75,14 +78,21 @@ class BranchCommits:
         *,
         message: str | None = None,
         commit_all: bool = False,
-        lock_file: str | None = None,
+        uncommitted: frozenset[str] = frozenset(),
         unignored: frozenset[str] = frozenset(),
     ) -> None:
-        """`unignored`: places that git ignored before an earlier run, and that stay out for that."""
+        """Take what the settings say.
+
+        Both are paths below the repository's root. uncommitted: files that stay out unless git tracks them;
+        unignored: places that git ignored before an earlier run, and that stay out for that.
+        """
         self._repository, self._message = repository, message
         self._author = None if author == ME else commits.read_author(author)
-        self._selection = Selection(repository, unignored, commit_all=commit_all, lock_file=lock_file)
+        self._selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
         self._before: _Before | None = None
+        self._prepared: tuple[tuple[int, ...], Found] | None = (
+            None  # the index that was seen, and what was found
+        )
         self._unreported: str | None = None  # a commit that was made when an interrupt came
 
     @property
@@ -100,7 +110,31 @@ class BranchCommits:
         """What it ignored before an earlier run, and is untracked by now."""
         return self._selection.unignored
 
+    @property
+    def answers(self) -> frozenset[str]:
+        """Files that are left out, and that git does not track."""
+        return self._selection.answers
+
     # Before the run.
+
+    def prepare(
+        self,
+        planned: Sequence[str],
+        *,
+        wide: bool,
+        consent: Callable[[str], bool] | None,
+        stop: int | None = None,
+    ) -> None:
+        """Raise if commits could not be made, as `before` would, which has the same arguments.
+
+        Nothing is committed. What was found counts for `before`, unless the index has changed by then.
+        """
+        with os_errors_as_trouble():
+            git = self._ready_git(stop)
+            with OwnIndex(self._repository, git) as own:
+                ignores = _may_change_ignores(planned, wide=wide)
+                found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
+                self._prepared = own.seen, found
 
     def before(
         self,
@@ -111,38 +145,43 @@ class BranchCommits:
         run: int | None = None,
         stop: int | None = None,
     ) -> str | None:
-        """Check that commits can be made, and make the one before the run; return it, None where none is due.
+        """Make the commit before the run, and return it; None where none is due. If it raises, none is made.
 
         planned: the paths below the workspace that file operations name; wide: whether anything else may
         change too (commands, moves, removals). consent asks a person a yes/no question; None where nobody
-        can be asked. stop: a handle that becomes readable when the run must end. If it raises, nothing has
-        changed.
+        can be asked. stop: a handle that becomes readable when the run must end.
         """
         with os_errors_as_trouble():
-            repository = self._repository
-            check(repository)
-            git = hardened_git(repository).replace(stop=stop)
-            self._refuse_without_identity(git)
-            remove_left(repository)
-            ignores = wide or any(os.path.basename(path) == GITIGNORE for path in planned)
+            git = self._ready_git(stop)
+            ignores = _may_change_ignores(planned, wide=wide)
             message = self._worded("pre", run, ())
             for _ in range(TRIES):
                 try:
-                    with OwnIndex(repository, git) as own:
-                        branch = head_name(repository)
-                        found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
+                    with OwnIndex(self._repository, git) as own:
+                        branch = head_name(self._repository)
+                        prepared, self._prepared = self._prepared, None
+                        if prepared and prepared[0] == own.seen:
+                            found = prepared[1]
+                        else:
+                            found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
                         return self._commit_before(own, branch, found, message)
                 except _Moved:
                     continue  # the user was faster
         raise _trouble("HEAD moves all the time: no commit was made", "try again")
 
-    def _commit_before(
-        self, own: OwnIndex, branch: str, found: tuple[str, dict[str, Staged], list[str]], message: str
-    ) -> str | None:
+    def _ready_git(self, stop: int | None) -> Git:
+        """Return a git that can make commits here; raise if none can be made now."""
+        check(self._repository)
+        git = hardened_git(self._repository).replace(stop=stop)
+        self._refuse_without_identity(git)
+        remove_left(self._repository)
+        return git
+
+    def _commit_before(self, own: OwnIndex, branch: str, found: Found, message: str) -> str | None:
         commit, different, paths = found
         paths = self._selection.checked_out(own.git, paths)
         head = _head(self._repository, own.git, commit)
-        self._before = _Before(branch, head, frozenset(different), own.seen)
+        self._before = _Before(branch, head, bool(different), own.seen)
         taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
         if not taken:
             return None
@@ -233,7 +272,7 @@ class BranchCommits:
         branch = head_name(self._repository)
         if branch != last.branch:
             raise _switched(last.branch, branch)
-        unchanged = own.seen == last.index and not last.staged
+        unchanged = own.seen == last.index and not last.is_staged
         return _Draft(own, last.head, {} if unchanged else staged(own.git, last.head.commit), message)
 
     def _commit_reversal(self, draft: _Draft, reverts: Sequence[str], names: Sequence[str]) -> str | None:
@@ -291,21 +330,36 @@ class BranchCommits:
         return each.indexed.is_there or not os.path.lexists(os.path.join(self._repository.root, path))
 
     def _set_head(self, draft: _Draft, made: Head, taken: frozenset[str]) -> None:
-        """Set HEAD to the commit, and bring the user's index along."""
+        """Set HEAD to the commit, and bring the user's index along: of what it took, nothing stays staged."""
         own, last = draft.own, self._before
-        before = last.staged if last else frozenset()
         with IndexLock(self._repository) as lock:
             if last and head_name(self._repository) != last.branch:
                 raise _Moved
-            if own.is_current and not draft.different and not before:
+            if own.is_current and not draft.different:
                 self._move(own, lock, draft, made)
                 return
             with OwnIndex(self._repository, own.git) as users:
-                kept = draft.different if own.is_current else staged(users.git, draft.old.commit)
-                _bring_along(own.git, users.git, taken - kept.keys() - before, len(made.tree))
+                now = draft.different if own.is_current else staged(users.git, draft.old.commit)
+                committed = indexed(own.git, taken)
+                replaced = taken - _still_staged(draft.different, now, committed)
+                _replace_entries(users.git, committed, replaced, len(made.tree))
                 self._move(users, lock, draft, made)
+                self._note_staged_in_part(draft.different, committed, replaced)
                 if self._before:
-                    self._before = self._before.replace(staged=before.union(kept))
+                    self._before = self._before.replace(is_staged=bool(now.keys() - replaced))
+
+    def _note_staged_in_part(
+        self, different: Mapping[str, Staged], committed: Mapping[str, Indexed], replaced: Collection[str]
+    ) -> None:
+        """Name the files of which something else was staged than has been committed."""
+        lines = {path: entry.line for path, entry in committed.items()}
+        paths = [
+            path
+            for path, each in different.items()
+            if path in replaced and each.indexed.line(path) != lines.get(path)
+        ]
+        if paths:
+            self._selection.note(f"staged in part, and committed as a whole: {self._selection.listed(paths)}")
 
     def _move(self, new: OwnIndex, lock: IndexLock, draft: _Draft, made: Head) -> None:
         """Set HEAD, and the index with it, even where an interrupt comes between.
@@ -344,12 +398,30 @@ class BranchCommits:
         return commit_message(kind, timestamp(), subject, body, trailers)
 
 
-def _bring_along(own: Git, users: Git, paths: Collection[str], digits: int) -> None:
+def _still_staged(
+    before: Mapping[str, Staged], now: Mapping[str, Staged], committed: Mapping[str, Indexed]
+) -> set[str]:
+    """Return the staged files that stay staged, because that undoes nothing.
+
+    The user staged them while the commit was made, or the commit has of them what HEAD had.
+    """
+    lines = {path: entry.line for path, entry in committed.items()}
+    newer = {path for path, each in now.items() if each != before.get(path)}
+    return newer.union(path for path, each in before.items() if each.committed.line(path) == lines.get(path))
+
+
+def _replace_entries(
+    users: Git, committed: Mapping[str, Indexed], paths: Collection[str], digits: int
+) -> None:
     """Give the paths in the user's index the entries that were committed; all others stay as they are."""
-    entries = indexed(own, paths)
-    gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in entries)
-    there = [entry for path, entry in entries.items() if path in paths and not entry.is_flagged]
+    gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in committed)
+    there = [entry for path, entry in committed.items() if path in paths and not entry.is_flagged]
     put_lines(users, [*gone, *(entry.line for entry in there)])  # git would take the flags of others away
+
+
+def _may_change_ignores(planned: Sequence[str], *, wide: bool) -> bool:
+    """Return whether a run may change what git ignores."""
+    return wide or any(os.path.basename(path) == GITIGNORE for path in planned)
 
 
 def _head(repository: Repository, git: Git, commit: str) -> Head:

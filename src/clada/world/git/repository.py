@@ -79,6 +79,10 @@ class os_errors_as_trouble:  # noqa: N801 (called like contextlib.suppress; cont
             raise as_trouble(error) from None
 
 
+class NoRepository(Trouble):
+    """Says that there is no repository around a workspace."""
+
+
 class suggest_no_git:  # noqa: N801 (as above)
     """A context manager that adds to the hint of an error of git how to work without commits."""
 
@@ -169,12 +173,14 @@ def _root(workspace: str) -> str:
     """Return the nearest directory upwards that has a usable .git, on the same file system."""
     directory = workspace
     device = os.lstat(directory).st_dev
+    is_damaged = False  # there is a .git, and it is of no use
     while True:
         entry = os.path.join(directory, ".git")
         try:
             mode = os.lstat(entry).st_mode
         except (FileNotFoundError, PermissionError):
             mode = 0  # one that cannot be looked at is none; there may be another further up
+        is_damaged = is_damaged or mode != 0
         if S_ISLNK(mode):
             raise _trouble(
                 f"{escape_controls(entry)} is a symbolic link", "work where the repository really is"
@@ -187,7 +193,8 @@ def _root(workspace: str) -> str:
         directory = above
     if _looks_like_git_dir(workspace):
         raise _trouble(BARE, WORK_IN_A_CLONE)
-    raise _trouble(f"not a git repository: {escape_controls(workspace)}", "run git init")
+    message = f"not a git repository: {escape_controls(workspace)}"
+    raise (Trouble if is_damaged else NoRepository)("git_operation_failed", message, "run git init")
 
 
 def _looks_like_git_dir(path: str) -> bool:

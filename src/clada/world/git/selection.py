@@ -31,13 +31,19 @@ class Selection:
     """What is committed of a repository, as far as it is in the workspace. Errors are Trouble."""
 
     def __init__(
-        self, repository: Repository, unignored: frozenset[str], *, commit_all: bool, lock_file: str | None
+        self,
+        repository: Repository,
+        unignored: frozenset[str],
+        *,
+        commit_all: bool,
+        uncommitted: frozenset[str] = frozenset(),
     ) -> None:
         self.notes: tuple[str, ...] = ()  # for the person, in order
         self.ignored: frozenset[str] = frozenset()  # files and directories that were ignored before the run
         self.unignored = unignored  # the same, before an earlier run
+        self.answers = frozenset[str]()  # those of `uncommitted` that are untracked
+        self._uncommitted = uncommitted  # files that stay out unless they are tracked
         self._repository, self._commit_all = repository, commit_all
-        self._lock_file = _below_root(repository, lock_file)
 
     # Before the run.
 
@@ -62,6 +68,8 @@ class Selection:
             self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
             raise
         self._forget_unignored(found.untracked)
+        elsewhere = (path for path in self._uncommitted if not path.startswith(self._repository.prefix))
+        self.answers = self._uncommitted.intersection(found.untracked).union(elsewhere)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
         different = {} if nothing else staged(git, found.head)
         paths = self._to_stage(found, different)
@@ -84,7 +92,7 @@ class Selection:
         for path in found.nested:
             self.note(f"{escape_controls(self.shown(path))} is a repository of its own: not recorded")
         held = self._held(different, (*found.changed, *found.untracked))
-        new = [path for path in found.untracked if path not in held and path != self._lock_file]
+        new = [path for path in found.untracked if path not in held and path not in self._uncommitted]
         kept_out = self._kept_out(new)
         return [path for path in (*found.changed, *new) if path not in held and path not in kept_out]
 
@@ -141,11 +149,12 @@ class Selection:
             present = outside_submodules(git, present)
             ignored = commits.ignored_files(git, present)
         held = self._held(different, present)
-        left = {*ignored, *held, *((self._lock_file,) if self._lock_file else ())}
-        present = [path for path in present if path not in left]
-        suspects = [path for path in present if self._is_suspect(path, moved)]
-        known = indexed(git, [*absent, *suspects])
+        present = [path for path in present if path not in ignored and path not in held]
+        own = self._uncommitted.intersection(present)
+        suspects = [path for path in present if path not in own and self._is_suspect(path, moved)]
+        known = indexed(git, [*absent, *suspects, *own])
         kept_out = self._kept_out([path for path in suspects if path not in known], moved)
+        kept_out |= own.difference(known)
         present = [path for path in present if path not in kept_out]
         unfit = {each.path: each.because for each in unfit_files(self._repository, git, present)}
         for path, because in unfit.items():
@@ -237,14 +246,6 @@ def _is_as_committed(repository: Repository, own: OwnIndex, found: commits.WorkT
     if repository.prefix or own.has_submodules or not found.head:
         return False
     return not (found.staged or found.unmerged or found.announced)
-
-
-def _below_root(repository: Repository, path: str | None) -> str | None:
-    """Return a path as git has it, below the root of the work tree."""
-    if path is None:
-        return None
-    directory, name = os.path.split(path)
-    return os.path.relpath(os.path.join(os.path.realpath(directory), name), repository.root)
 
 
 def _trouble(message: str, hint: str) -> Trouble:

@@ -40,6 +40,10 @@ class IndexEntry(Value):
         """Whether there is such a file."""
         return self.mode != NONE
 
+    def line(self, path: str) -> str | None:
+        """Return it as `git ls-files -s` prints it for this path; None where there is no such file."""
+        return f"{self.mode} {self.name} 0\t{path}" if self.is_there else None
+
 
 class Staged(Value):
     """A path whose entry in the index is not that of the last commit."""

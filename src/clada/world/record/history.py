@@ -1,4 +1,4 @@
-"""The history of a workspace: lines when a run starts, did less than planned, and ends; and its pruning.
+"""The history of a workspace: lines when a run starts, commits, did less than planned, and ends; its pruning.
 
 Whatever stands in the file is checked before anything is made of it: somebody may have planted it.
 """
@@ -22,6 +22,7 @@ MAX_WHAT = 1000
 MAX_NUMBER = 999_999_999  # of a run; clada has not written a larger one
 PRUNE_EVERY = 32  # runs
 HEX = frozenset("0123456789abcdef")
+KINDS = ("start\t", "pre\t", "did\t", "end\t")  # of lines
 RECORDS = ("commits", "snapshots")
 ENDS = ("ok", "failed", "interrupted", "killed", "running")
 
@@ -95,6 +96,8 @@ def all_runs(store: Store, limit: int | None = None) -> list[RecordedRun]:
                     _reference(continues),
                     _commit(pre),
                 )
+            case ["pre", _, commit] if number in found:
+                found[number] = found[number].replace(pre=_commit(commit))
             case ["did", _, what] if number in found:
                 found[number] = found[number].replace(what=what)
             case ["end", _, ended, changed, post, kind, *unrecorded] if number in found:
@@ -140,6 +143,11 @@ def start(store: Store, run: RecordedRun, *, durable: bool = False) -> None:
     fields = (run.when, run.what[:MAX_WHAT], run.prefix, run.record)
     line = ("start", str(run.number), *fields, str(run.undoes), str(run.continues), run.pre)
     _append(store, line, durable=durable)
+
+
+def add_pre(store: Store, number: int, commit: str) -> None:
+    """Record the commit that was made before the first change of a run."""
+    _append(store, ("pre", str(number), commit))
 
 
 def end(store: Store, run: RecordedRun, did: str | None = None) -> None:
@@ -225,7 +233,7 @@ def _lines(store: Store, limit: int) -> list[list[str]]:
         cut = file.seek(0, os.SEEK_END) > limit
         file.seek(-limit if cut else 0, os.SEEK_END if cut else os.SEEK_SET)
         lines = os.fsdecode(file.read(limit)).split("\n")[cut:]
-    split = [line.split("\t") for line in lines if line.startswith(("start\t", "did\t", "end\t"))]
+    split = [line.split("\t") for line in lines if line.startswith(KINDS)]
     return [[unescape_field(field) for field in fields] for fields in split]
 
 

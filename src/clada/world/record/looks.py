@@ -67,7 +67,8 @@ class Looks:
         self._index = f"{snapshot.journal.path}.index"
 
     def before(self) -> None:
-        """Look at the tree, and keep what only it has: a command is about to run."""
+        """Look at the tree, and keep what only it has: a command is about to run, which may change it."""
+        self.snapshot.begin_changes()
         git = self._git()
         self._clear()
         with Journal(self._sidecar) as sidecar:

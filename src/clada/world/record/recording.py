@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from clada.settings import Settings
     from clada.world.files.workspace import Workspace
     from clada.world.git.branch import BranchCommits
+    from clada.world.git.repository import Repository
     from clada.world.locks import RepositoryLock
     from clada.world.record.looks import Looks
     from clada.world.record.snapshot import Mark
     from clada.world.record.store import Store
     from clada.world.world import World
 
+NO_REPOSITORY = "not a git repository: the run is recorded by a snapshot, which clada undo takes back"
 NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then git add and git commit them"
 
 
@@ -41,7 +43,7 @@ class RunToRecord(Value):
     what: str  # in words
     document: bytes = b""
     kept_settings: tuple[str, ...] = ()  # that decide what comes of the document: name=value
-    planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it
+    planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it is made
     wide: bool = False  # whether anything else may change, too
     resumes: bool = False  # it does what failed, or was skipped, in the last run of the same document
     undoes: int = 0
@@ -75,6 +77,7 @@ class Recording:
         self.commits: tuple[str | None, str | None] = (None, None)
         self.error: Error | None = None
         self.notes: tuple[str, ...] = ()
+        self.tell: Callable[[Sequence[str]], None] = lambda _notes: None  # tells notes at once
         self._begun, self._lock, self._settings = run, lock, settings
         record = "commits" if branch else "snapshots"
         self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
@@ -128,29 +131,48 @@ class Recording:
             self._lock.__exit__()
 
     def _begin(self) -> None:
-        """Commit what is there, if commits are made; begin the journal, and record that the run starts."""
+        """Check that commits can be made, if any are; begin the journal, and record that the run starts."""
         begun, settings = self._begun, self._settings
         self.store.make(durable=settings.durable)
         if not settings.again and not begun.resumes:
             refuse_again(self.store, begun.document)
-        number, pre = history.next_number(self.store), None
+        number = history.next_number(self.store)
         self._recover(number - 1)
         if self.branch and begun.planned is not None:
-            pre = self.branch.before(
-                begun.planned, wide=begun.wide, consent=begun.consent, run=number, stop=begun.stop
-            )
+            self.branch.prepare(begun.planned, wide=begun.wide, consent=begun.consent, stop=begun.stop)
             unignored.keep(self.store, self.branch.unignored)
-            self._take_notes()
-        self.commits = (pre, None)
+            unignored.keep(self.store, self.branch.answers, unignored.ANSWERS)
         journal = Journal(self.store.journal(number))
-        self._run = self._run.replace(number=number, when=timestamp(), pre=pre or "")
+        self._run = self._run.replace(number=number, when=timestamp())
         limit, durable = settings.snapshot_limit, settings.durable
         self.snapshot = Snapshot(journal, limit, durable=durable, consent=begun.consent)
+        if self.branch and begun.planned is not None:
+            self.snapshot.before_first_change = self._commit_before
         self.snapshot.before_ignoring = lambda: self._ignored.update(unignored.ignored_now(self.store))
         if begun.document:
             journal.add("document", *begun.kept_settings, data=begun.document)
         if begun.kept:
             history.start(self.store, self._run, durable=durable)
+
+    def _commit_before(self) -> None:
+        """Commit what is there, right before the run changes anything."""
+        begun, branch = self._begun, self.branch
+        assert branch  # noqa: S101 (for type checkers)
+        with suggest_no_git(), os_errors_as_trouble():
+            pre = branch.before(
+                begun.planned or (),
+                wide=begun.wide,
+                consent=begun.consent,
+                run=self._run.number,
+                stop=begun.stop,
+            )
+        self._take_notes()
+        self.tell(self.notes)  # warnings come before what they warn of
+        if pre:
+            self.commits = (pre, None)
+            self._run = self._run.replace(pre=pre)
+            if begun.kept:
+                history.add_pre(self.store, self._run.number, pre)
 
     # All or nothing.
 
@@ -218,7 +240,8 @@ class Recording:
         try:
             self._keep_marks(changed)
             self._keep_unignored(changed)
-            if self.branch and (changed or unrecorded):
+            # Without a commit before, nothing was changed: what differs from HEAD is the user's.
+            if self.branch and (changed or unrecorded) and not self.snapshot.before_first_change:
                 run = run.replace(post=self._commit(self.branch, changed) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
@@ -351,7 +374,10 @@ def recording(
 ) -> Recording:
     """Return what records a run, as the settings have it."""
     store, branch = _place(run, settings)
-    return Recording(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
+    record = Recording(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
+    if settings.record == "auto" and not branch:
+        record.notes = (NO_REPOSITORY,)
+    return record
 
 
 def refusal(run: RunToRecord, settings: Settings) -> Error | None:
@@ -370,23 +396,42 @@ def refusal(run: RunToRecord, settings: Settings) -> Error | None:
 
 def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits | None]:
     """Return where a run is recorded, and what makes its commits, if any are made."""
-    confined = settings.sandbox != "off"
-    if settings.record == "commits":
-        from clada.world.git import repository
+    found = _repository(settings) if settings.record in {"auto", "commits"} else None
+    if found:
         from clada.world.git.branch import BranchCommits
 
-        with suggest_no_git():
-            found = repository.find(settings.workspace, confined=confined, named=settings.repository)
         store = in_repository(found)
         branch = BranchCommits(
             found,
             settings.git_author,
             message=settings.message,
             commit_all=settings.commit_all,
-            lock_file=settings.lock_file,
+            uncommitted=_uncommitted(store, found, settings),
             unignored=unignored.listed(store),
         )
         return store, branch
     if run.kept:
+        confined = settings.sandbox != "off"
         return find_store(settings.workspace, confined=confined, named=settings.repository), None
     return outside_store(settings.workspace), None
+
+
+def _uncommitted(store: Store, repository: Repository, settings: Settings) -> frozenset[str]:
+    """Return the files that stay out of commits unless they are tracked: this run's, and earlier answers."""
+    own = [os.path.split(path) for path in (*settings.uncommitted, settings.lock_file) if path]
+    paths = [os.path.join(os.path.realpath(directory), name) for directory, name in own]
+    earlier = () if settings.commit_all else unignored.listed(store, unignored.ANSWERS)
+    return frozenset(earlier).union(os.path.relpath(path, repository.root) for path in paths)
+
+
+def _repository(settings: Settings) -> Repository | None:
+    """Return the repository in which commits are made; None where there is none, and none was asked for."""
+    from clada.world.git.repository import NoRepository, find
+
+    with suggest_no_git():
+        try:
+            return find(settings.workspace, confined=settings.sandbox != "off", named=settings.repository)
+        except NoRepository:
+            if settings.record == "commits" or settings.repository is not None:
+                raise
+    return None

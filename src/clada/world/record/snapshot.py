@@ -51,6 +51,7 @@ class Snapshot:
         self.moved: list[tuple[Parts, Parts]] = []
         self.outside: dict[Parts, None] = {}  # by --allow-escape; not kept
         self.before_ignoring: Callable[[], None] = lambda: None  # called before an ignore file changes
+        self.before_first_change: Callable[[], None] | None = None
         self.all_or_nothing = False  # whether all that changes is put back if something fails
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
@@ -76,6 +77,12 @@ class Snapshot:
         """Forget what was changed since a mark, for it was taken back."""
         self.changed = dict.fromkeys(mark.changed)
         del self.moved[mark.moved :]
+
+    def begin_changes(self) -> None:
+        """Do what must be done before anything in the workspace changes; raise if that fails."""
+        if self.before_first_change:
+            self.before_first_change()
+            self.before_first_change = None
 
     # What the workspace is about to do.
 
@@ -119,6 +126,7 @@ class Snapshot:
             self._pass(source, target)
             return
         state = self._keep(source, parent)
+        self.begin_changes()
         self._moving |= {source: None, target: self._stamps[source]}
         if new_parent is not None:
             self.prepare(target, new_parent)
@@ -167,6 +175,8 @@ class Snapshot:
         for _ in range(TRIES):
             if parts not in self._stamps or self._stamps[parts] != stamp:
                 self._keep(parts, parent)
+            if self.before_first_change and not state_at(parent, parts[-1]).is_like(after):
+                self.begin_changes()
             self._next = (parts, self._stamps[parts], after)
             self._tell(parts, after)
             self._sync()

@@ -12,6 +12,7 @@ from clada.world.files.entries import identity_of
 from clada.world.files.paths import is_protected
 from clada.world.files.workspace import Limits
 from clada.world.handles import open_directory
+from clada.world.record.caches import is_cache
 from clada.world.record.states import ABSENT, State, is_same_save, stamp_of, state_at
 
 TYPE_CHECKING = False
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 
 MOST_APART = 10_000  # entries that are looked at in directories that are looked at from outside
-CACHE = "CACHEDIR.TAG"  # by this file, directories say that nothing is lost with them
-PYTHONS_CACHE = "__pycache__"
 
 
 class Look(Value):
@@ -80,7 +79,7 @@ def look_apart(workspace: str, places: Iterable[str]) -> Table:
     found: Table = {}
     for place in places:
         top = os.path.join(workspace, place)
-        if os.path.basename(place) == PYTHONS_CACHE or os.path.lexists(os.path.join(top, CACHE)):
+        if is_cache(workspace, place):
             continue
         seen = look(top, most=MOST_APART - len(found))
         if seen.whole:

@@ -14,6 +14,7 @@ from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.git.repository import os_errors_as_trouble
 from clada.world.record import history
+from clada.world.record.caches import is_cache
 from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
 from clada.world.record.looks import recover
 from clada.world.record.recording import Recording, RunToRecord
@@ -192,15 +193,16 @@ def _chosen(store: Store, number: int | None) -> tuple[RecordedRun, RecordedRun 
 
 
 def _changed_something(store: Store, run: RecordedRun) -> bool:
-    """Whether a run left anything else than was there, as far as that is known."""
+    """Whether a run left anything else than was there, as far as that is known; caches do not count."""
     if run.ended == "running" or store.was_looking(run.number):
         return True
-    if run.unrecorded:
+    if not all(is_cache(store.workspace, path) for path in run.unrecorded):
         return True  # it must not be passed over without a word
     if not (run.changed or run.continues or run.ended == "killed"):
         return False
     with Changes(_journals(store, run)) as changes:
-        return any(place.changes_anything() for place in changes.places)
+        changed = [place.path for place in changes.places if place.changes_anything()]
+        return not all(is_cache(store.workspace, path, but=changed) for path in changed)
 
 
 def _journals(store: Store, run: RecordedRun) -> list[str]:
@@ -248,11 +250,13 @@ def _steps(
     """Return what is to be put back; raise, naming the files, if that would lose what was done since.
 
     `begun` is what an earlier undo has done of it, before it was stopped. Files that git ignores, and that
-    commands of the run have changed, other programs may write all the time: they are left, and returned.
+    commands of the run have changed, and caches, other programs may write all the time: they are left, and
+    returned.
     """
     steps, since = _compared(changes, begun, workspace, modes, killed=run.ended == "killed")
     going = {step.place.path for step in steps}
-    left = [path for path in since if path in changes.ignored and path not in going]
+    others = {path for path in since if path in changes.ignored or is_cache(workspace.root, path)}
+    left = [path for path in since if path in others and path not in going]
     since = [path for path in since if path not in left]
     if since:
         raise _trouble(
@@ -262,11 +266,22 @@ def _steps(
     return steps, left
 
 
-def changed_since(store: Store, run: RecordedRun) -> tuple[str, ...]:
-    """Return the places that a run changed and that somebody has changed since."""
-    with Changes(_journals(store, run)) as changes, Workspace(store.workspace) as workspace:
-        left = [(place, state_now(workspace, place.parts)) for place in changes.places]
-        return tuple(place.path for place, now in left if not now.is_like(place.after))
+def changed_since(store: Store, runs: Sequence[RecordedRun]) -> tuple[list[str], list[str]]:
+    """Return the places that these runs, the newest first, left in another state than they are in now.
+
+    The second list has those of them that are as they were before the run.
+    """
+    changed, put_back, seen = list[str](), list[str](), set[str]()
+    with Workspace(store.workspace) as workspace:
+        for run in runs:
+            with Changes(_journals(store, run)) as changes:
+                for place in changes.places:
+                    now = state_now(workspace, place.parts)
+                    if place.path not in seen and not now.is_like(place.after):
+                        changed.append(place.path)
+                        put_back += [place.path] if now.is_like(place.before) else []
+                    seen.add(place.path)
+    return changed, put_back
 
 
 def roll_back(journal: str, workspace: Workspace, mark: int, *, killed: bool = False) -> list[str]:
@@ -407,7 +422,7 @@ def _notes(run: RecordedRun, left: Sequence[str]) -> tuple[str, ...]:
     """Return what the undo could not restore."""
     notes = []
     if left:
-        notes.append(f"left, for these ignored files were changed since the run: {named(left)}")
+        notes.append(f"left, for these ignored files or caches were changed since the run: {named(left)}")
     if run.unrecorded:
         notes.append(f"not restored, because no record of them was kept: {named(run.unrecorded)}")
     if run.commands:

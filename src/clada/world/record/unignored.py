@@ -1,7 +1,7 @@
-"""What git ignored before a run and does no longer: kept off the branch in later runs, until that is meant.
+"""What later runs keep off the branch, until that is meant: what git ignored before a run, and answers.
 
-A file of the store lists the places, files and directories, by their paths below the repository's root. One
-is dropped as soon as nothing at it is untracked: it was added, is ignored again, or is gone.
+Files of the store list the places, files and directories, by their paths below the repository's root. One
+that git ignored is dropped as soon as nothing at it is untracked: it was added, is ignored again, or is gone.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ if TYPE_CHECKING:
 
     from clada.world.record.store import Store
 
+UNIGNORED, ANSWERS = "unignored", "answers"  # the lists
 MAX_BYTES = 1 << 20  # of the list
 
 
-def listed(store: Store) -> frozenset[str]:
+def listed(store: Store, name: str = UNIGNORED) -> frozenset[str]:
     """Return the places that are kept off the branch."""
     try:
-        handle = os.open(_path(store), os.O_RDONLY | NO_FOLLOW | os.O_NONBLOCK)
+        handle = os.open(os.path.join(store.path, name), os.O_RDONLY | NO_FOLLOW | os.O_NONBLOCK)
     except OSError:
         return frozenset()
     with open(handle, "rb") as file:
         return frozenset(os.fsdecode(file.read(MAX_BYTES)).split("\0")[:-1])
 
 
-def keep(store: Store, places: Collection[str]) -> None:
+def keep(store: Store, places: Collection[str], name: str = UNIGNORED) -> None:
     """Let these be the places."""
-    if places == listed(store):
+    if places == listed(store, name):
         return
     from clada.world.files.atomic import put
     from clada.world.handles import open_directory
 
     folder = open_directory(store.path)
     try:
-        put(folder, "unignored", os.fsencode("".join(f"{place}\0" for place in sorted(places))))
+        put(folder, name, os.fsencode("".join(f"{place}\0" for place in sorted(places))))
     finally:
         os.close(folder)
 
@@ -76,7 +77,3 @@ def moved_along(before: Iterable[str], moved: Iterable[tuple[str, str]]) -> set[
             elif old.startswith(f"{place}/"):
                 found.add(new)
     return found
-
-
-def _path(store: Store) -> str:
-    return os.path.join(store.path, "unignored")

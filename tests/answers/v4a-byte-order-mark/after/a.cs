@@ -1,0 +1,3 @@
+﻿// Licence
+using System;
+class A {}

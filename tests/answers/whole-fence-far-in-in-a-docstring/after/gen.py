@@ -1,0 +1,7 @@
+def f():
+    """Generate.
+
+    ```
+    gen a b
+    ```
+    """

@@ -1,0 +1,6 @@
+#!/bin/sh
+cat > README.md <<EOF
+```
+make
+```
+EOF

@@ -1,0 +1,2 @@
+# project/src/app.py
+x = 1

@@ -1,0 +1,2 @@
+# src/app.py
+x = 1

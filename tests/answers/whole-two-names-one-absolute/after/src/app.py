@@ -1,0 +1,2 @@
+# /home/user/project/src/app.py
+x = 1
