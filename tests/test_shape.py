@@ -37,13 +37,13 @@ def _defined(node: ast.AST) -> Iterator[tuple[type[ast.stmt], str]]:
             yield from _defined(child)
 
 
-def test_a_write_visits_at_most_120_functions_in_20_modules() -> None:
+def test_a_write_visits_at_most_130_functions_in_22_modules() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tools.trace"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     functions, modules = map(int, re.findall(r"\d+", done.stdout.splitlines()[-1]))
-    assert functions <= 120
-    assert modules <= 20
+    assert functions <= 130
+    assert modules <= 22
 
 
 def test_one_class_name_is_one_thing() -> None:
