@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 PLANNED = (
-    "[task-1] PLAN: WRITE - a.txt (would create, 2 bytes)\n"
-    "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n\\ No newline at end of file\n"
+    "[task-1] PLAN: WRITE - a.txt (would create, 3 bytes)\n"
+    "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n"
 )
 
 
@@ -115,7 +115,7 @@ def test_the_library_has_both_the_changes_and_why_a_run_would_not_begin(tmp_path
     report = clada.execute(WRITE, workspace=str(tmp_path), dry_run=True, record="commits")
     assert report.fatal is not None
     assert report.fatal.type == "git_operation_failed"
-    assert report.changes == (("a.txt", None, b"hi"),)
+    assert report.changes == (("a.txt", None, b"hi\n"),)
     assert report.text().splitlines()[-1].startswith("[task-1] FATAL: GIT - not a git repository: ")
 
 
@@ -139,7 +139,7 @@ def test_a_path_that_exists_only_from_the_root_gets_a_note(repository: Shell, fl
         if "--dry-run" in flags
         else "SUCCESS: WRITE - src/x.py (created"
     )
-    assert done.stdout.startswith(f"[task-1] {status}, 3 bytes)\n")
+    assert done.stdout.startswith(f"[task-1] {status}, 4 bytes)\n")
     note = f"clada: src/x.py exists {ONLY}to work in the root, use --workspace={root}\n"
     committed = "" if flags else f"clada: {committed_line(repository)}\n"
     assert done.stderr == note + committed
