@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 PLANNED = (
-    "[task-1] PLAN: WRITE - a.txt (would create, 3 bytes)\n"
-    "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n"
+    "[task-1] PLAN: WRITE - a.txt (would create, 3 bytes)\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n"
 )
 
 
