@@ -156,12 +156,13 @@ class Overlay:
         self.flush()
         return self._tree.copied()
 
-    def end_mark(self, mark: _Branch, *, keep: bool) -> None:
-        """Go back to what it had changed then, unless what came since is kept."""
+    def end_mark(self, mark: _Branch, *, keep: bool) -> tuple[None, frozenset[str]]:
+        """Go back to what it had changed then, unless what came since is kept; nothing can go wrong."""
         self.flush()
         if not keep:
             self._tree = mark
             self._near = ((), mark, True)
+        return None, frozenset()
 
     def flush(self) -> None:
         """Put what is held in its place."""

@@ -106,6 +106,11 @@ class Workspace:
         self._text: type[Text] | None = None
         self._target: type[Target] | None = None
 
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """Where what is changed is kept first, if it is."""
+        return self._snapshot
+
     def stop_recording(self) -> Snapshot | None:
         """Keep nothing more before it is changed; return where it was kept."""
         snapshot, self._snapshot, self._directories.snapshot = self._snapshot, None, None

@@ -33,7 +33,7 @@ from clada.world.record.trees import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from clada.settings import Settings
     from clada.world.git.calls import Git
@@ -118,8 +118,12 @@ class Looks:
         self._clear()
         raise Trouble("permission_denied", message, f"{remedy}, or do without --atomic")
 
-    def recover(self) -> None:
-        """Look at what a command has changed whose run was killed meanwhile."""
+    def note_suspects(self) -> None:
+        """Name in the journal what is different since a command began whose run was killed meanwhile.
+
+        Nobody can tell what the command changed from what the user has changed since, days later perhaps: so
+        none of it is undone. What was there before the command is kept beside the names.
+        """
         with read_journal(self._sidecar) as journal:
             tables = {
                 each.fields[0]: journal.content(each) for each in journal.records() if not each.fields[1:]
@@ -128,7 +132,13 @@ class Looks:
             git = self._git()
             self._ignored = in_git.ignored_places(git, self.store.prefix) if git else frozenset()
             self._before, self._apart = unpacked(tables["table"]), unpacked(tables.get("apart", b""))
-            self.after()
+            _now, changed = self._changed_paths(git)
+            for path, before, _after in self._differences(git, changed):
+                self.snapshot.journal.add("suspect", path)
+                if before and before.can_be_put_back:
+                    self.snapshot.journal.add_state("was", path, before)
+            for path in self.lost:
+                self.snapshot.journal.add("suspect", path)
         self._clear()
 
     def after(self, *, own_git: bool = False) -> None:
@@ -246,15 +256,19 @@ class Looks:
         self._ignored |= alone
         return inside
 
-    def _tell(self, git: Git | None, paths: list[str], now: Table) -> None:
+    def _differences(self, git: Git | None, paths: list[str]) -> Iterator[tuple[str, State | None, State]]:
+        """Yield what was and what is at those of these paths where that differs; None if nobody kept it."""
         kept = _kept_states(self._sidecar)
         missing = [path for path in paths if path in self._before and path not in kept]
         files = [path for path in missing if not S_ISDIR(self._before[path][0])]
         kept |= self._from_git(git, files) if git and files else {}
         for path, after in states_of(self.store.workspace, paths, self.snapshot.limit):
             before = self._state_before(path, kept)
-            if before and before.is_like(after) and before.is_same_beside(after):
-                continue
+            if not (before and before.is_like(after) and before.is_same_beside(after)):
+                yield path, before, after
+
+    def _tell(self, git: Git | None, paths: list[str], now: Table) -> None:
+        for path, before, after in self._differences(git, paths):
             stamp = stamp_now(self.store.workspace, path)
             if not is_same_save(stamp, now.get(path)):
                 self.others.append(path)  # it was saved after the command had ended
@@ -263,7 +277,7 @@ class Looks:
                 self.lost.append(path)
                 self.unkept[path] = stamp
             else:
-                self.snapshot.left(tuple(path.split("/")), before, after, stamp)
+                self.snapshot.found(tuple(path.split("/")), before, after, stamp)
                 if path in self._ignored:
                     self.snapshot.journal.add("ignored", path)
 
@@ -306,8 +320,8 @@ class Looks:
                 continue
 
 
-def recover(store: Store, number: int, settings: Settings) -> None:
-    """Complete the journal of such a run, which may have been in another part of the repository."""
+def note_suspects(store: Store, number: int, settings: Settings) -> None:
+    """Complete the journal of a killed run, which may have been in another part of the repository."""
     from clada.world.record.history import all_runs
 
     run = next((run for run in all_runs(store) if run.number == number), None)
@@ -318,7 +332,7 @@ def recover(store: Store, number: int, settings: Settings) -> None:
         workspace = os.path.join(store.repository.root, run.prefix).rstrip("/")
         place = store.replace(workspace=workspace, prefix=run.prefix)
     with Journal(store.journal(number), again=True) as journal:
-        Looks(place, Snapshot(journal, settings.snapshot_limit), settings.history_size).recover()
+        Looks(place, Snapshot(journal, settings.snapshot_limit), settings.history_size).note_suspects()
 
 
 def _read(path: str) -> bytes:

@@ -72,9 +72,9 @@ class Snapshot:
             self.journal.sync()
         return Mark(self._marks, tuple(self.changed), len(self.moved))
 
-    def forget_since(self, mark: Mark) -> None:
-        """Forget what was changed since a mark, for it was taken back."""
-        self.changed = dict.fromkeys(mark.changed)
+    def forget_since(self, mark: Mark, remaining: Iterable[str] = ()) -> None:
+        """Forget what was changed since a mark, because it was taken back, but for these paths."""
+        self.changed = dict.fromkeys(mark.changed) | {tuple(path.split("/")): None for path in remaining}
         del self.moved[mark.moved :]
 
     # What the workspace is about to do.
@@ -187,10 +187,10 @@ class Snapshot:
         if self._next and stamp_at(parent, self._next[0][-1]) != self._next[1]:
             self._change(self._next[0], parent, self._next[2])
 
-    def _tell(self, parts: Parts, after: State) -> None:
+    def _tell(self, parts: Parts, after: State, kind: str = "after") -> None:
         self.changed[parts] = None
         self._stamps[parts] = IN_BETWEEN
-        self.journal.add_state("after", display_path(parts), after)
+        self.journal.add_state(kind, display_path(parts), after)
 
     def _sync(self) -> None:
         """Wait for the disk, if what was kept since the last time has to be there first."""
@@ -198,10 +198,10 @@ class Snapshot:
             self.journal.sync()
             self._unsynced = False
 
-    def left(self, parts: Parts, before: State, after: State, stamp: Stamp | None) -> None:
-        """Tell of a change that a command has made: what was there, and what is there now, by its stamp."""
+    def found(self, parts: Parts, before: State, after: State, stamp: Stamp | None) -> None:
+        """Record a difference seen after a command, which the command or another program has made."""
         self.journal.add_state("before", display_path(parts), before)
-        self._tell(parts, after)
+        self._tell(parts, after, "found")
         self._stamps[parts] = stamp
 
     def _keep(self, parts: Parts, parent: int) -> State:
