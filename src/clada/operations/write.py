@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Trouble, shortened
 from clada.grammar import Field
-from clada.model import UNCHANGED, Change, Done, Note, Operation, Phrases, Skipped
+from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation, Phrases, Skipped
 from clada.text.elision import elided_content, find_elision
 from clada.text.fragments import missing_lines
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
@@ -65,8 +65,8 @@ class Write(Operation):
             planned=("{target} (would overwrite, {bytes}{remarks})", "would overwrite {target}"),
         ),
         "appended": Phrases(
-            done=("{target} (appended, {bytes})", "appended to {target}"),
-            planned=("{target} (would append, {bytes})", "would append to {target}"),
+            done=("{target} (appended, {bytes}{remarks})", "appended to {target}"),
+            planned=("{target} (would append, {bytes}{remarks})", "would append to {target}"),
         ),
         "unchanged": UNCHANGED,
     }
@@ -154,6 +154,7 @@ class Write(Operation):
             data = data.replace(LF, CRLF)
         self._check(world, parts, data)
         remarks = _what_goes(old, data) if self.dialect and old is not None else ()
+        remarks += (WAS_READ_ONLY,) if world.files.is_read_only(parts) else ()
         if self.append:
             how = _append(world.files, parts, data)
         elif old == data:

@@ -10,7 +10,7 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
-from clada.world.handles import is_bare, write
+from clada.world.handles import is_bare, write_with_holes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,9 +102,8 @@ class Target(Value):
         """
         parent, (fd, scratch) = self.parent, _scratch(self, named=named)
         try:
-            written = os.write(fd, data) if data else 0
-            if written < len(data):
-                write(fd, data, written)
+            if data:
+                write_with_holes(fd, data)
             if self.old is not None or mode is not None or self.given:
                 _adopt(fd, self, mode)
             if self.durable:

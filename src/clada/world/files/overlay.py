@@ -247,6 +247,11 @@ class Overlay:
             raise errno_trouble(errno.ENOTEMPTY)
         self._set(parts, None)
 
+    def is_read_only(self, parts: Parts) -> bool:
+        """Whether nobody is allowed to write a file."""
+        entry = self.entry(parts)
+        return entry is not None and entry.kind == "file" and not entry.mode & 0o222
+
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""
         self._change_entry(parts, mode=mode)

@@ -37,8 +37,8 @@ from clada.world.files.paths import (
     protect,
     refuse_early,
 )
-from clada.world.files.versions import Version, now
-from clada.world.handles import NO_FOLLOW, READ, is_bare
+from clada.world.files.versions import Version, changed, now
+from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, is_bare, sync_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,10 +49,14 @@ if TYPE_CHECKING:
     from clada.world.files.appending import Addition
     from clada.world.files.atomic import Belongings, Target
     from clada.world.record.snapshot import Snapshot
+    from clada.world.record.states import State
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
+ANY_WRITE = 0o222  # the bits of a mode that let somebody write
+TAIL = 1 << 16  # bytes at the end of a large file by which it is known to be a text, and its line ending
 ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
+ITSELF = (".",)  # the workspace, as the record names it
 
 
 class Limits:
@@ -215,6 +219,15 @@ class Workspace:
                 return None
             raise
 
+    def is_read_only(self, parts: Parts) -> bool:
+        """Whether nobody is allowed to write a file; what is held of it, and was read, stays as it is."""
+        try:
+            parent = self._directories.handle(parts[:-1])
+            mode = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
+        except (OSError, Trouble):
+            return False
+        return not mode & ANY_WRITE
+
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
         self.flush()
@@ -237,6 +250,20 @@ class Workspace:
             os.close(fd)
         self._read = (parts, Version(status, data, start, bare=bare))
         return data
+
+    def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
+        """Return the end of a large file, from the beginning of a character on, and what the file was."""
+        start = now()
+        fd = self._open(parts, READ)
+        try:
+            status = os.fstat(fd)
+            data = os.pread(fd, TAIL, max(0, status.st_size - TAIL))
+        except OSError as error:
+            raise trouble(error) from None
+        finally:
+            os.close(fd)
+        inner = next((at for at in range(4) if data[at : at + 1] and data[at] & 0xC0 != 0x80), 0)  # noqa: PLR2004
+        return data[inner:], Version(status, data, start)
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
@@ -283,11 +310,15 @@ class Workspace:
         It is held, too: additions in a row are written once.
         """
         if not self._addition or self._addition.parts != parts:
-            if not self.entry(parts):
+            entry = self.entry(parts)
+            if not entry:
                 return False
             from clada.world.files.appending import Addition
 
-            self._addition = Addition(parts, self.load(parts), self._version_read(parts))
+            if entry.kind == "file" and entry.size > LARGE:
+                self._addition = Addition(parts, *self._load_tail(parts))
+            else:
+                self._addition = Addition(parts, self.load(parts), self._version_read(parts))
         self._addition.add(data)
         return True
 
@@ -445,6 +476,26 @@ class Workspace:
         snapshot.move(source, target, parent, new_parent)
         snapshot.moved.append((source, target))
 
+    def adopt(self, parts: Parts, folder: int, state: State, started: int) -> None:
+        """Move a file here from a directory outside of the workspace, on the same file system.
+
+        Its state is told to the record. What has the same name must not have changed since it `started`.
+        """
+        above, name = parts[:-1], parts[-1]
+        try:
+            parent = self._directories.handle(above)
+            if self._snapshot:
+                self._snapshot.put(parts, parent, state)
+            if self._snapshot and self._snapshot.durable and state.kind == "file":
+                sync_file(name, folder)
+            self._confirm(above, parent)
+            if _changed_at(name, parent) > started and parts not in self.touched:
+                raise changed()
+            os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
+        except OSError as error:
+            raise trouble(error) from None
+        self._changed(parts, parent)
+
     def clear(self, parts: Parts) -> None:
         """Remove what a killed run left in a directory of the files that it was writing."""
         from clada.world.files.atomic import clear
@@ -475,10 +526,13 @@ class Workspace:
         self._directories.forget(parts)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
-        """Set the permission bits of a file or directory."""
-        if parts and self._snapshot:
+        """Set the permission bits of a file or directory, or of the workspace itself."""
+        if parts in ROOTS and mode & OWNER_ALL != OWNER_ALL:
+            message = "the workspace would be closed to its owner, and to clada"
+            raise Trouble("permission_denied", message, "leave the owner's rights: u+rwx")
+        if self._snapshot:
             self.flush()
-            self._snapshot.set_mode(parts, self._directories.handle(parts[:-1]), mode)
+            self._snapshot.set_mode(parts or ITSELF, self._directories.handle(parts[:-1]), mode)
         self._pinned(parts, lambda path: os.chmod(path, mode))
 
     def set_times(self, parts: Parts, accessed: int, modified: int) -> None:
@@ -519,6 +573,8 @@ class Workspace:
             os.close(fd)
         if parts:  # the workspace itself is in no commit
             self._changed(parts, self._directories.handle(parts[:-1]))
+        elif self._snapshot:
+            self._snapshot.done(ITSELF, self._root)
 
     def _open(self, parts: Parts, flags: int) -> int:
         if parts in ROOTS:
@@ -531,6 +587,14 @@ class Workspace:
     def forget(self) -> None:
         """Close the directory handles that are kept: where directories move, and before a command."""
         self._directories.forget_all()
+
+
+def _changed_at(name: str, parent: int) -> int:
+    """Return when a file was changed last; 0 where there is none."""
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ctime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _is_root(parts: Parts) -> Trouble:

@@ -13,12 +13,13 @@ import sys
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.errors import Trouble
-from clada.world.handles import NO_FOLLOW
+from clada.world.files.paths import display_path
+from clada.world.handles import NO_FOLLOW, OWNER_ALL
 from clada.world.record import in_git
-from clada.world.record.changes import named
+from clada.world.record.changes import WORKSPACE, named
 from clada.world.record.journal import Journal, read_journal
 from clada.world.record.snapshot import MB, Snapshot
-from clada.world.record.states import ABSENT, State, is_same_save
+from clada.world.record.states import ABSENT, State, is_same_save, stamp_of
 from clada.world.record.trees import (
     changed_apart,
     changed_modes,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from clada.settings import Settings
     from clada.world.git.calls import Git
     from clada.world.git.commits import WorkTreeStatus
+    from clada.world.record.placing import OverlayWrites
     from clada.world.record.states import Stamp
     from clada.world.record.store import Store
     from clada.world.record.trees import Table
@@ -73,6 +75,7 @@ class Looks:
         with Journal(self._sidecar) as sidecar:
             found = self._ask(git) if git else None
             seen = look(self.store.workspace, self._ignored)
+            seen.stamps[WORKSPACE] = stamp_of(os.lstat(self.store.workspace))
             self._before, self._apart = seen.stamps, look_apart(self.store.workspace, seen.apart)
             only_here = self._only_in_tree(git, found)
             sizes = {path: self._before[path][SIZE] for path in only_here if S_ISREG(self._before[path][0])}
@@ -153,6 +156,15 @@ class Looks:
             self._tell(git, changed, now)
         self._clear()
 
+    def take_over(self, writes: OverlayWrites) -> None:
+        """Learn what was put in place of a command that had an overlay: this is all that it changed."""
+        self.modes = writes.modes
+        self.lost += [display_path(parts) for parts in writes.repositories]
+        git = self._git()
+        paths = writes.paths if git else []
+        for path in in_git.ignored(git, self.store.prefix, paths) if git and paths else ():
+            self.snapshot.journal.add("ignored", path)
+
     def _git(self) -> Git | None:
         if self.store.repository is None:
             return None
@@ -224,7 +236,9 @@ class Looks:
 
     def _changed_paths(self, git: Git | None) -> tuple[Table, list[str]]:
         """Return what is there now, and what was changed of it."""
+        stamp = self._reopened()
         seen = look(self.store.workspace, self._ignored)
+        seen.stamps[WORKSPACE] = stamp
         now, closed = seen.stamps, seen.closed
         changed = [path for path, stamp in now.items() if self._before.get(path) != stamp]
         if closed:
@@ -240,6 +254,13 @@ class Looks:
         self.lost += changed_apart(self._apart, apart)
         self.modes = changed_modes(self._before, now) + changed_modes(self._apart, apart)
         return now, [*changed, *gone]
+
+    def _reopened(self) -> Stamp:
+        """Return the stamp of the workspace itself, which we open to us again if a command has closed it."""
+        status = os.lstat(self.store.workspace)
+        if status.st_mode & OWNER_ALL != OWNER_ALL and status.st_uid == os.geteuid():
+            os.chmod(self.store.workspace, S_IMODE(status.st_mode) | OWNER_ALL)
+        return stamp_of(os.lstat(self.store.workspace))
 
     def _new_and_ignored(self, git: Git, changed: list[str], now: Table) -> set[str]:
         """Return what is new in directories that are ignored, or that has too much beside it that is."""

@@ -11,7 +11,7 @@ from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
 from clada.world.git.repository import as_trouble, check_identity, os_errors_as_trouble, suggest_no_git
 from clada.world.record import history, pending, unignored
-from clada.world.record.changes import named
+from clada.world.record.changes import WORKSPACE, named
 from clada.world.record.documents import refuse_again, status_to_keep
 from clada.world.record.journal import Journal
 from clada.world.record.snapshot import GITIGNORE, Snapshot
@@ -229,10 +229,11 @@ class Recording:
             ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=unrecorded
         )
         try:
-            self._keep_marks(changed)
-            self._keep_unignored(changed)
-            if self.branch and (changed or unrecorded):
-                run = run.replace(post=self._commit(self.branch, changed) or "")
+            files = [path for path in changed if path != WORKSPACE]
+            self._keep_marks(files)
+            self._keep_unignored(files)
+            if self.branch and (files or unrecorded):
+                run = run.replace(post=self._commit(self.branch, files) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
             run = run.replace(ended="failed")

@@ -90,6 +90,10 @@ class Snapshot:
 
     def extend(self, parts: Parts, parent: int, addition: Addition) -> None:
         """Keep a file that something is added to."""
+        if parts[0] == OUTSIDE:
+            self._change(parts, parent, ABSENT)
+            return
+        self._check_size(parts, size_at(parent, parts[-1]))
         content = state_at(parent, parts[-1]).content
         self._change(parts, parent, State("file", content=content + addition.lead(content) + addition.data))
 
@@ -100,6 +104,10 @@ class Snapshot:
     def link(self, parts: Parts, parent: int, target: bytes) -> None:
         """Tell of a link that is made."""
         self._change(parts, parent, State("link", content=target))
+
+    def put(self, parts: Parts, parent: int, after: State) -> None:
+        """Keep what makes room for something that is moved here from outside of the workspace."""
+        self._change(parts, parent, after)
 
     def remove(self, parts: Parts, parent: int) -> None:
         """Keep what is removed."""
