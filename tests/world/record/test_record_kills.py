@@ -21,7 +21,7 @@ from tests.world.record.conftest import command, write
 
 import clada
 from clada.errors import Trouble
-from clada.world.files.atomic import LEFTOVER
+from clada.world.files.scratch import LEFTOVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from tests.world.repository.states import files, git
 
 import clada
 from clada.errors import Trouble
-from clada.world.files.atomic import LEFTOVER
+from clada.world.files.scratch import LEFTOVER
 from clada.world.record.history import prune
 from clada.world.record.store import find_store
 

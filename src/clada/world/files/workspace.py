@@ -5,8 +5,8 @@ are created, replaced, renamed and removed relative to their directory's handle.
 to the tree meanwhile cannot lead an operation out of it: there is no moment between a check and its use.
 
 New content is written to a file without a name (or, where the file system has none, with one of our own) and
-put in place by a link or a rename: a reader sees the old or the new content. What a kill between these steps
-leaves behind, the next run that writes into the same directory removes.
+put in place by a link or a rename: a reader sees the old or the new content. A kill between these steps
+leaves nothing in the workspace, or what the next run removes (scratch.py).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from clada.world.files.paths import (
     protect,
     refuse_early,
 )
+from clada.world.files.scratch import Scratch
 from clada.world.files.versions import Version, changed, now
 from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, is_bare, sync_file
 
@@ -100,7 +101,7 @@ class Workspace:
         status = os.fstat(self._root)
         self.identity: Identity = status.st_dev, status.st_ino
         self._directories = Directories(self._root, self.identity, self.touched, self.limits)
-        self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
+        self._scratch, self._has_cleared = Scratch(), False
         self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
@@ -123,6 +124,8 @@ class Workspace:
     def record_in(self, snapshot: Snapshot, planned: Iterable[str] = ()) -> None:
         """Let what is changed from now on be kept first; what is planned to change, now and all at once."""
         self._snapshot = self._directories.snapshot = snapshot
+        self._scratch.close()
+        self._scratch = Scratch(snapshot.scratch)
         for path in planned:
             try:
                 parts = self.locate(path)
@@ -153,6 +156,7 @@ class Workspace:
                 raise Trouble("io_error", message, "look where it is now: what was done is there")
         finally:
             self._directories.forget_all()
+            self._scratch.close()
             root, self._root = self._root, -1
             os.close(root)
 
@@ -221,6 +225,8 @@ class Workspace:
 
     def is_read_only(self, parts: Parts) -> bool:
         """Whether nobody is allowed to write a file; what is held of it, and was read, stays as it is."""
+        if parts in ROOTS:
+            return False
         try:
             parent = self._directories.handle(parts[:-1])
             mode = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
@@ -392,9 +398,14 @@ class Workspace:
 
             self._target = Target
         above, directories = parts[:-1], self._directories
+        if not self._has_cleared:  # what an earlier run, which was killed, has left
+            self._has_cleared = True
+            self._scratch.clear()
         try:
             parent = directories.make(above, looking=False)
             target = self._target.find(parent, parts[-1], read)
+            folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
+            target = target.replace(scratch=self._scratch, folder=folder)
             self.limits.add(0 if target.old else 1, len(data))
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
@@ -408,12 +419,6 @@ class Workspace:
         self.touched.add(parts)
         if self._snapshot:
             self._snapshot.done(parts, parent)
-        if above not in self._cleared:
-            self._cleared.add(above)
-            if above not in directories.made:  # which has nothing in it
-                from clada.world.files.atomic import clear
-
-                clear(parent)
 
     def _confirm(self, above: Parts, parent: int) -> None:
         """Look once more, right before content takes its place."""
@@ -495,15 +500,6 @@ class Workspace:
         except OSError as error:
             raise trouble(error) from None
         self._changed(parts, parent)
-
-    def clear(self, parts: Parts) -> None:
-        """Remove what a killed run left in a directory of the files that it was writing."""
-        from clada.world.files.atomic import clear
-
-        try:
-            clear(self._directories.handle(parts))
-        except (OSError, Trouble):
-            return  # there is no such directory
 
     def make_link(self, parts: Parts, target: bytes) -> None:
         """Make a symbolic link, which undo does; its parent exists."""

@@ -134,6 +134,7 @@ class Recording:
         """Commit what is there, if commits are made; begin the journal, and record that the run starts."""
         begun, settings = self._begun, self._settings
         self.store.make(durable=settings.durable)
+        self.store.clear_scratch()
         if not settings.again and not begun.resumes:
             refuse_again(self.store, begun.document)
         number, pre = history.next_number(self.store), None

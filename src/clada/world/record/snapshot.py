@@ -6,10 +6,13 @@ what comes next is written, unless somebody else has saved there meanwhile: then
 
 from __future__ import annotations
 
+import os
+
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.record.states import ABSENT, State, is_same_save, size_at, stamp_at, state_at
+from clada.world.record.store import SCRATCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +61,11 @@ class Snapshot:
         self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp of what goes
         self._unsynced = False
         self._marks = 0
+
+    @property
+    def scratch(self) -> str:
+        """The directory for files that are about to take the place of others."""
+        return os.path.join(os.path.dirname(os.path.dirname(self.journal.path)), SCRATCH)
 
     def prepare(self, parts: Parts, parent: int) -> None:
         """Keep what stands at a place that will probably be changed: before anything is, in one go."""

@@ -74,8 +74,8 @@ def undo(
             Changes(_journals(store, stopped) if stopped else []) as begun,
             Workspace(store.workspace) as workspace,
         ):
-            if not settings.dry_run and (run.ended == "killed" or stopped):
-                _clear_up(workspace, changes)
+            if not settings.dry_run:
+                store.clear_scratch()
             with OpenedUp(workspace, [place.parts for place in changes.places]) as closed:
                 steps, left = _steps(run, changes, begun, workspace, closed.modes)
             if not steps and not stopped:  # of one that was stopped, all may have been done
@@ -249,12 +249,6 @@ def suspects_note(number: int, changes: Changes, *, is_shown: bool = True) -> li
     where = f" (clada history show {number} has the differences)" if is_shown else ""
     why = f"a command was running when run {number} was killed, and it or you changed"
     return [f"left, because {why}: {paths}{where}"]
-
-
-def _clear_up(workspace: Workspace, changes: Changes) -> None:
-    """Remove what a kill has left of files that were being written."""
-    for parts in dict.fromkeys(place.parts[:-1] for place in changes.places):
-        workspace.clear(parts)
 
 
 def _steps(
