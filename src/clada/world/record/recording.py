@@ -9,7 +9,13 @@ from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
-from clada.world.git.repository import as_trouble, check_identity, os_errors_as_trouble, suggest_no_git
+from clada.world.git.repository import (
+    as_trouble,
+    check_identity,
+    give_to_owner,
+    os_errors_as_trouble,
+    suggest_no_git,
+)
 from clada.world.record import history, pending, unignored
 from clada.world.record.changes import WORKSPACE, named
 from clada.world.record.documents import refuse_again, status_to_keep
@@ -127,6 +133,8 @@ class Recording:
         world.recording = world.takes_back = self
 
     def _unlock(self) -> None:
+        if self.store.repository:
+            give_to_owner(self.store.repository)
         if self._lock:
             self._lock.__exit__()
 
