@@ -495,7 +495,7 @@ class Workspace:
                 sync_file(name, folder)
             self._confirm(above, parent)
             if _changed_at(name, parent) > started and parts not in self.touched:
-                raise changed()
+                raise changed("while the command ran")
             os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
         except OSError as error:
             raise trouble(error) from None

@@ -12,12 +12,15 @@ from clada.world.files.entries import trouble
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.record.changes import ChangedPlace
-from clada.world.record.states import ABSENT, State, state_at
+from clada.world.record.snapshot import ChangedMeanwhile
+from clada.world.record.states import ABSENT, State, stamp_at, state_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Self
+
+    from clada.world.record.states import Stamp
 
 OPEN = 0o700  # what its owner may do to a directory
 OTHER_BELONGINGS = "has another owner, or other attributes, than it had"
@@ -30,6 +33,7 @@ class RestoreStep(Value):
     now: State
     before: State
     left: State  # by the run
+    stamp: Stamp | None = None  # of what is there: another one means that it was changed meanwhile
 
     @property
     def parts(self) -> Parts:
@@ -38,7 +42,12 @@ class RestoreStep(Value):
 
 
 def state_now(workspace: Workspace, parts: Parts) -> State:
-    """Return what is at a path; nothing is if its directory is gone, or is something else by now.
+    """Return what is at a path."""
+    return look_at(workspace, parts)[0]
+
+
+def look_at(workspace: Workspace, parts: Parts) -> tuple[State, Stamp | None]:
+    """Return what is at a path, and a stamp from before; nothing is there if its directory is gone.
 
     Any other error while looking is raised: that a path cannot be seen says nothing about it.
     """
@@ -46,10 +55,11 @@ def state_now(workspace: Workspace, parts: Parts) -> State:
         parent = workspace.handle(parts[:-1])
     except Trouble as error:
         if error.error.type in {"file_not_found", "symlink_not_allowed"}:
-            return ABSENT
+            return ABSENT, None
         raise
     try:
-        return state_at(parent, parts[-1])
+        stamp = stamp_at(parent, parts[-1])
+        return state_at(parent, parts[-1]), stamp
     except OSError as error:
         raise trouble(error) from None
     finally:
@@ -94,15 +104,22 @@ class OpenedUp:
 
 
 def put_back(
-    workspace: Workspace, steps: Sequence[RestoreStep], failures: dict[str, str] | None = None
+    workspace: Workspace,
+    steps: Sequence[RestoreStep],
+    since: list[str],
+    failures: dict[str, str] | None = None,
 ) -> list[str]:
     """Put everything back; what is in the way goes first, and directories get their modes last.
 
-    The first error is raised. With `failures`, the reasons are put there by path, and the rest is done.
+    What another program changes meanwhile is left, and its path added to `since`. The first error is raised;
+    with `failures`, the reasons are put there by path instead, and the rest is done.
     """
     deepest = sorted(steps, key=lambda step: len(step.parts), reverse=True)
     going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
     directories = [step for step in deepest if step.before.kind == "directory"]
+    if workspace.snapshot:
+        files = [step for step in steps if step.now.kind != "directory"]
+        workspace.snapshot.expected = {step.parts: step.stamp for step in files}
     notes: list[str] = []
     for some, action in (
         (deepest[::-1], _open_up),
@@ -112,10 +129,12 @@ def put_back(
         (directories, _finish_directory),
     ):
         for step in some:
-            if failures and step.place.path in failures:
+            if step.place.path in since or (failures and step.place.path in failures):
                 continue
             try:
                 notes += action(workspace, step)
+            except ChangedMeanwhile:
+                since.append(step.place.path)
             except (Trouble, OSError) as error:
                 raised = trouble(error) if isinstance(error, OSError) else error
                 if failures is None:

@@ -30,6 +30,10 @@ GITIGNORE = ".gitignore"
 IN_BETWEEN = (0,)  # the stamp of a place while it is being changed
 
 
+class ChangedMeanwhile(Trouble):
+    """Another program has changed a path that was to be put back."""
+
+
 class Mark(Value):
     """A moment in a run: its number in the journal, and what was changed by then."""
 
@@ -55,6 +59,8 @@ class Snapshot:
         self.outside: dict[Parts, None] = {}  # by --allow-escape; not kept
         self.before_ignoring: Callable[[], None] = lambda: None  # called before an ignore file changes
         self.all_or_nothing = False  # whether all that changes is put back if something fails
+        # What must still be at a path when it is changed, by its stamp; of others, whatever is there is kept.
+        self.expected: dict[Parts, Stamp | None] = {}
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
         self._moving: dict[Parts, Stamp | None] = {}
@@ -151,6 +157,7 @@ class Snapshot:
 
     def done(self, parts: Parts, parent: int) -> None:
         """Remember what the change has left, to see whether somebody else comes there before the next."""
+        self.expected.pop(parts, None)
         if parts in self._stamps:
             self._stamps[parts] = stamp_at(parent, parts[-1])
 
@@ -181,6 +188,8 @@ class Snapshot:
             return
         stamp = stamp_at(parent, parts[-1])
         for _ in range(TRIES):
+            if parts in self.expected and not is_same_save(self.expected[parts], stamp):
+                raise ChangedMeanwhile("io_error", "changed while it was being put back")
             if parts not in self._stamps or self._stamps[parts] != stamp:
                 self._keep(parts, parent)
             self._next = (parts, self._stamps[parts], after)

@@ -17,7 +17,7 @@ from clada.world.record import history
 from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
 from clada.world.record.looks import note_suspects
 from clada.world.record.recording import Recording, RunToRecord
-from clada.world.record.restoring import OpenedUp, RestoreStep, put_back, state_now
+from clada.world.record.restoring import OpenedUp, RestoreStep, look_at, put_back, state_now
 from clada.world.record.states import State
 from clada.world.record.store import Store, around, find_store
 
@@ -127,15 +127,19 @@ def _recorded(
                 *(f"restore {path}" for path in undone.restored),
                 *(f"remove {path}" for path in undone.removed),
             ]
-            notes = put_back(workspace, steps)
+            notes = put_back(workspace, steps, left := [])
             workspace.close()
     finally:
         recording.close()
     if recording.error:
         raise Trouble.of(recording.error)
+    if left:
+        notes.append(f"left, because another program has changed them meanwhile: {named(left, len(left))}")
     return undone.replace(
         number=recording.number,
         commit=recording.commits[1],
+        restored=tuple(path for path in undone.restored if path not in left),
+        removed=tuple(path for path in undone.removed if path not in left),
         notes=(*undone.notes, *notes, *recording.notes),
     )
 
@@ -330,10 +334,10 @@ def _put_back_since(journal: str, workspace: Workspace, mark: int, *, killed: bo
         replaced = () if killed else _kept_first(workspace, found, failed)
         left = [step.place.path for step in found if step.place.path not in replaced]
         steps = [step for step in steps if step.place.path not in left]
-        put_back(workspace, steps, failed)
+        put_back(workspace, steps, since, failed)
         closed.are_done(step.parts for step in steps)
-        stay = tuple(path for path in left if path not in failed)
-        return RollBack(tuple(since), failed, tuple(path for path in replaced if path not in failed), stay)
+        done = tuple(path for path in replaced if path not in failed and path not in since)
+        return RollBack(tuple(since), failed, done, tuple(path for path in left if path not in failed))
 
 
 def _kept_first(
@@ -371,7 +375,7 @@ def _compared(
     for place in changes.places:
         before = place.before
         try:
-            now = state_now(workspace, place.parts)
+            now, stamp = look_at(workspace, place.parts)
         except Trouble as trouble:
             unseen[place.path] = trouble.error.message
             continue
@@ -386,7 +390,7 @@ def _compared(
         elif left and before.kind == now.kind == "directory" and left.mode is None:
             continue
         if left:
-            steps.append(RestoreStep(place, now, before, left))
+            steps.append(RestoreStep(place, now, before, left, stamp))
         elif not now.replace(mode=None).is_like(before):  # whoever has changed only its mode, meant that
             since.append(place.path)
     since += (*_blocked(workspace, steps), *_in_the_way(workspace, steps))
