@@ -1,8 +1,8 @@
 """A user at work at any moment of runs, atomic failures, kills, recoveries and undos, in random schedules.
 
 Right before system calls that clada makes they save, create, delete, rename or commit something. A model has
-their work alone. After an atomic run that failed or was killed, and after an undo, the tree is the model's; and
-at no time is something changed that they did last.
+their work alone. After an atomic run that failed or was killed, and after an undo, the tree is the model's;
+and at no time is something changed that they did last.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +32,6 @@ from clada.world.sandbox import layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Model = dict[str, str]
 
@@ -39,14 +39,12 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="waits for the children of others, as Linux can"),
     pytest.mark.skipif(not layers.has_namespaces(), reason="commands have overlays in namespaces"),
 ]
-# Each is a call that looks or records: what the user does right before it is seen. Right before a rename or an
-# unlink, it could not be: no file system looks and acts at once.
+# Each is a call that looks or records: what the user does right before it is seen. Right before a rename or
+# an unlink, it could not be: no file system looks and acts at once.
 STEPS = ("stat", "open", "writev", "fsync", "scandir", "listdir")
 OFTEN = 0.012  # the chance that the user acts before a step
 DEADLY = 0.006  # and that clada is killed, where it may be
-START = {
-    name: f"{name}\n" for name in ("u0", "u1", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "dir/u2", "dir/c7")
-}
+START = {name: f"{name}\n" for name in "u0 u1 c0 c1 c2 c3 c4 c5 c6 dir/u2 dir/c7".split()}
 THEIRS = ("u0", "u1", "dir/u2")  # which no document names
 PLACES = (*START, "k0", "new/n0", "m3", "new/theirs", "kd/theirs", "kd/f", "dir/theirs")
 TASKS: list[dict[str, Any]] = [
@@ -117,6 +115,7 @@ class User:
             self.note(path, text)
 
     def note(self, path: str, text: str | None) -> None:
+        """Note what they have left at a path."""
         with self.notes.open("a") as file:
             file.write(json.dumps([path, text]) + "\n")
 
@@ -130,16 +129,17 @@ def git_as_user(top: Path, chance: random.Random) -> None:
 def model_of(notes: Path, since: int = 0) -> tuple[dict[str, str | None], int]:
     """Return what the user has done, by path, from one line of the notes on; and how many there are."""
     lines = notes.read_text().splitlines() if notes.exists() else []
-    return {path: text for path, text in map(json.loads, lines[since:])}, len(lines)
+    return dict(map(json.loads, lines[since:])), len(lines)
 
 
 def texts(place: Recorded) -> Model:
+    """Return the content of all files."""
     found: Model = {}
     for folder, folders, names in os.walk(place.workspace):
         folders[:] = [name for name in folders if name != ".git"]
         for name in names:
-            path = os.path.join(folder, name)
-            found[os.path.relpath(path, place.workspace)] = open(path, encoding="utf-8").read()  # noqa: SIM115
+            file = Path(folder, name)
+            found[str(file.relative_to(place.workspace))] = file.read_text()
     return found
 
 
@@ -199,8 +199,7 @@ class Schedule:
         if mode != "plain":
             while cut:
                 self.act_alone()
-                settings = Settings(workspace=str(place.workspace))
-                cut = self.phase("recover", lambda _user: recover(settings), deadly=chance.random() < 0.3)
+                cut = self.phase("recover", self.recover, deadly=chance.random() < 0.3)
                 mode = "atomic, fails"
             if mode == "atomic, fails":
                 self.compare_all()
@@ -211,6 +210,10 @@ class Schedule:
         self.compare_theirs(0, THEIRS)
         assert not (place.workspace / ".git/index.lock").exists()
 
+    def recover(self, _user: User) -> None:
+        """Take back what the killed run had done."""
+        recover(Settings(workspace=str(self.place.workspace)))
+
     def act_alone(self) -> None:
         """Let the user act while nothing else runs."""
         user = User(self.place, self.notes, random.Random(self.chance.getrandbits(64)), deadly=False)
@@ -219,7 +222,6 @@ class Schedule:
 
     def undo(self, since: int, *, complete: bool) -> None:
         """Undo the run, perhaps in several attempts; what the user did since it ended stays."""
-        said: list[str] = []
 
         def act(_user: User) -> None:
             try:
@@ -260,6 +262,7 @@ class Schedule:
 
 
 def schedules(tmp_path: Path, seeds: range) -> None:
+    """Go through schedules, each in a workspace of its own; half of them are repositories."""
     for seed in seeds:
         own = tmp_path / str(seed)
         place = Recorded(own / "place")
@@ -278,6 +281,7 @@ def schedules(tmp_path: Path, seeds: range) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_nothing_of_the_users_is_changed(tmp_path: Path, part: int) -> None:
+    """A sample of the schedules."""
     schedules(tmp_path, range(part * 25, part * 25 + 25))
 
 
@@ -285,4 +289,5 @@ def test_nothing_of_the_users_is_changed(tmp_path: Path, part: int) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(20))
 def test_nothing_of_the_users_is_changed_in_2000_schedules(tmp_path: Path, part: int) -> None:
+    """All of them."""
     schedules(tmp_path, range(part * 100, part * 100 + 100))
