@@ -226,17 +226,19 @@ class Engine:
 
     def _not_rolled_back(self, tasks: list[tuple[int, Task]], remaining: frozenset[str]) -> set[int]:
         """Return the tasks, by index, of which something remains; what no operation names is a command's."""
+        if not remaining:
+            return set()
+        items = [item for block in self.plan.blocks for item in block.operations]
         left, unnamed = set[int](), set(remaining)
         for _number, task in tasks:
             is_done = isinstance(task.outcome, Done)
-            own = {path for path in remaining if is_done and self._concerns(task, path)}
+            own = {path for path in remaining if is_done and self._names(items[task.index], path)}
             unnamed -= own
             left |= {task.index} if own else set()
         return left | {task.index for _number, task in tasks if unnamed and task.operation == RUN}
 
-    def _concerns(self, task: Task, path: str) -> bool:
-        """Whether a task names a path, something below it, or a directory that it is in."""
-        item = self.world.items[task.index]
+    def _names(self, item: Operation | Invalid, path: str) -> bool:
+        """Whether an operation names a path, something below it, or a directory that it is in."""
         names = item.paths if isinstance(item, Operation) else ()
         located = (f"{'/'.join(self.world.files.locate(name))}/" for name in names)
         return any(name.startswith(f"{path}/") or path.startswith(name) for name in located)

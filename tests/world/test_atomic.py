@@ -254,7 +254,7 @@ def killed_at_rename(workspace: Workspace) -> None:
     """Replace a file in a process that ends right before the last step, without any clearing up."""
     child = os.fork()
     if child == 0:
-        os.rename = lambda *_, **__: os._exit(0)  # type: ignore[assignment]
+        os.rename = lambda *_, **__: os._exit(0)
         workspace.store(("old",), b"new")
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0

@@ -27,6 +27,7 @@ import clada
 from clada.errors import Trouble
 from clada.settings import Settings
 from clada.world.files.scratch import LEFTOVER
+from clada.world.record import pending
 from clada.world.record.recover import recover
 from clada.world.sandbox import layers
 
@@ -158,7 +159,7 @@ class Schedule:
         self.said = ""
         self.log: list[str] = []
 
-    def phase(self, name: str, action: Callable[[User], None], *, deadly: bool) -> bool:
+    def phase(self, name: str, action: Callable[[User], object], *, deadly: bool) -> bool:
         """Do something in a process of its own, with the user at work; return whether it was killed."""
         user = User(self.place, self.notes, random.Random(self.chance.getrandbits(64)), deadly=deadly)
 
@@ -203,10 +204,11 @@ class Schedule:
             deadly=chance.random() < 0.5,
         )
         if mode != "plain":
+            if cut and pending.of_workspace(str(place.workspace)):
+                mode = "atomic, fails"  # else all of it was done, or taken back, when it was killed
             while cut:
                 self.act_alone()
                 cut = self.phase("recover", self.recover, deadly=chance.random() < 0.3)
-                mode = "atomic, fails"
             if mode == "atomic, fails":
                 self.compare_all()
         since = model_of(self.notes)[1]

@@ -95,7 +95,8 @@ class Target(Value):
             if self.read:
                 self.read.confirm(parent, self.name)
             os.rename(waiting.name, self.name, src_dir_fd=waiting.folder, dst_dir_fd=parent)
-            waiting = self._forgotten(waiting)
+            self._forget(waiting)
+            waiting = None
         except _OutOfReachError:
             os.ftruncate(fd, 0)  # the other one may need its room
             self.fill(data, mode, confirm, named=True)
@@ -103,7 +104,7 @@ class Target(Value):
             os.close(fd)
             if waiting is not None:
                 _discard(waiting.folder, waiting.name)
-                self._forgotten(waiting)
+                self._forget(waiting)
 
     def _opened(self, *, named: bool) -> tuple[int, _Name | None]:
         """Open a new file in the directory, so that it gets what that hands down to new files.
@@ -125,7 +126,7 @@ class Target(Value):
         try:
             return os.open(name, flags, mode, dir_fd=self.parent), _Name(self.parent, name)
         except OSError:
-            self._forgotten(_Name(self.parent, name))
+            self._forget(_Name(self.parent, name))
             raise
 
     def _named(self, fd: int) -> _Name:
@@ -146,7 +147,7 @@ class Target(Value):
             self.scratch.note(name, self.folder)
         return name
 
-    def _forgotten(self, waiting: _Name) -> None:
+    def _forget(self, waiting: _Name) -> None:
         """Remove the note of a name, if it is in the workspace."""
         if self.scratch and waiting.folder == self.parent:
             self.scratch.forget(waiting.name)

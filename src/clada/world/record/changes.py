@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.files.paths import is_protected
@@ -110,6 +111,8 @@ class Changes:
         names = {"skipped": self.skipped, "ignored": self.ignored, "suspect": self.suspects}
         if kind in names:
             names[kind][path] = None
+        elif kind == "failed" and self._told.get(path):
+            del self._told[path][-(read_number(record[1].fields[2]) or 1) :]
         state = record[0].state(record[1], content=False)
         if state is None or (path == WORKSPACE and state.kind != "directory"):
             return

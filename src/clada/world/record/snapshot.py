@@ -63,6 +63,7 @@ class Snapshot:
         self.expected: dict[Parts, Stamp | None] = {}
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
+        self._told: dict[Parts, int] = {}  # how often a change was told of that is not done yet
         self._moving: dict[Parts, Stamp | None] = {}
         self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp of what goes
         self._unsynced = False
@@ -153,11 +154,13 @@ class Snapshot:
     def moved_all(self) -> None:
         """Take note that all that was to be moved has been, as it was."""
         self._stamps |= self._moving
+        self._told |= dict.fromkeys(self._moving, 0)
         self._moving.clear()
 
     def done(self, parts: Parts, parent: int) -> None:
         """Remember what the change has left, to see whether somebody else comes there before the next."""
         self.expected.pop(parts, None)
+        self._told[parts] = 0
         if parts in self._stamps:
             self._stamps[parts] = stamp_at(parent, parts[-1])
 
@@ -172,13 +175,14 @@ class Snapshot:
         return IN_BETWEEN not in self._stamps.values()
 
     def settle(self, states_of: Callable[[Iterable[str]], Iterable[tuple[str, State]]]) -> None:
-        """Tell what is really there where a change has failed, at the end of the run."""
+        """Tell which changes have failed, at the end of the run: what is there may be another program's."""
         failed = {display_path(parts): parts for parts, stamp in self._stamps.items() if stamp == IN_BETWEEN}
         for path, state in states_of(failed):
             parts = failed[path]
-            self.journal.add_state("after", path, state)
             if self._next and self._next[0] == parts and state.is_like(self._next[2]):
                 del self._stamps[parts]  # it was done when an interrupt came
+            else:
+                self.journal.add("failed", path, str(self._told[parts]))
 
     def _change(self, parts: Parts, parent: int, after: State) -> None:
         """Keep what stands at a place, unless that is what we left there; tell what will."""
@@ -215,6 +219,7 @@ class Snapshot:
     def _tell(self, parts: Parts, after: State, kind: str = "after") -> None:
         self.changed[parts] = None
         self._stamps[parts] = IN_BETWEEN
+        self._told[parts] = self._told.get(parts, 0) + 1
         self.journal.add_state(kind, display_path(parts), after)
 
     def _sync(self) -> None:
@@ -228,6 +233,7 @@ class Snapshot:
         self.journal.add_state("before", display_path(parts), before)
         self._tell(parts, after, "found")
         self._stamps[parts] = stamp
+        self._told[parts] = 0
 
     def _keep(self, parts: Parts, parent: int) -> State:
         self._check_size(parts, size_at(parent, parts[-1]))

@@ -119,6 +119,7 @@ def _recorded(
     recording: Recording, workspace: Workspace, steps: Sequence[RestoreStep], undone: Undone
 ) -> Undone:
     """Put everything back, as a run of its own."""
+    left: list[str] = []
     try:
         with recording:
             workspace.record_in(recording.snapshot)
@@ -127,7 +128,7 @@ def _recorded(
                 *(f"restore {path}" for path in undone.restored),
                 *(f"remove {path}" for path in undone.removed),
             ]
-            notes = put_back(workspace, steps, left := [])
+            notes = put_back(workspace, steps, left)
             workspace.close()
     finally:
         recording.close()
