@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,6 @@ import pytest
 import clada
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Shell
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
@@ -63,12 +62,19 @@ def test_a_plan_with_many_untracked_files_is_refused_where_nobody_can_be_asked(r
     assert repository("plan", "--commit-all", document=WRITE).returncode == 0
 
 
-def test_the_lock_of_a_killed_clada_is_no_reason_to_refuse_a_plan_and_is_left(repository: Shell) -> None:
-    repository.write(".git/index.lock", "clada 999999999 1")
-    before = _tree(repository.workspace)
-    assert repository("plan", document=WRITE).returncode == 0
-    assert _tree(repository.workspace) == before
-    assert repository(document=WRITE).returncode == 0
+@pytest.mark.parametrize("command", [["plan"], ["doctor"], ["recover"], ["history"], ["--dry-run"]])
+def test_the_lock_of_a_killed_clada_is_cleared_by_every_command(
+    repository: Shell, command: list[str]
+) -> None:
+    """That of another program, or of one that lives, is left."""
+    lock = repository.write(".git/index.lock", "clada 999999999 1")
+    repository(*command, document=WRITE)
+    assert not lock.exists()
+    started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
+    for text in ("", f"clada {os.getpid()} {started}"):
+        lock.write_text(text)
+        repository(*command, document=WRITE)
+        assert lock.read_text() == text
 
 
 def test_a_plan_of_what_was_done_in_part_is_refused_as_its_run(repository: Shell) -> None:

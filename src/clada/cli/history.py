@@ -56,6 +56,9 @@ def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> Non
         lines += ["", "report:", *_indented(found.report)]
     changes = [text for _kind, text in diff_lines(found.changes, found.modes)]
     lines += ["", "changes:", *changes] if changes else ["", "changes: none"]
+    if found.suspects:
+        suspects = [text for _kind, text in diff_lines(found.suspects, ())]
+        lines += ["", "changed since a command began that was killed, by it or by others:", *suspects]
     console.write("".join(f"{line}\n" for line in lines))
 
 

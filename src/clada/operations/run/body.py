@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
     from clada.world.processes.running import ProcessResult
+    from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
 INTERRUPTED = "interrupted"
@@ -151,14 +152,31 @@ class _Body:
         return self._judged(bounded, ended)
 
     def _run_approved(self, how: Approved) -> Failed | None:
-        program = launch.approved(self.world, how)
+        overlay = launch.overlay_for(self.world)
+        program = launch.approved(self.world, how, overlay)
         self.world.confinement = program.layer
+        if overlay:
+            return self._run_on_overlay(program, overlay)
         launch.look_before(self.world)
         try:
             return self._start(program, self.shared)
         finally:
             launch.look_after(self.world)
             launch.look_again(self.world)
+
+    def _run_on_overlay(self, program: Program, overlay: CommandOverlay) -> Failed | None:
+        """Run a program whose writes are put in place if it succeeds, and thrown away if it fails."""
+        self.world.files.flush()
+        try:
+            overlay.make()
+            overlay.begin()
+            failed = self._start(program, self.shared)
+            if failed is None:
+                launch.put_in_place(self.world, overlay)
+                launch.look_again(self.world)
+        finally:
+            overlay.remove()
+        return failed
 
     def _start(self, program: Program, allowance: Allowance) -> Failed | None:
         from clada.world.processes.running import run

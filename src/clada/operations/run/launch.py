@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import Trouble, system_words
 from clada.model import Note
 from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.processes.running import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
+    from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
@@ -53,8 +54,11 @@ class Program(Value):
 
     @property
     def layer(self) -> str:
-        """What confines it: bubblewrap, namespace, landlock or none."""
-        return self.confinement.layer if self.confinement else "none"
+        """What confines it: bubblewrap, namespace (and whether it has an overlay), landlock or none."""
+        if self.confinement is None:
+            return "none"
+        has_overlay = bool(getattr(self.confinement, "overlay", ""))  # a reader has none
+        return f"{self.confinement.layer}+overlay" if has_overlay else self.confinement.layer
 
     def launcher(self) -> Launcher:
         """Return what starts it, confined or not."""
@@ -120,12 +124,52 @@ def _reading(world: World) -> ReadOnly | None:
     return ReadOnly() if world.settings.allow_escape else ReadOnly((world.files.root,))
 
 
-def approved(world: World, how: Approved) -> Program:
+def approved(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
     """Return an approved program, confined as far as this machine can."""
     from clada.world.processes.running import search_path
 
     confinement = _confinement(world, how.network)
+    if confinement and overlay:
+        confinement = confinement.replace(layer="namespace", overlay=overlay.directory)
     return Program(how.argv, os.environ, confinement, world.settings.timeout, search_path(os.environ))
+
+
+def overlay_for(world: World) -> CommandOverlay | None:
+    """Return what takes the writes of an approved command, if they may have to be taken back as a whole.
+
+    Where there cannot be one, the person is told why, and what follows from that.
+    """
+    record = world.recording
+    if record is None or not record.snapshot.all_or_nothing:
+        return None
+    from clada.world.sandbox import layers
+    from clada.world.sandbox.overlay import CommandOverlay, remove_left, trouble
+
+    if sandbox(world) not in layers.WITH_MOUNTS or not layers.has_namespaces():
+        reason: str | None = "it takes a sandbox with namespaces"
+    else:
+        remove_left(record.store.path)
+        reason = trouble(record.store.path, world.files.root)
+    if reason:
+        why = f"commands write to the workspace itself, not to an overlay ({reason})"
+        _note_once(world, f"{why}: a rollback puts back all that changes while they run, and names it")
+        return None
+    return CommandOverlay(record.store.path, world.files.root)
+
+
+def put_in_place(world: World, overlay: CommandOverlay) -> None:
+    """Bring what a command wrote to its overlay into the workspace, as a part of the recorded run."""
+    from clada.world.record.placing import OverlayWrites
+
+    record = world.recording
+    assert record is not None  # noqa: S101 (for type checkers: there is an overlay)
+    record.commands = True
+    try:
+        writes = OverlayWrites(overlay, world.tree)
+        writes.put_in_place(record.snapshot)
+    except OSError as error:
+        raise Trouble("io_error", f"what the command wrote was not kept: {system_words(error)}") from None
+    record.looks.take_over(writes)
 
 
 def look_before(world: World) -> None:

@@ -102,6 +102,7 @@ class Directories:
         self._root, self._touched, self._limits = root, touched, limits
         self._root_identity = identity
         self._kept: dict[Parts, tuple[int, Identity]] = {}  # those that were used last at its end
+        self._most = _most_handles()
         self.snapshot: Snapshot | None = None  # in which what is made is told of first
         self.made: list[Parts] = []  # by the present step
 
@@ -185,7 +186,7 @@ class Directories:
             self.forget_all()  # what is below or beside it is no more to be trusted
         walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
         for size, handle in walk(parts, create=create).items():
-            if len(self._kept) >= MAX_HANDLES:
+            if len(self._kept) >= self._most:
                 self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
             status = os.fstat(handle)
             self._kept[parts[:size]] = handle, (status.st_dev, status.st_ino)
@@ -270,6 +271,14 @@ class Directories:
                 self._limits.add(1, 0)
                 os.mkdir(path)
                 self.made.append(parts[:size])
+
+
+def _most_handles() -> int:
+    """Return how many handles may be kept open, where the system allows only few."""
+    import resource
+
+    allowed, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_HANDLES if allowed < 0 else max(1, min(MAX_HANDLES, allowed // 8))
 
 
 def _below(handle: int, path: bytes) -> Identity:

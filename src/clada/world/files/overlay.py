@@ -156,12 +156,13 @@ class Overlay:
         self.flush()
         return self._tree.copied()
 
-    def end_mark(self, mark: _Branch, *, keep: bool) -> None:
-        """Go back to what it had changed then, unless what came since is kept."""
+    def end_mark(self, mark: _Branch, *, keep: bool) -> tuple[None, frozenset[str]]:
+        """Go back to what it had changed then, unless what came since is kept; nothing can go wrong."""
         self.flush()
         if not keep:
             self._tree = mark
             self._near = ((), mark, True)
+        return None, frozenset()
 
     def flush(self) -> None:
         """Put what is held in its place."""
@@ -245,6 +246,11 @@ class Overlay:
         if self.names(parts):
             raise errno_trouble(errno.ENOTEMPTY)
         self._set(parts, None)
+
+    def is_read_only(self, parts: Parts) -> bool:
+        """Whether nobody is allowed to write a file."""
+        entry = self.entry(parts)
+        return entry is not None and entry.kind == "file" and not entry.mode & 0o222
 
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""

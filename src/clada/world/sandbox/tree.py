@@ -56,6 +56,12 @@ class Tree(Value):
     privileged: frozenset[str]  # setuid and setgid files
     whole: bool
 
+    def has(self, path: str) -> bool:
+        """Whether the walk has seen a regular file or a folder at this path."""
+        above, _, name = path.rpartition("/")
+        folder = self.folders.get(above, _EMPTY)
+        return path in self.folders or name in folder.files
+
 
 def look(workspace: str, before: Tree | None = None, changed: Modes | None = None) -> Tree:
     """Walk through the workspace, following no link, and not into repositories.
