@@ -29,7 +29,7 @@ def work(task: str, workspace: str = ".") -> bool:
         answer = ask(messages)
         report = clada.execute(answer, **clada.load_options(workspace))
         print(report.text() or answer)
-        if report.ok and not report.tasks:
+        if report.exit_code == 3:  # no operations in the answer: the model is done
             return True
         reply = report.text(for_llm=True)
         messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": reply}]
