@@ -58,6 +58,7 @@ ANY_WRITE = 0o222  # the bits of a mode that let somebody write
 TAIL = 1 << 16  # bytes at the end of a large file by which it is known to be a text, and its line ending
 ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
 ITSELF = (".",)  # the workspace, as the record names it
+TRIES = 5  # to keep what another program keeps saving, before it is moved
 
 
 class Limits:
@@ -349,7 +350,13 @@ class Workspace:
             parent = self._directories.make(above, looking=False)
             if self._snapshot:
                 self._snapshot.extend(parts, parent, addition)
-            done = extend(parent, parts[-1], addition, lambda: self._directories.confirm(above))
+
+            def confirm() -> None:
+                self._directories.confirm(above)
+                if self._snapshot and not self._snapshot.is_as_kept(parts, parent):
+                    self._snapshot.extend(parts, parent, addition)
+
+            done = extend(parent, parts[-1], addition, confirm)
         except OSError as error:
             raise trouble(error) from None
         if not done:
@@ -450,10 +457,12 @@ class Workspace:
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
             old, new = handles
-            if self._snapshot:
-                self._keep_moved(self._snapshot, (source, old), (target, new))
-            self._directories.confirm(source[:-1], old)
-            self._directories.confirm(target[:-1], new)
+            for _ in range(TRIES if self._snapshot else 1):
+                moved = self._keep_moved((source, old), (target, new))
+                self._directories.confirm(source[:-1], old)
+                self._directories.confirm(target[:-1], new)
+                if all(map(self._is_as_kept, moved)):
+                    break  # else another program has saved something of it at this moment
             os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
             if self._snapshot:
                 self._snapshot.moved_all()
@@ -468,8 +477,11 @@ class Workspace:
         self.forget()
         self.touched.update((source, target))
 
-    def _keep_moved(self, snapshot: Snapshot, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
-        """Keep what is moved, with all that is in it, and what has to make room for it."""
+    def _keep_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
+        """Keep what is moved, with all that is in it, and what has to make room for it; return the former."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return []
         from clada.world.files.tree import walk
 
         (source, parent), (target, new_parent) = old, new
@@ -479,7 +491,15 @@ class Workspace:
             there = target + parts[len(source) :]
             snapshot.move(parts, there, self._directories.handle(parts[:-1]), None)
         snapshot.move(source, target, parent, new_parent)
-        snapshot.moved.append((source, target))
+        if snapshot.moved[-1:] != [(source, target)]:
+            snapshot.moved.append((source, target))
+        return [*(parts for parts, _entry in below), source]
+
+    def _is_as_kept(self, parts: Parts) -> bool:
+        """Whether a path still is what was kept of it, right before it is changed."""
+        return self._snapshot is None or self._snapshot.is_as_kept(
+            parts, self._directories.handle(parts[:-1])
+        )
 
     def adopt(self, parts: Parts, folder: int, state: State, started: int) -> None:
         """Move a file here from a directory outside of the workspace, on the same file system.

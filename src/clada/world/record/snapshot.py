@@ -66,6 +66,7 @@ class Snapshot:
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
         self._told: dict[Parts, int] = {}  # how often a change was told of that is not done yet
         self._moving: dict[Parts, Stamp | None] = {}
+        self._sources: dict[Parts, Stamp | None] = {}  # what is being moved, and its stamp when it was kept
         self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp of what goes
         self._unsynced = False
         self._marks = 0
@@ -116,8 +117,13 @@ class Snapshot:
             self._change(parts, parent, ABSENT)
             return
         self._check_size(parts, size_at(parent, parts[-1]))
-        content = state_at(parent, parts[-1]).content
-        self._change(parts, parent, State("file", content=content + addition.lead(content) + addition.data))
+        for _ in range(TRIES):
+            stamp = stamp_at(parent, parts[-1])
+            content = state_at(parent, parts[-1]).content
+            added = addition.lead(content) + addition.data
+            self._change(parts, parent, State("file", content=content + added))
+            if self._next and self._next[1] == stamp:
+                return  # else it was saved at this moment, and the addition comes after that
 
     def make(self, parts: Parts, parent: int) -> None:
         """Tell of a directory that is made."""
@@ -151,6 +157,7 @@ class Snapshot:
         state = self._keep(source, parent)
         self.begin_changes()
         self._moving |= {source: None, target: self._stamps[source]}
+        self._sources[source] = self._stamps[source]
         if new_parent is not None:
             self.prepare(target, new_parent)
         elif target not in self._stamps:
@@ -159,11 +166,18 @@ class Snapshot:
         self._tell(source, ABSENT)
         self._sync()
 
+    def is_as_kept(self, parts: Parts, parent: int) -> bool:
+        """Whether what is about to be moved, or added to, still is what was kept or left there."""
+        changing = {self._next[0]: self._next[1]} if self._next else {}
+        kept = self._sources.get(parts) or changing.get(parts)
+        return kept is None or stamp_at(parent, parts[-1]) == kept
+
     def moved_all(self) -> None:
         """Take note that all that was to be moved has been, as it was."""
         self._stamps |= self._moving
         self._told |= dict.fromkeys(self._moving, 0)
         self._moving.clear()
+        self._sources.clear()
 
     def done(self, parts: Parts, parent: int) -> None:
         """Remember what the change has left, to see whether somebody else comes there before the next."""
@@ -200,10 +214,10 @@ class Snapshot:
             return
         stamp = stamp_at(parent, parts[-1])
         for _ in range(TRIES):
-            if parts in self.expected and not is_same_save(self.expected[parts], stamp):
-                raise ChangedMeanwhile("io_error", "changed while it was being put back")
             if parts not in self._stamps or self._stamps[parts] != stamp:
                 self._keep(parts, parent)
+            if parts in self.expected and not is_same_save(self.expected[parts], self._stamps[parts]):
+                raise ChangedMeanwhile("io_error", "changed while it was being put back")
             if self.before_first_change and not state_at(parent, parts[-1]).is_like(after):
                 self.begin_changes()
             self._next = (parts, self._stamps[parts], after)
