@@ -469,12 +469,13 @@ def test_the_person_is_shown_the_options_that_are_covered() -> None:
 # Options by which programs that have them mostly run, load, configure or write something else.
 HARMFUL = set(
     """
-    -C -I --chdir --command --compress-program --config-file --cwd --debugger --directory --editor --eval
-    --exec --exec-path --execute --ext-diff --git --import --init-hook --init-script --load
-    --load-plugins --loader --makefile --node-options --open-files-in-pager --out --output --output-dir --output-file --pager
-    --plugin --plugins --pre --preload --prefix --rcfile --receive-pack --require --rootdir --rsh --rsync-path
-    --script-shell --settings --shell --textconv --to-command --toolexec --upload-pack --use-compress-program
-    --userconfig --workdir -exec -toolexec -ldflags -o -c -e -f -r -p -x
+    -C -I --chdir --command --compress-program --config-file --cwd --debugger --directory --editor
+    --eval --exec --exec-path --execute --ext-diff --git --import --init-hook --init-script --load
+    --load-plugins --loader --makefile --node-options --open-files-in-pager --out --output --output-dir
+    --output-file --pager --plugin --plugins --pre --preload --prefix --rcfile --receive-pack --require
+    --rootdir --rsh --rsync-path --script-shell --settings --shell --textconv --to-command --toolexec
+    --upload-pack --use-compress-program --userconfig --workdir -exec -toolexec -ldflags -o -c -e -f -r
+    -p -x
     """.split()
 )
 # Short names, and `--shell` of shellcheck, that mean something else to these programs.
