@@ -157,12 +157,18 @@ class Engine:
         return outcome, (duration, False, world.confinement, tuple(world.output), world.truncated)
 
     def _apply(self, item: Operation) -> Outcome:
+        guard = self.world.files.guard = self.world.autorun
         try:
             outcome = item.apply(self.world)
         except Trouble as trouble:
             return Failed(self._with_hint(trouble.error, item))
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
             return Failed(unforeseen(bug))
+        finally:
+            self.world.files.guard = None  # what is put back later is not asked about
+            remarks = guard.take_remarks(item.target) if guard else ()
+        if remarks and isinstance(outcome, Done):
+            outcome = outcome.replace(remarks=(*outcome.remarks, *remarks))
         if self.world.settings.dry_run and isinstance(outcome, Done):
             return outcome.replace(planned=True, exit_code=None)
         return outcome

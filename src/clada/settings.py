@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         history_size: int
         history_age: float
         allow_escape: bool
+        allow_autorun: bool
         timeout: float
         total_timeout: float | None
         max_output: int
@@ -81,6 +82,7 @@ class Settings(Value):
     history_size: int = 1 << 30  # bytes that the kept runs may take
     history_age: float = 90 * 24 * 3600.0  # seconds that a run is kept
     allow_escape: bool = False
+    allow_autorun: bool = False  # files that editors, shells and agents run by themselves
     timeout: float = 30.0  # seconds
     total_timeout: float | None = None
     max_output: int = 10 << 20  # bytes
@@ -175,6 +177,9 @@ SETTINGS = (
     _run_setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
     _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
     _run_setting("allow_escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),
+    _run_setting(
+        "allow_autorun", "switch", "write files that editors, shells and agents run, without asking", SAFETY
+    ),
     _run_setting(
         "shell", "choice", "let bash run approved commands that need a shell", SAFETY,
         choices=("never", "approved"),

@@ -26,8 +26,8 @@ class Move(Operation):
     fields: ClassVar = (Field("from", "path"), Field("to", "path"))
     phrases: ClassVar = {
         "moved": Phrases(
-            done=("{target}", "moved {target}"),
-            planned=("{target} (would move)", "would move {target}"),
+            done=("{target}{remarks}", "moved {target}{remarks}"),
+            planned=("{target} (would move{remarks})", "would move {target}{remarks}"),
         ),
     }
 

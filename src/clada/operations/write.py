@@ -67,16 +67,16 @@ class Write(Operation):
     in_part: ClassVar = "overwritten"
     phrases: ClassVar = {
         "created": Phrases(
-            done=("{target} (created, {bytes})", "created {target}"),
-            planned=("{target} (would create, {bytes})", "would create {target}"),
+            done=("{target} (created, {bytes}{remarks})", "created {target}{remarks}"),
+            planned=("{target} (would create, {bytes}{remarks})", "would create {target}{remarks}"),
         ),
         "overwritten": Phrases(
-            done=("{target} (overwritten, {bytes}{remarks})", "overwrote {target}"),
-            planned=("{target} (would overwrite, {bytes}{remarks})", "would overwrite {target}"),
+            done=("{target} (overwritten, {bytes}{remarks})", "overwrote {target}{remarks}"),
+            planned=("{target} (would overwrite, {bytes}{remarks})", "would overwrite {target}{remarks}"),
         ),
         "appended": Phrases(
-            done=("{target} (appended, {bytes}{remarks})", "appended to {target}"),
-            planned=("{target} (would append, {bytes}{remarks})", "would append to {target}"),
+            done=("{target} (appended, {bytes}{remarks})", "appended to {target}{remarks}"),
+            planned=("{target} (would append, {bytes}{remarks})", "would append to {target}{remarks}"),
         ),
         "unchanged": UNCHANGED,
     }

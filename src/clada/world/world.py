@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from clada.model import Event
     from clada.settings import Settings
+    from clada.world.autorun import AutorunGuard
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
@@ -84,6 +85,7 @@ class World:
         if settings.total_timeout is not None:
             self.deadline = time.monotonic() + settings.total_timeout
             self.emit = lambda event: self.untimed(emit, event)
+        self.autorun: AutorunGuard | None = None  # decides on files that run by themselves
         self.noted: set[str] = set()  # what the person was told, once
         self.recording: Recording | None = None  # of this run, if it is recorded
         # What takes back what was to be all or nothing, if a part of it fails: the overlay of a dry run, or

@@ -11,7 +11,7 @@ import os
 from clada.errors import Trouble
 from clada.grammar import MAX_PATH, SHORT
 from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, reason, trouble
-from clada.world.files.paths import FIRST_LETTERS, OUTSIDE, Parts, display_path, is_protected, protect
+from clada.world.files.paths import OUTSIDE, Parts, display_path, is_protected, protect
 from clada.world.handles import DIRECTORY, NO_LINK
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def open_workspace(directory: str) -> tuple[int, str]:
         os.close(handle)
         raise _of_workspace(error) from None
     for part in path.split("/"):
-        if part[:1] in FIRST_LETTERS and is_protected(part):  # so is every file in it, though no path says so
+        if is_protected(part):  # so is every file in it, though no path says so
             os.close(handle)
             message = f"{path} is in a directory that is protected ({part})"
             raise _of_workspace(Trouble("permission_denied", message, "work outside of it"))

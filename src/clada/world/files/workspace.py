@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from clada.text.match import Text
+    from clada.world.autorun import AutorunGuard
     from clada.world.files.appending import Addition
     from clada.world.files.atomic import Belongings, Target
     from clada.world.record.snapshot import Snapshot
@@ -108,6 +109,7 @@ class Workspace:
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
         self._addition: Addition | None = None
         self._snapshot: Snapshot | None = None
+        self.guard: AutorunGuard | None = None  # while an operation is carried out
         # Loaded once they are needed, and at hand from then on: an import takes a while each time.
         self._text: type[Text] | None = None
         self._target: type[Target] | None = None
@@ -305,6 +307,8 @@ class Workspace:
 
     def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file; it is written before anything else could look at it."""
+        if self.guard:
+            self.guard.check(parts, lambda: text.data)
         if self._held and self._held[0] == parts:
             self._held = (parts, text, self._held[2])
         else:
@@ -322,6 +326,8 @@ class Workspace:
                 return False
             from clada.world.files.appending import Addition
 
+            if self.guard:
+                self.guard.check(parts, lambda: self.load(parts) + data)
             if entry.kind == "file" and entry.size > LARGE:
                 self._addition = Addition(parts, *self._load_tail(parts))
             else:
@@ -380,6 +386,8 @@ class Workspace:
 
         If the file there was the last that was read, it must still be what was read.
         """
+        if self.guard:
+            self.guard.check(parts, lambda: data)
         self.flush()
         self._store(parts, data, mode, self._version_read(parts), given)
 
