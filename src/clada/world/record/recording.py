@@ -101,8 +101,12 @@ class Recording:
 
     @property
     def has_changes(self) -> bool:
-        """Whether the run changed something, and so will be what an undo takes back."""
-        return self.number > 0 and bool(self.snapshot.changed)
+        """Whether the run left anything else than was there, and so will be what an undo takes back."""
+        if not self.number or not self.snapshot.changed:
+            return False
+        from clada.world.record.undo import changes_files
+
+        return changes_files(self.store, [self.store.journal(self.number)])
 
     @property
     def looks(self) -> Looks:

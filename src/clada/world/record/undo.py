@@ -210,7 +210,12 @@ def _changed_something(store: Store, run: RecordedRun) -> bool:
         return True  # it must not be passed over without a word
     if not (run.changed or run.continues or run.ended == "killed"):
         return False
-    with Changes(_journals(store, run)) as changes:
+    return changes_files(store, _journals(store, run))
+
+
+def changes_files(store: Store, journals: Sequence[str]) -> bool:
+    """Whether what these journals tell left any file, except caches, in another state than before."""
+    with Changes(journals) as changes:
         changed = [place.path for place in changes.places if place.changes_anything()]
         return not all(is_cache(store.workspace, path, but=changed) for path in changed)
 
