@@ -20,7 +20,7 @@ class Reader:
 
     A block is only known to be valid when it is closed: `close` returns the plan of the whole, which is the
     one that `parse` gives, wherever the text was cut. Operations in parts that are not scanned are not given
-    out. Only a closing tag of reasoning without an opening one tells too late: what it makes a draft was given
+    out. Only a closing tag of reasoning without an opening one comes too late: what is before it was given
     out, and is not in the plan.
     """
 

@@ -5,8 +5,8 @@ tag opens reasoning where it starts a line, or follows another tag.
 
 Many hosts put the opening tag into the prompt, so that only the closing one is in the answer. A closing tag
 without an opening one therefore makes everything before it reasoning, back to the start of its message, or of
-the document where messages are not marked. It must start or end its line. In the content of an operation, in a
-closed fence and in inline code it is text like any other.
+the document where messages are not marked. It must start or end its line. In the content of an operation, in
+a closed fence and in inline code it is text like any other.
 """
 
 from __future__ import annotations

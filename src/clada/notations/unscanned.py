@@ -5,9 +5,9 @@
     records          fences tagged as the output of a program, indented code
     quoted data      results of tools, documents and the user's turns in a transcript
 
-What a reader of the rendered answer does not see as an operation is not one. A part counts only where it opens
-outside of an operation: in the content of one, it is content. So the document is read first. The parts that
-have operations in them are blanked, and it is read again, until none is left.
+What a reader of the rendered answer does not see as an operation is not one. A part counts only where it
+opens outside of an operation: in the content of one, it is content. So the document is read first. The parts
+that have operations in them are blanked, and it is read again, until none is left.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ TOO_MANY = "too many parts that are not scanned have unfinished operations in th
 # Fences with one of these tags show what a program printed.
 RECORDS = frozenset(
     """
-    ansi console irb log logs output pycon pytb result results session shell-session shellsession stderr stdout
-    terminal text-output traceback transcript
+    ansi console irb log logs output pycon pytb result results session shell-session shellsession stderr
+    stdout terminal text-output traceback transcript
     """.split()
 )
 # Elements that a browser does not show, whatever is in them.
-_NOT_RENDERED = rb"audio|canvas|datalist|dialog|head|iframe|noembed|noframes|noscript|object|script|style|template|title|video"
+_NOT_RENDERED = (
+    rb"audio|canvas|datalist|dialog|head|iframe|noembed|noframes|noscript|object|script|style|template|title"
+    rb"|video"
+)
 _VOID = rb"area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr"
 _ATTRIBUTE = rb"""\s++[\w:@.-]{1,100}+(?:\s*+=\s*+(?:"[^"<]{0,500}+"|'[^'<]{0,500}+'|[^\s"'<>]{1,500}+))?+"""
 _HIDING_STYLE = (
