@@ -1,7 +1,7 @@
 """Reasoning: what a model thinks before it answers. Nothing in it is carried out.
 
-Each row of REASONING says how one kind of reasoning opens and closes, and which models or hosts write it. A
-tag opens reasoning where it starts a line, or follows another tag.
+Each row of REASONING says how one kind of reasoning opens and closes, and which models or hosts write it. One
+that opens in the middle of a line must be closed: otherwise it is taken for a word in a sentence.
 
 Many hosts put the opening tag into the prompt, so that only the closing one is in the answer. A closing tag
 without an opening one therefore makes everything before it reasoning, back to the start of its message, or of
@@ -27,9 +27,9 @@ TAGS = (
 _TAG = b"(" + b"|".join(TAGS) + b")"
 # How it opens and how it closes; \1 in the second is the tag of the first.
 REASONING = (
-    (rb"(?:^|(?<=>))[ \t]*+<" + _TAG + rb"(?:[ \t][^>\n]{0,200}+)?>", rb"</\1[ \t]*+>"),
-    (rb"(?:^|(?<=>))[ \t]*+\[THINK\]", rb"\[/THINK\]"),  # Mistral Magistral
-    (rb"(?:^|(?<=>))[ \t]*+\xe2\x97\x81think\xe2\x96\xb7", rb"\xe2\x97\x81/think\xe2\x96\xb7"),  # Kimi
+    (rb"<" + _TAG + rb"(?:[ \t][^>\n]{0,200}+)?>", rb"</\1[ \t]*+>"),
+    (rb"\[THINK\]", rb"\[/THINK\]"),  # Mistral Magistral
+    (rb"\xe2\x97\x81think\xe2\x96\xb7", rb"\xe2\x97\x81/think\xe2\x96\xb7"),  # Kimi
     (rb"<\|begin_of_thought\|>", rb"<\|end_of_thought\|>"),  # Sky-T1, OpenThinker
     (rb"<\|START_THINKING\|>", rb"<\|END_THINKING\|>"),  # Cohere Command A
     # The analysis channel of harmony, which gpt-oss writes.
@@ -38,7 +38,7 @@ REASONING = (
         rb"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)",
     ),
     # Open WebUI, in exported chats.
-    (rb"""^[ \t]*+<details[ \t][^>\n]{0,200}?\btype=["']?reasoning\b[^>\n]{0,200}+>""", rb"</details>"),
+    (rb"""<details[ \t][^>\n]{0,200}?\btype=["']?reasoning\b[^>\n]{0,200}+>""", rb"</details>"),
 )
 _CLOSED = (
     rb"(?:</(?:" + b"|".join(TAGS) + rb")[ \t]*+>|\[/THINK\]|\xe2\x97\x81/think\xe2\x96\xb7"

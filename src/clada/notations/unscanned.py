@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 from clada.errors import Problem
+from clada.grammar import START_DELIMITER
 from clada.notations.markdown import is_indented_code
 from clada.notations.reasoning import CLOSED_ALONE, REASONING
 from clada.notations.registry import NOTATIONS, UNKNOWN
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Read = Callable[[bytes], tuple[Plan, Any]]
     Span = tuple[int, int]
 
+MARKER = START_DELIMITER.encode()  # how a line of CSL starts
 MOST_ROUNDS = 50  # readings of one document; each blanks at least one part
 NEVER_CLOSED = "{} is never closed, and there are operations after it: close it, or leave it out"
 TOO_MANY = "too many parts that are not scanned have unfinished operations in them: leave these parts out"
@@ -119,7 +121,8 @@ _TURN_OF_MODEL = _form("", _TAGGED_TURN, b"")
 _LINE_OF_MODEL = _form("", _MODELS_TURN, b"", only_in_transcripts=True)
 FORMS = (
     _FENCE,
-    *(_form(DRAFT, *row, REFUSED, noted=False) for row in REASONING),
+    *(_form(DRAFT, rb"^[ \t]*+" + opening, closing, REFUSED, noted=False) for opening, closing in REASONING),
+    *(_form(DRAFT, *row, noted=False) for row in REASONING),
     _CLOSED_ALONE,
     _form("an HTML comment", rb"^[ \t]*+<!--(?!-?>)", rb"-->", REFUSED),
     _form("an HTML comment", rb"<!--(?!-?>)", rb"-->"),
@@ -194,7 +197,9 @@ class Part(Value):
 class Scan:
     """Finds the parts of a document that are not scanned, from its start to its end."""
 
-    def __init__(self, data: bytes | bytearray, marker: bytes = b"", *, is_transcript: bool = False) -> None:
+    def __init__(
+        self, data: bytes | bytearray, marker: bytes = MARKER, *, is_transcript: bool = False
+    ) -> None:
         self.data, self._marker, self._is_transcript = data, marker, is_transcript
         self._fence = b""  # the mark of the fence that is open around the place that was reached
         self._message = 0  # where the model's message starts that this place is in
@@ -222,8 +227,8 @@ class Scan:
     def _part(self, form: Form, found: Match[bytes], stop: int) -> Part | int:
         """Return the part that opens here; where to go on, if none does."""
         start, inside = found.span()
-        if self._marker and self.data[start:].lstrip(b" \t").startswith(self._marker):
-            return inside  # an operation of CSL, whose delimiters are chosen by the user
+        if self._is_marker(start):
+            return inside  # of CSL, whose delimiters may be those of a comment
         if form.only_in_transcripts and not self._is_transcript:
             return start + 1
         if form is _FENCE:
@@ -282,13 +287,22 @@ class Scan:
         return Part(start, inside, None if form.unclosed == REFUSED else len(self.data), form, name)
 
     def _find(self, pattern: bytes, at: int) -> Match[bytes] | None:
-        """Return the next match; once there is none, it is not looked for again."""
+        """Return the next match; once there is none, it is not looked for again.
+
+        A line that starts like a marker of CSL closes nothing: its end delimiter may end a comment, too.
+        """
         if pattern in self._unclosed:
             return None
-        found = re.compile(pattern, _FLAGS).search(self.data, at)
-        if not found:
-            self._unclosed.add(pattern)
-        return found
+        for found in re.compile(pattern, _FLAGS).finditer(self.data, at):
+            line = self.data.rfind(b"\n", 0, found.start()) + 1
+            if line < at or not self._is_marker(line):
+                return found
+        self._unclosed.add(pattern)
+        return None
+
+    def _is_marker(self, at: int) -> bool:
+        after = at + len(self._marker)
+        return self.data.startswith(self._marker, at) and self.data[after : after + 1].isalpha()
 
     def _balanced(self, opening: bytes, closing: bytes, at: int) -> Match[bytes] | None:
         """Return what closes an element, in which others of the same name are closed first."""
