@@ -161,12 +161,14 @@ class Engine:
         try:
             outcome = item.apply(self.world)
         except Trouble as trouble:
-            return Failed(self._with_hint(trouble.error, item))
+            return Failed(self._without_secrets(self._with_hint(trouble.error, item)))
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
-            return Failed(unforeseen(bug))
+            return Failed(self._without_secrets(unforeseen(bug)))
         finally:
             self.world.files.guard = None  # what is put back later is not asked about
             remarks = guard.take_remarks(item.target) if guard else ()
+            if not item.is_command:  # commands say so themselves
+                self.world.files_changed()
         if remarks and isinstance(outcome, Done):
             outcome = outcome.replace(remarks=(*outcome.remarks, *remarks))
         if self.world.settings.dry_run and isinstance(outcome, Done):
@@ -195,6 +197,14 @@ class Engine:
             event = TaskEnded(task)
             self._ended[number].append(task)
             self.emit(event)
+
+    def _without_secrets(self, error: Error) -> Error:
+        """Return an error without the values of secret files, if it quotes a file."""
+        if error.searched is None and not error.nearest and not error.details and not error.traceback:
+            return error
+        secrets = self.world.secrets
+        secrets.refresh()
+        return secrets.mask.error(error)
 
     def _with_hint(self, error: Error, operation: Operation) -> Error:
         """Return the error with a hint: at the file that was meant, or at --root in another tool's answer."""

@@ -131,8 +131,11 @@ def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
     ]
     if dry_run:
         from clada.report.diff import diff_lines
+        from clada.world.secrets.masking import mask_of_changes
 
-        lines += [text for _kind, text in diff_lines(undone.changes, undone.modes)]
+        both = ((path, side, None) for path, *sides in undone.changes for side in sides)
+        mask = mask_of_changes(both)  # what is brought back is the user's, too
+        lines += [text for _kind, text in diff_lines(undone.changes, undone.modes, mask)]
     else:
         commit = f", commit {undone.commit[:SHORT]}" if undone.commit else ""
         lines += [f"recorded as run {undone.number}{commit}; clada undo takes it back"]

@@ -163,6 +163,7 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         undoable=bool(record and record.has_changes),
         not_applied=plan.not_applied,
         example="" if plan.has_operations else _example(plan, settings),
+        reveal=tuple(settings.reveal),
     )
     if record:
         record.keep_report(report)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         sandbox_read: Sequence[str]
         sandbox_env_hide: Sequence[str]
         sandbox_env_keep: Sequence[str]
+        reveal: Sequence[str]
 
 
 FOREVER = 1e10  # seconds
@@ -102,6 +103,7 @@ class Settings(Value):
     sandbox_read: Sequence[str] = ()
     sandbox_env_hide: Sequence[str] = ()
     sandbox_env_keep: Sequence[str] = ()
+    reveal: Sequence[str] = ()  # files that commands may show although they look like secrets
 
     @classmethod
     def from_options(cls, **options: Unpack[Options]) -> Self:
@@ -228,6 +230,7 @@ SETTINGS = (
     _run_setting("sandbox_read", "list"),
     _run_setting("sandbox_env_hide", "list"),
     _run_setting("sandbox_env_keep", "list"),
+    _run_setting("reveal", "list"),
 )  # fmt: skip
 # What decides what comes of a document: kept with its run, for `clada resume`. What guards is not: a run that
 # goes on is held to what whoever starts it allows.

@@ -14,6 +14,7 @@ from clada.report.patch import patch
 from clada.run import execute, plan_for
 from clada.settings import Settings
 from clada.values import Value
+from clada.world.secrets.masking import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ def _patch(found: JobOutcome, most: int) -> str | None:
     """Return the patch of what was changed; None where it is longer than output may be."""
     if found.changes is None or found.size > 8 * most:
         return None
-    text = patch(found.changes, found.modes or ())
+    text = mask_of_changes(found.changes)(patch(found.changes, found.modes or ()))
     return text if len(text) <= most else None
 
 

@@ -150,7 +150,7 @@ class Conversation:
         from clada.report.diff import diff_lines
 
         pages = Pages(self._options["color"], self._terminal)
-        pages.say(diff_lines(report.changes, report.modes))
+        pages.say(diff_lines(report.changes, report.modes, report.mask))
         pages.close()
         pages.show()
 

@@ -453,4 +453,4 @@ def _summary_maker(kind: str) -> Callable[[Report], str]:
 def _diff(report: Report) -> Iterable[Line]:
     from clada.report.diff import diff_lines
 
-    return diff_lines(report.changes, report.modes)
+    return diff_lines(report.changes, report.modes, report.mask)

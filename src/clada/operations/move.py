@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.grammar import Field
 from clada.model import Change, Done, Operation, Phrases
 from clada.world.files import tree
 from clada.world.files.paths import display_path
+from clada.world.secrets.names import looks_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +58,14 @@ class Move(Operation):
         """Move or rename."""
         files = world.files
         old, new = files.locate(self.source), files.locate(self.destination)
+        _refuse_unhiding(world, display_path(old), display_path(new))
         new = tree.move(files, old, new, into=self.destination.endswith(("/", "\\")))
         changes = (Change(display_path(old), "removed"), Change(display_path(new), "moved"))
         return Done("moved", self.target, changes=changes)
+
+
+def _refuse_unhiding(world: World, old: str, new: str) -> None:
+    """Refuse to give a file that looks like a secret a name under which commands may read it."""
+    if world.secrets.names(old) and not looks_secret(new):
+        message = f"{old} looks like a secret, and would not as {new}"
+        raise Trouble("permission_denied", message, "move it yourself, or name it in the setting `reveal`")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
+    from clada.world.secrets.found import WorkspaceSecrets
 
     Result = TypeVar("Result")
 
@@ -95,6 +96,7 @@ class World:
         self.tree: Tree | None = None
         self.tree_after: int | None = None
         self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
+        self._secrets: WorkspaceSecrets | None = None
         self.position = 0  # index of the operation that is carried out
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
@@ -105,6 +107,20 @@ class World:
         self.confinement: str | None = None
         self.output: list[str | None] = []  # lines; None where output was cut off
         self.truncated = False
+
+    @property
+    def secrets(self) -> WorkspaceSecrets:
+        """What is known of the secrets in the workspace; made when a command first needs it."""
+        if self._secrets is None:
+            from clada.world.secrets.found import WorkspaceSecrets
+
+            self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
+        return self._secrets
+
+    def files_changed(self) -> None:
+        """Note that files may have changed, so that secret files are looked for again."""
+        if self._secrets:
+            self._secrets.is_stale = True
 
     def keep(self, lines: Sequence[str], *, cut: bool = False) -> None:
         """Keep lines of output for the report, as far as there is room, and that there were more, if so."""

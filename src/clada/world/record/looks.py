@@ -215,7 +215,7 @@ class Looks:
 
     def _ignored_to_keep(self) -> list[str]:
         """Return the ignored files whose content is kept: what looks like a secret first, then small ones."""
-        from clada.world.git.secrets import looks_secret
+        from clada.world.secrets.names import looks_secret
 
         sizes = {path: self._before[path][SIZE] for path in self._ignored if path in self._before}
         room, kept = min(MOST_OF_IGNORED, self._room), list[str]()
