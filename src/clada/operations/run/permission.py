@@ -104,10 +104,10 @@ class _Review:
         self._refuse_blocked()
         if len(judged) == 1:
             self.asked = judged[0][0].text
-        judged = self._with_secrets(judged)
         _refuse_wider_stash(self.world, judged)
-        _refuse_without_sandbox(self.world, judged)
         check_texts(self.world.files, (verdict for _command, verdict in judged), self.here)
+        judged = self._with_secrets(judged)
+        _refuse_without_sandbox(self.world, judged)
         lacking = next(filter(None, (self._lacks(*pair) for pair in judged)), None)
         network = False
         if lacking and not self.world.settings.dry_run:
