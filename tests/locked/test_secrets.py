@@ -1,4 +1,4 @@
-"""Canaries in 20 kinds of secret files: no command, dialect or report shows one, as root and as another user."""
+"""Canaries in 20 kinds of secret files: no command, dialect or report shows one, for root and other users."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
@@ -42,16 +42,18 @@ KINDS = {
 }
 CANARIES = {path: f"cnry{number:02}Zq7Xw{number * 7919:06}" for number, path in enumerate(KINDS)}
 OTHER_READERS = """
-    head .env; tail -n 3 .env; grep -n KEY .env; wc -c .env; xxd .env; diff .env app.py; file .env; ls -la .env
-    stat .env; cat ./deploy/../.env; cat deploy/.env.production | head -1; cp .env copy.txt; mv .env copy.txt
-    cp -r .aws copies; cd deploy && cat .env.production; cd deploy && cat ../.env; grep -r cnry .; grep -rn cnry
-    grep -ra --include=.env cnry .; grep -rh . .; grep -r cnry deploy infra config tls; diff -r . deploy
-    diff -rN deploy tls; find . -name .env; ls -laR; cat app.py; head -c 400 app.py; grep -o cnry.* app.py
-    git diff; git diff --stat; git diff HEAD~1; git diff --cached; git diff .env; git diff HEAD~1 HEAD -- .env
-    git show; git show HEAD~1; git show HEAD:.env; git show HEAD~1:config/secrets.yml; git show :.env; git log -p
-    git log -p --all --graph; git log --oneline --stat; git log -p -- .env; git log -L1,2:.env; git log -U3
-    git log -S cnry -p; git log --word-diff; git status -v -v; git status; git ls-files -s; git stash push
-    git stash show -p; git stash show; git show stash@{0}; git stash pop; git diff --word-diff; cat app.py | grep cnry
+    head .env; tail -n 3 .env; grep -n KEY .env; wc -c .env; xxd .env; diff .env app.py; file .env
+    ls -la .env; stat .env; cat ./deploy/../.env; cat deploy/.env.production | head -1
+    cp .env copy.txt; mv .env copy.txt; cp -r .aws copies; cd deploy && cat .env.production
+    cd deploy && cat ../.env; grep -r cnry .; grep -rn cnry; grep -ra --include=.env cnry .
+    grep -rh . .; grep -r cnry deploy infra config tls; diff -r . deploy; diff -rN deploy tls
+    find . -name .env; ls -laR; cat app.py; head -c 400 app.py; grep -o cnry.* app.py; git diff
+    git diff --stat; git diff HEAD~1; git diff --cached; git diff .env; git diff HEAD~1 HEAD -- .env
+    git show; git show HEAD~1; git show HEAD:.env; git show HEAD~1:config/secrets.yml; git show :.env
+    git log -p; git log -p --all --graph; git log --oneline --stat; git log -p -- .env
+    git log -L1,2:.env; git log -U3; git log -S cnry -p; git log --word-diff; git status -v -v
+    git status; git ls-files -s; git stash push; git stash show -p; git stash show; git show stash@{0}
+    git stash pop; git diff --word-diff; cat app.py | grep cnry
 """
 READERS = (
     *(f"cat {path}" for path in KINDS),
@@ -138,7 +140,8 @@ EDITS = {
     "<---REPLACE--->\nx\n<---END--->\n",
     "sr": ".env\n<<<<<<< SEARCH\nNODE_ENV=development\nAPI_KEY=wrong\n=======\nx\n>>>>>>> REPLACE\n",
     "udiff": "--- a/.env\n+++ b/.env\n@@ -1,2 +1,2 @@\n NODE_ENV=development\n-API_KEY=wrong\n+x\n",
-    "v4a": "*** Begin Patch\n*** Update File: .env\n@@\n NODE_ENV=development\n-API_KEY=wrong\n+x\n*** End Patch\n",
+    "v4a": "*** Begin Patch\n*** Update File: .env\n@@\n NODE_ENV=development\n-API_KEY=wrong\n+x\n"
+    "*** End Patch\n",
     "json": json.dumps(
         {"tasks": [{"action": "edit", "path": ".env", "search": "API_KEY=wrong\n", "replace": "x"}]}
     ),

@@ -7,7 +7,6 @@ from clada.grammar import Field
 from clada.model import Change, Done, Operation, Phrases
 from clada.world.files import tree
 from clada.world.files.paths import display_path
-from clada.world.secrets.names import looks_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +65,8 @@ class Move(Operation):
 
 def _refuse_unhiding(world: World, old: str, new: str) -> None:
     """Refuse to give a file that looks like a secret a name under which commands may read it."""
+    from clada.world.secrets.names import looks_secret
+
     if world.secrets.names(old) and not looks_secret(new):
         message = f"{old} looks like a secret, and would not as {new}"
         raise Trouble("permission_denied", message, "move it yourself, or name it in the setting `reveal`")

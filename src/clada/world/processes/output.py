@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     # Takes lines, as many as came at once; true once it has enough: what follows is discarded.
     Emit = Callable[[list[str]], bool | None]
 
-    class Mask(Protocol):
-        """Replaces what must not be seen in a text; it is at most `longest` bytes long."""
+    class OutputMask(Protocol):
+        """Replaces what must not be seen in a text."""
 
-        longest: int
+        @property
+        def longest(self) -> int:
+            """How many bytes it can have, at most."""
 
         def __call__(self, text: str) -> str:
             """Return the text without it."""
@@ -35,7 +37,7 @@ _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by f
 class OutputReader:
     """Reads a pipe without waiting, and passes on its lines without their line breaks."""
 
-    def __init__(self, source: int, emit: Emit, mask: Mask | None = None) -> None:
+    def __init__(self, source: int, emit: Emit, mask: OutputMask | None = None) -> None:
         os.set_blocking(source, False)
         self.source, self._emit, self._mask = source, emit, mask
         self.tail: list[str] = []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clada.world.processes.children import Child, SupervisedChild
-    from clada.world.processes.output import Emit, Mask, OutputReader
+    from clada.world.processes.output import Emit, OutputMask, OutputReader
     from clada.world.processes.spawn import SpawnSpec, ThreadRules
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
@@ -83,7 +83,7 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     emit: Emit,
     stop: int | None = None,
     path: Sequence[str] = SYSTEM_PATH,
-    mask: Mask | None = None,
+    mask: OutputMask | None = None,
 ) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
     from clada.world.processes.spawn import SpawnSpec
@@ -104,7 +104,7 @@ def _run_with_retries(  # noqa: PLR0913, PLR0917 (as above)
     emit: Emit,
     timeout: float | None,
     stop: int | None,
-    mask: Mask | None,
+    mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
     from clada.world.processes.children import NotStarted
 
@@ -127,7 +127,7 @@ def run_pipeline(  # noqa: PLR0913 (as above)
     emit: Emit,
     stop: int | None = None,
     path: Sequence[str] = SYSTEM_PATH,
-    mask: Mask | None = None,
+    mask: OutputMask | None = None,
 ) -> ProcessResult:
     """Run programs at once, each reading what the one before it prints, until all have ended.
 
@@ -177,7 +177,11 @@ def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -
 
 
 def _run_once(
-    start: Callable[[int], Child], emit: Emit, timeout: float | None, stop: int | None, mask: Mask | None
+    start: Callable[[int], Child],
+    emit: Emit,
+    timeout: float | None,
+    stop: int | None,
+    mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
     """Run what is started with its output to a handle; return how it ended, and its last lines of output."""
     from clada.world.processes.output import OutputReader

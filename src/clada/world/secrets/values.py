@@ -38,7 +38,7 @@ _COMMON = frozenset(
     administrator adminadmin qwertyui placeholder application""".split()
 )
 _PLACEHOLDER = re.compile(
-    r"""(?ix) ^(your|my|the|some|insert|enter|replace|change|put|add|todo|fixme|example|sample|dummy
+    r"""(?ix) ^----- | ^(your|my|the|some|insert|enter|replace|change|put|add|todo|fixme|example|sample|dummy
     |fake)[-_ ] | (here|placeholder|example|changeme)$ | ^<.*>$ | ^\$(\{.*\}|\w+)$ | ^\{\{ | ^%\w+%$
     | ^(.)\3+$ | ^[x*.•_-]+$
     """
