@@ -398,3 +398,16 @@ def test_options_are_those_of_the_library(yard: Yard) -> None:
     assert (results["atomic"]["diff"], results["atomic"]["report"]["rolled_back"]) == ("", 1)
     assert yard.git(folder, "log", "-1", "--format=%H") == results["recorded"]["report"]["commits"]["post"]
     assert results["recorded"]["diff"].endswith("-old\n+new\n")
+
+
+def test_results_hold_no_values_of_secret_files(yard: Yard) -> None:
+    """Neither the output of a command, nor the patch of a change next to them."""
+    folder = yard.workspace("w", a_txt="sk-abcdefgh\n")
+    (folder / ".env").write_text("MODE=old\nAPI_KEY=sk-abcdefgh\n")
+    documents = {"read": run_document("cat a.txt"), "edit": edit("MODE=old", "MODE=new", ".env")}
+    yard.jobs([{"id": id_, "path": "w", "document": text} for id_, text in documents.items()])
+    yard.batch()
+    assert set(yard.statuses().values()) == {"applied"}
+    found = yard.out.read_text().replace("\\u2022", "•")
+    assert found.count("•••(.env:API_KEY)") >= 2
+    assert "sk-abcdefgh" not in found

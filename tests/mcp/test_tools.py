@@ -288,3 +288,15 @@ def test_what_is_wrong_with_the_workspace_is_told_everywhere(place: Place) -> No
     assert result.is_error
     assert "allowed-commands.json" in text(result)
     assert agent.call("apply", document=write("a.txt")).is_error is False
+
+
+def test_results_and_events_hold_no_values_of_secret_files(place: Place) -> None:
+    (place.workspace / ".env").write_text("API_KEY=sk-abcdefgh\n")
+    (place.workspace / "app.py").write_text("key = 'sk-abcdefgh'\n")
+    agent = place.agent()
+    result = agent.call("apply", document=run("cat app.py"))
+    refused = agent.call("apply", document=run("cat .env"))
+    assert "key = '•••(.env:API_KEY)'" in text(result)
+    assert "needs approval" in text(refused)
+    everything = f"{result} {refused} {agent.told} {agent.progress}"
+    assert "sk-abcdefgh" not in everything

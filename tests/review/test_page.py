@@ -81,3 +81,13 @@ def test_the_words_of_the_page_are_those_of_a_plan() -> None:
     assert words.keys() == results.keys()
     for result, phrase in results.items():
         assert f"({words[result]}" in phrase
+
+
+def test_the_diff_of_a_secret_file_shows_no_value_that_it_held(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MODE=one\nAPI_KEY=sk-abcdefgh\n")
+    edit = '<---SEARCH file=".env"--->\nMODE=one\n<---REPLACE--->\nMODE=two\n<---END--->\n'
+    diffs = str(overview(edit, tmp_path)["diffs"])
+    assert "+MODE=two" in diffs
+    assert "API_KEY=•••(.env:API_KEY)" in diffs
+    assert "sk-abcdefgh" not in diffs
+    assert "sk-abcdefgh" in str(overview(edit, tmp_path, reveal=(".env",))["diffs"])

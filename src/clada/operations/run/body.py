@@ -182,6 +182,7 @@ class _Body:
                 launch.put_in_place(self.world, overlay)
                 launch.look_again(self.world)
         finally:
+            self.world.files_changed()
             overlay.remove()
             self.world.files_changed()
         return failed

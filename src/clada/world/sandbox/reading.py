@@ -13,7 +13,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from clada.world.processes.running import Launcher
     from clada.world.sandbox.landlock import LandlockRules
@@ -69,24 +69,21 @@ def rules(confinement: ReadOnly, program: str) -> LandlockRules:
         return given
     execute = (program, *LOADERS, *confinement.execute)
     hidden = confinement.hidden
-    listed = tuple(path for path in confinement.read if any(map(_below(path), hidden)))
+    above = {parent for path in hidden for parent in _parents(path)}
+    listed = tuple(path for path in confinement.read if path in above)
     read = [path for path in confinement.read if path not in listed]
     for path in listed:
-        read += _all_but(path, hidden)
+        read += _all_but(path, hidden, above)
     return given.replace(read=(*SYSTEM, *read), listed=listed, execute=execute)
 
 
-def _below(folder: str) -> Callable[[str], bool]:
-    return lambda path: path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _all_but(folder: str, hidden: Sequence[str]) -> Iterator[str]:
+def _all_but(folder: str, hidden: Sequence[str], above: Collection[str]) -> Iterator[str]:
     """Yield what is in a directory but not hidden, in as few paths as possible.
 
     Landlock can allow what is below a directory, and cannot take a file out of that: so next to a hidden file
-    each file is allowed by itself. Links are left out: what they lead to is allowed, or not, by its own path.
+    each file is allowed by itself. `above` are the directories in which something is hidden. Links are left
+    out: what they lead to is allowed, or not, by its own path.
     """
-    above = {parent for path in hidden for parent in _parents(path)}
     files, waiting = set(hidden), [folder]
     while waiting:
         for entry in _entries(waiting.pop()):

@@ -110,15 +110,8 @@ def looks_secret(path: str) -> bool:
     """Return whether a file of this path usually holds a secret."""
     lowered = path.lower()
     *directories, name = lowered.split("/")
-    if _is_harmless(name):
-        return False
-    return _is_secret(name) or in_secret_directory(directories) or f"/{lowered}".endswith(_IN_FOLDERS)
-
-
-def is_secret_name(name: str) -> bool:
-    """Return whether the name of a file says that it holds a secret, whatever directory it is in."""
-    lowered = name.lower()
-    return _is_secret(lowered) and not _is_harmless(lowered)
+    is_secret = _is_secret(name) or in_secret_directory(directories) or f"/{lowered}".endswith(_IN_FOLDERS)
+    return is_secret and not _is_harmless(name)
 
 
 def in_secret_directory(directories: Iterable[str]) -> bool:
