@@ -82,6 +82,13 @@ def _suspects(changes: Changes, workspace: str) -> Contents:
     return diff_of((path, changes.before_command(path) or ABSENT, state) for path, state in now)[0]
 
 
+def refused_report(workspace: str | PathLike[str] = ".") -> str | None:
+    """Return the report for a model on the last document here, if nothing of it was carried out."""
+    from clada.world.record.refused import refused
+
+    return refused(os.fspath(workspace))
+
+
 def prune(workspace: str | PathLike[str] = ".", **options: Any) -> int:
     """Forget runs that are older than history_age, or that take more than history_size; return how many."""
     from clada.world.git.repository import os_errors_as_trouble

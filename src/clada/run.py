@@ -63,7 +63,7 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
         from clada.notations.hints import of_fatal
 
         hint = of_fatal(plan.fatal, plan.source, (settings.start_delimiter, settings.end_delimiter))
-        return Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message, hint))
+        return _kept(Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message, hint)), settings)
     course, mistake = _Course(), None
     try:
         caller.tell(plan.notes)
@@ -79,7 +79,16 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
         if course.record:
             course.record.close()
         raise mistake
-    return _reported(plan, settings, caller, course)
+    return _kept(_reported(plan, settings, caller, course), settings)
+
+
+def _kept(report: Report, settings: Settings) -> Report:
+    """Keep the report on a document that was refused, so that `clada report` is not that of a run before."""
+    if report.recorded is None and not settings.dry_run and settings.record != "none":
+        from clada.world.record.refused import keep_refused
+
+        keep_refused(settings.workspace, report.text(for_llm=True))
+    return report
 
 
 class _Course:

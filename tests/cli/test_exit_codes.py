@@ -134,3 +134,39 @@ def test_a_job_of_a_batch_that_left_something_out_is_no_success(shell: Shell) ->
     result = json.loads(line)
     assert (result["status"], result["error"]) == ("failed", NOT_APPLIED)
     assert result["report"]["ok"] is False
+
+
+REFUSED = {
+    "cut off": ('<---WRITE file="b.txt"--->\nhi\n', "FATAL: PARSE - Line 1: Unterminated WRITE operation"),
+    "invalid": ("<---WRITE--->\nhi\n<---END--->\n", "Missing required attribute 'file'"),
+    "prose": ("Just prose.\n", "No operations were found."),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_the_report_is_on_the_last_answer_also_where_nothing_of_it_was_carried_out(
+    repository: Shell, kind: str
+) -> None:
+    """It is not that of the run before, which may say that all was carried out."""
+    document, says = REFUSED[kind]
+    assert repository(document=document).returncode != 0
+    assert says in repository("report").stdout
+    repository(document=WRITE)
+    assert repository("report").stdout == "The operation was carried out.\n"
+    assert repository("plan", document=document).returncode != 0
+    assert repository("report").stdout == "The operation was carried out.\n"
+    assert repository(document=document).returncode != 0
+    assert says in repository("report").stdout
+    assert repository("report", "1").stdout == "The operation was carried out.\n"
+    repository(document=WRITE.replace("a.txt", "c.txt"))
+    assert repository("report").stdout == "The operation was carried out.\n"
+
+
+def test_the_report_is_that_of_this_workspace(repository: Shell) -> None:
+    """Workspaces in one repository share a record, but not the report on a refused answer."""
+    (repository.workspace / "sub").mkdir()
+    repository(document=WRITE)
+    repository("--workspace=sub", document=WRITE)
+    repository("--workspace=sub", document="Just prose.\n")
+    assert repository("report").stdout == "The operation was carried out.\n"
+    assert repository("report", "--workspace=sub").stdout.startswith("No operations were found.\n")

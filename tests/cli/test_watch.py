@@ -118,6 +118,44 @@ def test_the_same_text_is_known_again_by_the_next_watch_unless_it_was_undone(
     assert (repository.workspace / "log").read_text() == "line\n"
 
 
+def test_a_plan_is_not_taken_for_a_run(shell: Shell, terminal: Terminals) -> None:
+    screen = terminal("watch", "--dry-run", "--no-git", "--color=never")
+    screen.until(QUIT)
+    for _ in range(2):
+        screen.seen = b""
+        save(shell, "answer.md", write("a.txt", "hi"))
+        screen.until("PLAN: WRITE - a.txt (would create, 3 bytes)")
+        screen.until("do it again")
+    assert "SUCCESS" not in screen.seen.decode()
+    assert not (shell.workspace / "a.txt").exists()
+
+
+def test_the_report_is_never_that_of_an_earlier_answer(shell: Shell, terminal: Terminals) -> None:
+    copied = shell.home / "copied"
+    program = shell.home / "xclip"
+    program.write_text(f'#!/bin/sh\n[ "$3" ] && exec cat "{copied}"\nexec cat > "{copied}"\n')
+    program.chmod(0o755)
+    shell.environment.update(DISPLAY=":0", PATH=f"{shell.home}:{shell.environment['PATH']}")
+    screen = terminal("watch", "--no-git")
+    screen.until(QUIT)
+    save(shell, "answer.md", write("a.txt", "hi"))
+    screen.until(KEYS)
+    screen.type("y\n")
+    screen.until("[c] copy the report")
+    screen.seen = b""
+    save(shell, "answer.md", write("b.txt", "hi"))
+    screen.until(KEYS)
+    screen.type("n\n")
+    screen.until("clada: waiting; [r] do it again  [q] quit")  # there is no report on this one
+    screen.type("c\n")
+    save(shell, "answer.md", "I have done so.\n")
+    screen.until("clada: no operations found in answer.md")
+    screen.until("clada: the report is in answer.report.md")
+    report = (shell.workspace / "answer.report.md").read_text()
+    assert report.startswith("No operations were found.\n")
+    assert not copied.exists()
+
+
 def test_what_is_there_already_waits_for_the_next_save(shell: Shell, terminal: Terminals) -> None:
     shell.write("answer.md", write("old", "x"))
     screen = terminal("watch", "--yes", "--no-git", "answer.md")

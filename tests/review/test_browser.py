@@ -45,7 +45,7 @@ def test_the_whole_way(review: Start, tab: Tab) -> None:
     page.get_by_label("take write b.txt").uncheck()
     page.get_by_role("button", name="Apply 1 of 2").click()
     page.wait_for_selector("#report:not([hidden])")
-    assert page.inner_text("#report-title") == "Done"
+    assert page.inner_text("#report-title") == "Done, 1 not chosen"
     assert "[task-2] SKIP: WRITE - not chosen" in page.inner_text("#report-text")
     assert running.read("a.txt") == NEW
     assert not (running.workspace / "b.txt").exists()

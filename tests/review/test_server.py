@@ -9,6 +9,7 @@ import signal
 import socket
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 from tests.review.conftest import wait_for
@@ -288,7 +289,7 @@ def test_it_ends_when_the_last_page_is_closed(review: Callable[..., Review]) -> 
     first, second = _ask_events(running), _ask_events(running)
     first.close()
     second.close()
-    assert running.end() == (0, "", "")
+    assert running.end() == (1, "", "clada: not executed\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -388,7 +389,50 @@ def test_only_what_a_person_took_out_is_not_wanted(served: Serve, tmp_path: Path
     asked("/apply", {"look": 1, "chosen": {"1": None}, "answers": {}})
     report = asked.until("report")
     assert "[task-1] SKIP: SEARCH - not chosen (a.txt)" in report["for_llm"]
-    assert report["heading"] == "Done"
+    assert (report["heading"], report["ok"]) == ("Done, 1 not chosen", True)
+    untouched = served(WRITE)
+    untouched("/apply", {"look": 1, "chosen": {}, "answers": {}})
+    assert untouched.until("report")["heading"] == "Nothing was chosen"
+
+
+@pytest.mark.parametrize(
+    ("answer", "heading"),
+    [
+        (WRITE + '\n<remove path="b.txt"/>\n', "1 of 2 not applied"),
+        ("Just prose.\n", "No operations were found"),
+    ],
+)
+def test_the_heading_says_what_was_not_applied(served: Serve, answer: str, heading: str) -> None:
+    asked = served(answer)
+    asked("/apply", as_shown(asked))
+    report = asked.until("report")
+    assert (report["heading"], report["ok"]) == (heading, False)
+
+
+def test_what_is_not_applied_is_shown_before_anything_is_carried_out(served: Serve) -> None:
+    shown = json.loads(served(WRITE + '\n<remove path="b.txt"/>\n')("/plan").body)
+    assert shown["not_applied"] == ["not applied: CML operation at line 5 (the answer is in CSL)"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "says"),
+    [
+        (WRITE, 1, "clada: not executed\n"),
+        ('<---WRITE file="a.txt"--->\nnew\n', 1, "clada: not executed\n"),
+        ("Just prose.\n", 3, "clada: not executed\n"),
+        ("", 0, ""),
+    ],
+)
+def test_a_review_that_carried_nothing_out_is_no_success(
+    review: Callable[..., Review], answer: str, code: int, says: str
+) -> None:
+    running = review(answer)
+    address = urlsplit(running.address)
+    connection = HTTPConnection(address.netloc, timeout=30)
+    connection.request("POST", f"{address.path}quit", b"", {"Origin": f"http://{address.netloc}"})
+    connection.getresponse().read()
+    connection.close()
+    assert running.end() == (code, "", says)
 
 
 def test_all_of_a_block_is_taken_also_what_comes_after_a_failure(served: Serve, tmp_path: Path) -> None:
@@ -414,6 +458,9 @@ def test_an_answer_that_was_cut_off_has_a_report_to_copy(served: Serve) -> None:
     assert shown["fatal"] in shown["for_llm"]
     assert shown["for_llm"].endswith("Correct the document, and send all of it again.\n")
     assert json.loads(served(WRITE)("/plan").body)["for_llm"] is None
+    assert json.loads(served("")("/plan").body)["for_llm"] is None
+    prose = json.loads(served("Just prose.\n")("/plan").body)["for_llm"]
+    assert prose.startswith("No operations were found.\n")
 
 
 def test_the_heading_says_that_a_run_was_stopped(served: Serve) -> None:

@@ -14,7 +14,21 @@ if TYPE_CHECKING:
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the report of the last run, or of the given one, for a model; or put it on the clipboard."""
+    """Print the report on the last document, or of the given run, for a model; or put it on the clipboard."""
+    from clada.past import refused_report
+
+    text = (None if arguments else refused_report(options["workspace"])) or _of_run(options, arguments)
+    if options["copy"]:
+        from clada.cli.clipboard import copy
+
+        copy(text)
+        console.complain("clada: the report is on the clipboard")
+    else:
+        console.write(text)
+    return 0
+
+
+def _of_run(options: dict[str, Any], arguments: Sequence[str]) -> str:
     from clada.past import history, run_details
 
     number = read_number(arguments[0]) if arguments else None
@@ -31,11 +45,4 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         raise Trouble(
             "git_operation_failed", f"run {number} has no report: it was killed", "clada history show"
         )
-    if options["copy"]:
-        from clada.cli.clipboard import copy
-
-        copy(text)
-        console.complain("clada: the report is on the clipboard")
-    else:
-        console.write(text)
-    return 0
+    return text

@@ -7,7 +7,7 @@ import sys
 
 from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
 from clada.cli.first_use import with_record
-from clada.exit_codes import SIGNALLED
+from clada.exit_codes import DONE, FAILED, SIGNALLED
 from clada.report import commits_line
 from clada.run import plan_for
 
@@ -23,7 +23,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Serve the page until it is closed; return whether the last run went well."""
+    """Serve the page until it is closed; return the exit code of the last run, 1 where there was none."""
     # Without a document there is a page to paste one into.
     text = b"" if not arguments and os.isatty(STDIN) else read(arguments, console)
     from select import select
@@ -46,7 +46,10 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
             console.complain(f"clada: {line}")
     if stop.signal:
         return SIGNALLED + stop.signal
-    return session.report.exit_code if session.report else 0
+    if session.unexecuted:
+        console.complain("clada: not executed")
+        return session.unexecuted.exit_code or FAILED
+    return session.report.exit_code if session.report else DONE
 
 
 def _open(address: str) -> bool:

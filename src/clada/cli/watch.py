@@ -15,7 +15,7 @@ from clada.cli.saved import Saved
 from clada.errors import Trouble, UsageError
 from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
-from clada.run import plan_for
+from clada.run import execute, plan_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,9 +115,21 @@ class Watch:
             place.leave(self._written)
         elif text.strip():
             self._say(f"no operations found in {path}")
+            self._replace_report(plan, path)
+
+    def _replace_report(self, plan: Plan, path: str) -> None:
+        """Replace the report on an earlier text of a file that has no operations now, if there is one."""
+        self._report = ""
+        if os.path.lexists(saved.report_path(path)):
+            try:
+                self._keep(execute(plan, settings=settings_of(self._options)), path)
+            except Trouble as trouble:
+                self._say(trouble.error.sentence)
 
     def _take(self, text: bytes, plan: Plan, source: str) -> None:
         """Carry an answer out, unless that was done already."""
+        if self._last != (text, source):
+            self._report = ""  # it is on another answer
         self._last, self._written = (text, source), []
         if before := self._done_before(text):
             self._say(f"{source} has the same text as {before}: it is not carried out twice")
@@ -143,7 +155,7 @@ class Watch:
             own = () if source == COPIED else (source, saved.report_path(source))
             code, report = carry_out(plan, with_uncommitted(options, own), self._console)
             if report is not None:
-                if report.fatal is None:  # else nothing was tried
+                if report.fatal is None and not report.dry_run:  # else nothing was tried
                     self._done.add(sha256(text).digest())
                 self._keep(report, source)
         except Trouble as trouble:

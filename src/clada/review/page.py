@@ -46,7 +46,8 @@ class Shown:
             "notation": self.plan.notation,
             "fatal": fatal.sentence if fatal else None,
             # For a model that can mend its answer; another refusal is not the model's to mend.
-            "for_llm": self.report.text(for_llm=True) if self.plan.fatal else None,
+            "for_llm": self.report.text(for_llm=True) if self._is_for_the_model else None,
+            "not_applied": [each.text for each in self.report.not_applied],
             "notes": list(self.report.notes),
             "operations": [
                 {
@@ -66,6 +67,11 @@ class Shown:
             "closing": proses[-1],
             "diffs": self.diffs(0, AT_ONCE),
         }
+
+    @property
+    def _is_for_the_model(self) -> bool:
+        """Whether only another answer helps: this one cannot be read, or has no operations."""
+        return bool(self.plan.fatal or (self.plan.source.strip() and not self.plan.has_operations))
 
     def diffs(self, start: int, end: int) -> dict[int, list[list[str]]]:
         """Return the hunks of these operations, each as the lines of a diff, its header first."""

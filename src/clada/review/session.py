@@ -54,8 +54,14 @@ class Session:
         self._pages = 0
         self._was_open = False
         self.report: clada.Report | None = None  # of the last run
+        self._has_run = False
         self.ended, self._end = os.pipe()
         self._look(text)()
+
+    @property
+    def unexecuted(self) -> clada.Report | None:
+        """What the plan says of the answer that is shown, if none was carried out; None if one was."""
+        return None if self._has_run or self.overview["empty"] else self.shown.report
 
     # What is shown.
 
@@ -213,7 +219,7 @@ class Session:
         )
         text = report.text()
         with self._changed:
-            self.report, self._done = report, report.fatal is None
+            self.report, self._done, self._has_run = report, report.fatal is None, True
         return self._telling(
             "report",
             ok=report.ok,
@@ -317,13 +323,19 @@ def _heading(report: clada.Report) -> str:
     """Return how a run went, in a few words."""
     if report.fatal:
         return "Nothing was carried out"
-    tasks, failed = len(report.tasks), report.count("error")
+    tasks, failed, missed = len(report.tasks), report.count("error"), len(report.not_applied)
     unfinished = sum(not task.fine for task in report.tasks)
-    if failed:
-        return f"{failed} of {tasks} failed"
-    if unfinished:
-        return f"{unfinished} of {tasks} not carried out"
-    return "Done" if report.ok else "Done, with an error"
+    left_out = report.count("skipped") - unfinished  # by a person
+    rows = (
+        (failed, f"{failed} of {tasks} failed"),
+        (unfinished, f"{unfinished} of {tasks} not carried out"),
+        (missed, f"{missed} of {tasks + missed} not applied"),
+        (not tasks, "No operations were found"),
+        (not report.ok, "Done, with an error"),
+        (left_out == tasks, "Nothing was chosen"),
+        (left_out, f"Done, {left_out} not chosen"),
+    )
+    return next((words for applies, words in rows if applies), "Done")
 
 
 def _hunks(shown: Preview, numbers: list[int] | None) -> tuple[FileHunk, ...] | None:

@@ -590,6 +590,7 @@ function show() {
   $('messages').replaceChildren();
   document.title = TITLE;
   if (data.fatal) note(data.fatal, true);
+  data.not_applied.forEach(text => { note(text, true); });
   if (data.for_llm && data.live) $('messages').append(el('button', {type: 'button', className: 'primary', textContent: 'Copy for the chat', on: {click: copy}}));
   if (data.empty) note('Paste an answer: Ctrl+V, or the key p.');
   else data.notes.forEach(text => { note(text); });
