@@ -222,6 +222,7 @@ SETTINGS = (
         "color", "choice", "auto", "colour; NO_COLOR is honoured", OUTPUT,
         choices=("auto", "always", "never"), shared=True,
     ),
+    Setting("settle", "duration", 2.0),  # of `clada watch`: how long an answer must be unchanged
     _run_setting("uncommitted", "list"),
     _run_setting("durable", "switch"),
     _run_setting("history_size", "size"),

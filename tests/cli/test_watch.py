@@ -11,7 +11,7 @@ import pytest
 from tests.display import display
 
 from clada.cli.copied import INTERVAL
-from clada.cli.saved import PATIENCE, Saved
+from clada.cli.saved import Saved
 from clada.prompts import PROMPTS, prompt
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell, Terminals, Tmux
     from tests.display import Display
 
+WATCH = ("watch", "--settle=300ms")
 KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?]"
 QUIT = "[q] quit"
 
@@ -35,7 +36,7 @@ def save(shell: Shell, path: str, text: str) -> None:
 
 
 def test_an_answer_that_is_saved_is_shown_asked_about_and_reported(shell: Shell, tmux: Tmux) -> None:
-    tmux.start("clear; clada watch --no-git answer.md; echo exit=$?")
+    tmux.start("clear; clada watch --settle=300ms --no-git answer.md; echo exit=$?")
     tmux.until(lambda screen: QUIT in screen)
     shell.write("answer.md", write("a.txt", "hi"))
     tmux.until(lambda screen: KEYS in screen)
@@ -70,7 +71,7 @@ clada: waiting; [r] do it again  [q] quit"""
 def test_what_was_declined_is_neither_done_nor_reported_and_asked_about_again(
     shell: Shell, terminal: Terminals
 ) -> None:
-    screen = terminal("watch", "--no-git")
+    screen = terminal(*WATCH, "--no-git")
     screen.until(QUIT)
     for _ in range(2):
         save(shell, "answer.md", write("a.txt", "hi"))
@@ -84,7 +85,7 @@ def test_what_was_declined_is_neither_done_nor_reported_and_asked_about_again(
 
 def test_the_same_text_is_carried_out_once_unless_asked(shell: Shell, terminal: Terminals) -> None:
     answer = '<---WRITE file="log" append="true"--->\nline\n<---END--->\n'
-    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     save(shell, "answer.md", answer)
     screen.until("do it again")
@@ -106,7 +107,7 @@ def test_the_same_text_is_known_again_by_the_next_watch_unless_it_was_undone(
 ) -> None:
     answer = '<---WRITE file="log" append="true"--->\nline\n<---END--->\n'
     assert repository(document=answer).returncode == 0
-    screen = terminal("watch", "--yes", "answer.md")
+    screen = terminal(*WATCH, "--yes", "answer.md")
     screen.until(QUIT)
     save(repository, "answer.md", answer)
     screen.until("clada: answer.md has the same text as run 1: it is not carried out twice")
@@ -119,7 +120,7 @@ def test_the_same_text_is_known_again_by_the_next_watch_unless_it_was_undone(
 
 
 def test_a_plan_is_not_taken_for_a_run(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--dry-run", "--no-git", "--color=never")
+    screen = terminal(*WATCH, "--dry-run", "--no-git", "--color=never")
     screen.until(QUIT)
     for _ in range(2):
         screen.seen = b""
@@ -136,7 +137,7 @@ def test_the_report_is_never_that_of_an_earlier_answer(shell: Shell, terminal: T
     program.write_text(f'#!/bin/sh\n[ "$3" ] && exec cat "{copied}"\nexec cat > "{copied}"\n')
     program.chmod(0o755)
     shell.environment.update(DISPLAY=":0", PATH=f"{shell.home}:{shell.environment['PATH']}")
-    screen = terminal("watch", "--no-git")
+    screen = terminal(*WATCH, "--no-git")
     screen.until(QUIT)
     save(shell, "answer.md", write("a.txt", "hi"))
     screen.until(KEYS)
@@ -158,7 +159,7 @@ def test_the_report_is_never_that_of_an_earlier_answer(shell: Shell, terminal: T
 
 def test_what_is_there_already_waits_for_the_next_save(shell: Shell, terminal: Terminals) -> None:
     shell.write("answer.md", write("old", "x"))
-    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", write("new", "x"))
     screen.until("do it again")
@@ -166,24 +167,92 @@ def test_what_is_there_already_waits_for_the_next_save(shell: Shell, terminal: T
     assert (shell.workspace / "new").exists()
 
 
-def test_a_save_that_is_half_written_is_waited_for(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+def test_an_answer_that_grows_is_not_taken_before_it_is_quiet(tmp_path: Path) -> None:
+    """However long it grows, and however complete its beginnings are."""
+    (tmp_path / "answers").mkdir()
+    file = tmp_path / "answers" / "a.md"
+    place = Saved(str(file.parent), str(tmp_path / "workspace"), 3600)
+    ticks = place.ticks()
+    file.write_text(write("a", "one"))
+    assert not any(next(ticks) for _ in range(20))
+    place.close()
+
+
+def test_an_answer_that_is_cut_off_is_reported_and_taken_when_it_is_complete(
+    shell: Shell, terminal: Terminals
+) -> None:
+    screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     whole = write("a", "one") + write("b", "two")
-    with (shell.workspace / "answer.md").open("w") as file:
-        file.write(whole[:60])
-        file.flush()
-        time.sleep(PATIENCE / 2)
-        file.write(whole[60:])
-    seen = screen.until("do it again")
-    assert "FATAL" not in seen
+    shell.write("answer.md", whole[:70])
+    screen.until("Unterminated WRITE operation")
+    screen.until("do it again")
+    assert not (shell.workspace / "a").exists()
+    screen.seen = b""
+    shell.write("answer.md", whole)
+    screen.until("2 done")
     assert (shell.workspace / "b").read_text() == "two\n"
+
+
+def test_a_text_that_continues_one_that_was_carried_out_is_only_reported(
+    shell: Shell, terminal: Terminals
+) -> None:
+    screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    shell.write("answer.md", write("a", "one"))
+    screen.until("1 done")
+    screen.seen = b""
+    shell.write("answer.md", write("a", "one") + write("b", "two"))
+    screen.until("clada: answer.md continues what was carried out before: it is not carried out")
+    screen.until("do it again")
+    assert not (shell.workspace / "b").exists()
+    screen.type("r\n")  # a person may have it carried out all the same
+    screen.until("2 done")
+
+
+def test_the_next_watch_knows_that_a_text_continues_a_recorded_run(
+    repository: Shell, terminal: Terminals
+) -> None:
+    assert repository(document=write("a", "one")).returncode == 0
+    screen = terminal(*WATCH, "--yes", "answer.md")
+    screen.until(QUIT)
+    save(repository, "answer.md", write("a", "one") + write("b", "two"))
+    screen.until("clada: answer.md continues run 1: it is not carried out")
+    assert not (repository.workspace / "b").exists()
+
+
+def test_two_watches_of_one_folder_exclude_each_other(shell: Shell, terminal: Terminals) -> None:
+    (shell.workspace / "answers").mkdir()
+    first = terminal(*WATCH, "--yes", "--no-git", "answers")
+    first.until(QUIT)
+    second = shell("watch", "--yes", "--no-git", "answers")
+    assert second.returncode == 1
+    assert "another clada watch is watching answers; end that one first" in second.stderr
+    first.type("q\n")
+    assert first.end()[0] == 0
+    third = terminal(*WATCH, "--yes", "--no-git", "answers")
+    third.until(QUIT)
+
+
+def test_what_a_command_puts_into_the_folder_is_no_answer(shell: Shell, terminal: Terminals) -> None:
+    (shell.workspace / "answers").mkdir()
+    shell.write("poison.md", write("evil", "x"))
+    screen = terminal(*WATCH, "--yes", "--no-git", "--approve=cp poison.md answers/next.md", "answers")
+    screen.until(QUIT)
+    shell.write("answers/one.md", "<---RUN--->\ncp poison.md answers/next.md\n<---END--->\n")
+    screen.until("clada: answers/next.md changed while a command ran: save it again if it is an answer")
+    shell.write("answers/two.md", write("later", "x"))
+    screen.until("clada: the report is in answers/two.report.md")
+    assert not (shell.workspace / "evil").exists()
+    shell.write("answers/next.md", write("evil", "x") + "\n")  # saved by the user
+    screen.until("clada: the report is in answers/next.report.md")
+    assert (shell.workspace / "evil").exists()
 
 
 def test_what_is_saved_while_one_is_attended_to_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "answers").mkdir()
     file = tmp_path / "answers" / "a.md"
-    place = Saved(str(file.parent), str(tmp_path / "workspace"))
+    place = Saved(str(file.parent), str(tmp_path / "workspace"), 0.3)
     ticks = place.ticks()
     for content in ("first", "second, saved while the first is read"):
         file.write_text(content)
@@ -198,7 +267,7 @@ def test_what_is_saved_while_one_is_attended_to_is_not_lost(tmp_path: Path) -> N
 
 
 def test_an_answer_that_stays_cut_off_is_told_and_reported(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--no-git", "answer.md")
+    screen = terminal(*WATCH, "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", '<---WRITE file="a"--->\nhalf')
     screen.until("Line 1: Unterminated WRITE operation")
@@ -210,7 +279,7 @@ def test_an_answer_that_stays_cut_off_is_told_and_reported(shell: Shell, termina
 
 def test_in_a_directory_each_answer_counts_and_nothing_else(shell: Shell, terminal: Terminals) -> None:
     (shell.workspace / "answers").mkdir()
-    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answers")
     screen.until(QUIT)
     for name in (
         "old.report.md",
@@ -236,7 +305,7 @@ def test_answers_that_are_saved_together_are_carried_out_in_order_and_none_is_co
     repository: Shell, terminal: Terminals
 ) -> None:
     (repository.workspace / "answers").mkdir()
-    screen = terminal("watch", "--yes", "answers")
+    screen = terminal(*WATCH, "--yes", "answers")
     assert "clada: kept out of commits, by .git/info/exclude: /answers/" in screen.until(QUIT)
     saved = time.time_ns()
     for age, name in enumerate(("b.md", "c.md", "a.txt", "a.md", "prose.md")):  # the newest first
@@ -256,7 +325,7 @@ def test_an_answer_that_git_tracks_is_said_to_be_committed(repository: Shell, te
     save(repository, "answer.md", write("a", "x"))
     repository.git("add", "answer.md")
     repository.git("commit", "-qm", "with the answer")
-    screen = terminal("watch", "--yes", "answer.md")
+    screen = terminal(*WATCH, "--yes", "answer.md")
     seen = screen.until(QUIT)
     assert "clada: kept out of commits, by .git/info/exclude: /answer.report.md\r\n" in seen
     assert (
@@ -272,7 +341,7 @@ def test_an_answer_that_git_tracks_is_said_to_be_committed(repository: Shell, te
 
 def test_a_file_that_is_no_report_is_not_overwritten(shell: Shell, terminal: Terminals) -> None:
     shell.write("answer.report.md", "my own notes\n")
-    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", write("a", "x"))
     screen.until("clada: answer.report.md is no report of clada's, and is not overwritten; move it away")
@@ -280,7 +349,7 @@ def test_a_file_that_is_no_report_is_not_overwritten(shell: Shell, terminal: Ter
 
 
 def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, terminal: Terminals) -> None:
-    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", "The operation was carried out.\n\n" + write("a", "x"))
     screen.until("clada: answer.md is a report of clada's, and no answer")
@@ -289,7 +358,7 @@ def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
 
 def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, terminal: Terminals) -> None:
     (shell.workspace / "answers").mkdir()
-    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answers")
     screen.until(QUIT)
     for name in PROMPTS:
         shell.write(f"answers/{name}.md", prompt(name))
@@ -301,7 +370,7 @@ def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
 def test_neither_answer_nor_report_is_committed(repository: Shell, terminal: Terminals) -> None:
     repository.write("kept.txt", "x")
     repository.configure('record = "commits"\n')
-    screen = terminal("watch", "--yes", "answer [1].md")
+    screen = terminal(*WATCH, "--yes", "answer [1].md")
     screen.until(QUIT)
     for text in ("one", "two"):
         screen.seen = b""
@@ -332,7 +401,7 @@ def test_trouble_with_one_answer_does_not_end_the_watch(shell: Shell, terminal: 
 
 def test_a_place_that_goes_away_ends_it(shell: Shell, terminal: Terminals) -> None:
     (shell.workspace / "answers").mkdir()
-    screen = terminal("watch", "--yes", "--no-git", "answers")
+    screen = terminal(*WATCH, "--yes", "--no-git", "answers")
     screen.until(QUIT)
     (shell.workspace / "answers").rmdir()
     code, seen = screen.end()
@@ -341,7 +410,7 @@ def test_a_place_that_goes_away_ends_it(shell: Shell, terminal: Terminals) -> No
 
 
 def test_an_interrupt_ends_it(terminal: Terminals) -> None:
-    screen = terminal("watch", "--no-git", "answer.md")
+    screen = terminal(*WATCH, "--no-git", "answer.md")
     screen.until(QUIT)
     screen.type("\x03")
     assert screen.end()[0] == 130
@@ -391,7 +460,7 @@ def test_answers_that_are_copied_are_carried_out_and_reports_never(
     shell: Shell, terminal: Terminals, desktop: Display
 ) -> None:
     desktop.copy(write("before", "x"))
-    screen = terminal("watch", "--clipboard", "--no-git")
+    screen = terminal(*WATCH, "--clipboard", "--no-git")
     screen.until(QUIT)
     desktop.copy("some text that is nobody's business")
     desktop.copy(write("a.txt", "hi"))
@@ -416,7 +485,7 @@ def test_answers_that_are_copied_are_carried_out_and_reports_never(
 
 
 def test_a_desktop_that_goes_away_is_told(terminal: Terminals, desktop: Display) -> None:
-    screen = terminal("watch", "--clipboard", "--no-git")
+    screen = terminal(*WATCH, "--clipboard", "--no-git")
     screen.until(QUIT)
     desktop.close()
     code, seen = screen.end()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from clada.config import meant, read_text
 from clada.errors import UsageError
 from clada.notations.registry import NOTATIONS, with_prompt
-from clada.settings import OUTPUT, READING, RUNNING, SAFETY, SETTINGS, Setting
+from clada.settings import DEFAULTS, OUTPUT, READING, RUNNING, SAFETY, SETTINGS, Setting
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -24,6 +24,9 @@ FOR_SHELL = Setting("shell", "switch", False, "approve a text that needs a shell
 NOT_ASKING = Setting("yes", "switch", False, "do not ask", SAFETY)
 YES = Setting("yes", "switch", False, "carry answers out without asking", RUNNING)
 CLIPBOARD = Setting("clipboard", "switch", False, "watch what is copied, in place of files", READING)
+SETTLE = Setting(
+    "settle", "duration", DEFAULTS["settle"], "how long an answer must be unchanged", READING, "TIME"
+)
 NO_OPEN = Setting("no_open", "switch", False, "print the address, and open no browser", OUTPUT)
 HTML = Setting("html", "text", None, "write it as a page, into one HTML file", OUTPUT, "FILE")
 CONVERTIBLE = tuple(row.name for row in NOTATIONS.values() if row.writer)
@@ -47,7 +50,7 @@ BATCH_FLAGS = (
     Setting("as", "choice", "table", "of a summary: its form", OUTPUT, choices=("table", "json", "svg")),
 )
 HTTP = Setting("http", "number", None, "serve HTTP on this port of loopback; 0: any", RUNNING, "PORT")
-_OWN = (NETWORK, PREFIX, TO, YES, CLIPBOARD, NO_OPEN, HTML, HTTP, *BATCH_FLAGS)  # of single commands
+_OWN = (NETWORK, PREFIX, TO, YES, CLIPBOARD, SETTLE, NO_OPEN, HTML, HTTP, *BATCH_FLAGS)  # of single commands
 KNOWN = {**FLAGS, **{flag.name: flag for flag in _OWN}}
 BY_FLAG = {f"--{setting.dashed}": setting for setting in KNOWN.values()}
 PLAIN = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
@@ -119,7 +122,7 @@ COMMANDS: dict[str, Command] = {
     "watch": Command(
         "[FILE|DIR]",
         "carry out each answer that is saved there, or copied, and report on it",
-        (*(name for name in _ALL if name != "confirm"), "yes", "clipboard"),
+        (*(name for name in _ALL if name != "confirm"), "yes", "clipboard", "settle"),
         examples=(
             ("clada watch answer.md", "each time that you save an answer there"),
             ("clada watch --clipboard", "each time that you copy an answer"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Signature = tuple[int, ...]
 
-QUIET = 0.3  # seconds that a file must have been left alone
-PATIENCE = 2.0  # seconds that the rest of a document that is cut off may take
 TICK = 100  # milliseconds between two looks at the keyboard
 LOOK = 10  # ticks after which we look, though nothing was told
 SAVED = 1  # where a signature has the time of the last save
@@ -35,10 +33,13 @@ HINT = "pip install 'clada[watch]'"
 
 
 class Saved:
-    """The files at a place that were saved since we began to look."""
+    """The files at a place that were saved since we began to look, each once it is unchanged for a while.
 
-    def __init__(self, place: str, workspace: str) -> None:
-        self.place = place
+    Two of them exclude each other in one directory, in all processes.
+    """
+
+    def __init__(self, place: str, workspace: str, settle: float) -> None:
+        self.place, self._settle = place, settle
         is_directory = os.path.isdir(place)
         self._parent = place if is_directory else os.path.dirname(place)
         self._directory = self._parent or "."
@@ -52,8 +53,24 @@ class Saved:
             )
         if place.endswith(REPORT):
             raise UsageError(f"{place}: that is the name of a report, not of an answer")
-        self._known = self._look()
+        self._lock = self._locked()
+        self._known = self.signatures()
         self._waiting: dict[str, tuple[Signature, float]] = {}  # since when they are as they are
+
+    def _locked(self) -> int:
+        """Return a handle that keeps the lock of the directory for as long as it is open."""
+        from clada.world.locks import try_flock
+
+        handle = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if try_flock(handle):
+            return handle
+        os.close(handle)
+        hint = "end that one first"
+        raise Trouble("io_error", f"another clada watch is watching {self._directory}", hint)
+
+    def close(self) -> None:
+        """Let others watch this place."""
+        os.close(self._lock)
 
     def ticks(self) -> Iterator[list[str]]:
         """Yield the files that are new, or were saved again, and are left alone by now; often none.
@@ -91,14 +108,19 @@ class Saved:
     def leave(self, paths: Sequence[str]) -> None:
         """Take files as they are now for such that are no answers."""
         real = set(map(os.path.realpath, paths))
-        self._known |= {path: found for path, found in self._look().items() if os.path.realpath(path) in real}
+        self._known |= {
+            path: found for path, found in self.signatures().items() if os.path.realpath(path) in real
+        }
 
-    def may_go_on(self, path: str) -> bool:
-        """Whether a file that is cut off was written so lately that the rest may still come."""
-        return time.monotonic() - self._waiting[path][1] < PATIENCE
+    def leave_changed(self, before: dict[str, Signature]) -> list[str]:
+        """Take files that have changed since then for such that are no answers; return them."""
+        now = self.signatures()
+        changed = [path for path, signature in now.items() if before.get(path) != signature]
+        self._known |= {path: now[path] for path in changed}
+        return sorted(changed)
 
     def _settled(self) -> list[str]:
-        now, found = time.monotonic(), self._look()
+        now, found = time.monotonic(), self.signatures()
         for path, signature in found.items():
             if self._known.get(path) != signature and self._waiting.get(path, ((), 0))[0] != signature:
                 self._waiting[path] = (signature, now)
@@ -107,10 +129,10 @@ class Saved:
             for path, since in self._waiting.items()
             if path in found and self._known.get(path) != found[path]
         }
-        settled = [path for path, (_signature, since) in self._waiting.items() if now - since >= QUIET]
+        settled = [path for path, (_signature, since) in self._waiting.items() if now - since >= self._settle]
         return sorted(settled, key=lambda path: (found[path][SAVED], path))
 
-    def _look(self) -> dict[str, Signature]:
+    def signatures(self) -> dict[str, Signature]:
         """Return the files that may be answers, each with what changes when it is saved."""
         found: dict[str, Signature] = {}
         try:

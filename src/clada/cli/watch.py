@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-from hashlib import sha256
 from shlex import join
 
 from clada.cli import saved
@@ -39,7 +38,11 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     try:
         if options.get("clipboard"):
             return watch.clipboard()
-        return watch.files(Saved(arguments[0] if arguments else USUAL, options["workspace"]))
+        place = Saved(arguments[0] if arguments else USUAL, options["workspace"], options["settle"])
+        try:
+            return watch.files(place)
+        finally:
+            place.close()
     finally:
         watch.close()
 
@@ -54,9 +57,10 @@ class Watch:
         if self._terminal is None and self._options["confirm"] and not options["dry_run"]:
             hint = "--yes carries out each answer without asking"
             raise Trouble("io_error", "clada watch needs a terminal to ask on", hint)
-        self._done: set[bytes] = set()  # what was carried out, by its digest
+        self._done: list[bytes] = []  # texts that were carried out
         self._last: tuple[bytes, str] | None = None  # the text that came last, and where from
         self._report = ""  # on that, for a model
+        self._ran = False  # whether a command ran with it
         self._written: list[str] = []  # files that it changed: no answers, wherever they are
         self._tracked: list[str] = []  # answers that git tracks, as it was told
         self._code: int | None = None  # the exit code, once it is to end
@@ -104,15 +108,16 @@ class Watch:
             self._say(trouble.error.sentence)
             return
         plan = plan_for(text, settings_of(self._options))
-        if plan.fatal and place.may_go_on(path):
-            return
         place.take(path)
         if what := own_text(text):
             self._say(f"{path} is {what}")
         elif plan.has_operations or plan.fatal:
             self._keep_out_of_commits(place)  # again: there may be a repository only now
+            before = place.signatures()
             self._take(text, plan, path)
             place.leave(self._written)
+            if self._ran:
+                self._leave_changed(place, before)
         elif text.strip():
             self._say(f"no operations found in {path}")
             self._replace_report(plan, path)
@@ -126,27 +131,37 @@ class Watch:
             except Trouble as trouble:
                 self._say(trouble.error.sentence)
 
+    def _leave_changed(self, place: Saved, before: dict[str, tuple[int, ...]]) -> None:
+        """Take for no answers what a command may have put at the place: no run feeds the next one."""
+        for path in place.leave_changed(before):
+            self._say(f"{path} changed while a command ran: save it again if it is an answer")
+
     def _take(self, text: bytes, plan: Plan, source: str) -> None:
         """Carry an answer out, unless that was done already."""
         if self._last != (text, source):
             self._report = ""  # it is on another answer
-        self._last, self._written = (text, source), []
+        self._last, self._written, self._ran = (text, source), [], False
         if before := self._done_before(text):
-            self._say(f"{source} has the same text as {before}: it is not carried out twice")
+            self._say(f"{source} {before}")
         else:
             self._carry_out(plan, source, self._options)
         self._offer()
 
     def _done_before(self, text: bytes) -> str | None:
-        """Return what has carried out this text already, in words; None if nothing has."""
+        """Return that a text, or its beginning, was carried out already, in words; None if it was not."""
         if self._options["again"]:
             return None
-        if sha256(text).digest() in self._done:
-            return "before"
-        if self._options["record"] == "none" or self._options["dry_run"]:
-            return None
-        number = _last_run_of(text, self._options["workspace"])
-        return f"run {number}" if number else None
+        kept = self._options["record"] != "none" and not self._options["dry_run"]
+        runs = _recent_documents(self._options["workspace"]) if kept else []
+        documents = [*(("before", done) for done in self._done), *runs]
+        same = next((who for who, done in documents if done == text), None)
+        if same:
+            return f"has the same text as {same}: it is not carried out twice"
+        begun = next((who for who, done in documents if text.startswith(done.rstrip())), None)
+        if begun:
+            what = "what was carried out before" if begun == "before" else begun
+            return f"continues {what}: it is not carried out; save the rest as an answer of its own"
+        return None
 
     def _carry_out(self, plan: Plan, source: str, options: dict[str, Any]) -> None:
         self._say("an answer was copied" if source == COPIED else f"{source} was saved")
@@ -156,7 +171,7 @@ class Watch:
             code, report = carry_out(plan, with_uncommitted(options, own), self._console)
             if report is not None:
                 if report.fatal is None and not report.dry_run:  # else nothing was tried
-                    self._done.add(sha256(text).digest())
+                    self._done.append(text)
                 self._keep(report, source)
         except Trouble as trouble:
             self._say(trouble.error.sentence)
@@ -168,6 +183,7 @@ class Watch:
         """Have the report ready to be pasted."""
         outcomes = [task.outcome.by_name() for task in report.tasks]
         changed = [change.path for outcome in outcomes for change in outcome.get("changes", ())]
+        self._ran = any(task.operation == "run" for task in report.tasks)
         self._written = [os.path.join(self._options["workspace"], path) for path in changed]
         self._report = report.text(for_llm=True)
         if source != COPIED:
@@ -241,19 +257,18 @@ class Watch:
         self._console.complain(f"clada: {text}")
 
 
-def _last_run_of(document: bytes, workspace: str) -> int | None:
-    """Return the number of the last recorded run of a document that was not undone, if it is one of a few."""
-    undone = set()
+def _recent_documents(workspace: str) -> list[tuple[str, bytes]]:
+    """Return the documents of the last recorded runs that were not undone, and which runs these are."""
+    undone, found = set(), []
     try:
         for run in history(workspace)[:RECENT]:
-            if run.number not in undone:
-                if run.undoes:
-                    undone.add(run.undoes)
-                elif run_details(run.number, workspace).document == document:
-                    return run.number
+            if run.undoes:
+                undone.add(run.undoes)
+            elif run.number not in undone and (document := run_details(run.number, workspace).document):
+                found.append((f"run {run.number}", document))
     except Trouble:  # there is no history, or it cannot be read: the run itself will say why
         pass
-    return None
+    return found
 
 
 def _has_clipboard() -> bool:

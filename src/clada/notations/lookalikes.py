@@ -27,7 +27,9 @@ def without_operations(
     if detected and detected != asked:
         message = f"This looks like {title(detected)}, but it was to be read as {title(asked)}"
         return Problem(NOTATIONS[asked].error_type, message)
-    found = _all(blank_parts(plan.source[:MOST]), delimiters, plan.notation if plan.blocks else None)
+    found = _all(
+        blank_parts(plan.source[:MOST], with_code=False), delimiters, plan.notation if plan.blocks else None
+    )
     if not found:
         return None
     at, row, meant = found[0]

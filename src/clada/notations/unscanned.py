@@ -16,7 +16,7 @@ import re
 
 from clada.errors import Problem
 from clada.grammar import START_DELIMITER
-from clada.notations.markdown import is_indented_code
+from clada.notations.markdown import is_indented_code, line_end
 from clada.notations.reasoning import CLOSED_ALONE, REASONING
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.values import Value
@@ -115,11 +115,12 @@ _FENCE = _form(
     b"",
 )
 _INLINE_CODE = _form("inline code", rb"(?<!`)(`++)", rb"(?<!`)\1(?!`)|\n[ \t]*+\n")
-_INDENTED = _form("indented code", rb"^(?:[ ]{4}|[ ]{0,3}\t)[ \t]*+(?=[^\s])", b"")
+_INDENTED = _form("indented code", rb"^(?:[ ]{4}|[ ]{0,3}\t)[ \t]*+", b"")
 _CLOSED_ALONE = _form("reasoning without an opening tag", CLOSED_ALONE, b"")
 _TURN_OF_MODEL = _form("", _TAGGED_TURN, b"")
 _LINE_OF_MODEL = _form("", _MODELS_TURN, b"", only_in_transcripts=True)
 FORMS = (
+    _INDENTED,
     _FENCE,
     *(_form(DRAFT, rb"^[ \t]*+" + opening, closing, REFUSED, noted=False) for opening, closing in REASONING),
     *(_form(DRAFT, *row, noted=False) for row in REASONING),
@@ -163,13 +164,25 @@ FORMS = (
     _TURN_OF_MODEL,
     _LINE_OF_MODEL,
     _INLINE_CODE,
-    _INDENTED,
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
-_ANY = re.compile(
-    b"|".join(rb"(?P<form%d>%b)" % (number, form.opening.pattern) for number, form in enumerate(FORMS)),
-    _FLAGS,
-)
+
+
+def _any_of(*, is_transcript: bool, code: bool) -> Pattern[bytes]:
+    """Return the pattern of what opens a part of any form; the name of its group has the form's number."""
+    numbered = [
+        rb"(?P<form%d>%b)" % (number, form.opening.pattern)
+        for number, form in enumerate(FORMS)
+        if (is_transcript or not form.only_in_transcripts) and (code or form is not _INDENTED)
+    ]
+    return re.compile(b"|".join(numbered), _FLAGS)
+
+
+_OPENINGS = {
+    (is_transcript, code): _any_of(is_transcript=is_transcript, code=code)
+    for is_transcript in (False, True)
+    for code in (False, True)
+}
 _TRANSCRIPT = re.compile(
     b"|".join((_TAGGED_TURN, _CALLED, rb"^[ \t]*+<" + _DATA + rb"(?=[\s>])", _MODELS_TURN)), _FLAGS
 )
@@ -198,9 +211,15 @@ class Scan:
     """Finds the parts of a document that are not scanned, from its start to its end."""
 
     def __init__(
-        self, data: bytes | bytearray, marker: bytes = MARKER, *, is_transcript: bool = False
+        self,
+        data: bytes | bytearray,
+        marker: bytes = MARKER,
+        *,
+        original: bytes | None = None,
+        is_transcript: bool = False,
     ) -> None:
         self.data, self._marker, self._is_transcript = data, marker, is_transcript
+        self._original = data if original is None else original  # before parts of it were blanked
         self._fence = b""  # the mark of the fence that is open around the place that was reached
         self._message = 0  # where the model's message starts that this place is in
         self._unclosed: set[bytes] = set()  # patterns that do not occur any more
@@ -210,31 +229,35 @@ class Scan:
         last_line = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start].strip()
         if self._fence and last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
             self._fence = b""  # the last operation took the end of its fence with it
-        at = start
-        while at < stop and (found := _ANY.search(self.data, at, stop)):
-            part = self._part(FORMS[int((found.lastgroup or "form0")[4:])], found, stop)
+        at, openings = start, _OPENINGS[self._is_transcript, True]
+        while at < stop and (found := openings.search(self.data, at, stop)):
+            part = self._part(found, stop)
             if isinstance(part, Part):
                 yield part
                 at = len(self.data) if part.end is None else max(part.end, found.end())
             else:
                 at = max(part, found.end())
+        indented = _INDENTED.opening.match(self.data, stop) if at <= stop else None
+        if indented and not self._is_marker(stop):  # the operation that stands there is in it
+            code = self._indented(*indented.span())
+            yield from [code] if code else []
 
     def over(self, start: int, at: int) -> Part | None:
         """Return the part that opens in this text and is open at its end; the document may have grown."""
         self._unclosed.clear()
         return next((part for part in self.parts(start, at) if part.end is None or part.end > at), None)
 
-    def _part(self, form: Form, found: Match[bytes], stop: int) -> Part | int:
+    def _part(self, found: Match[bytes], stop: int) -> Part | int:
         """Return the part that opens here; where to go on, if none does."""
         start, inside = found.span()
+        form = FORMS[int((found.lastgroup or "form0")[4:])]
         if self._is_marker(start):
             return inside  # of CSL, whose delimiters may be those of a comment
-        if form.only_in_transcripts and not self._is_transcript:
-            return start + 1
+        if form is _INDENTED:
+            other = _OPENINGS[self._is_transcript, False].match(self.data, start, stop)
+            return self._indented(start, inside) or (self._part(other, stop) if other else inside)
         if form is _FENCE:
             return self._fenced(start, inside, stop)
-        if form is _INDENTED:
-            return self._indented(start, inside)
         if form is _CLOSED_ALONE:
             return Part(self._message, self._message, inside, form, form.name)
         if form in (_TURN_OF_MODEL, _LINE_OF_MODEL):
@@ -260,11 +283,16 @@ class Scan:
         self._fence = mark if close else b""
         return inside
 
-    def _indented(self, start: int, inside: int) -> Part | int:
+    def _indented(self, start: int, inside: int) -> Part | None:
+        """Return indented code; where all of the document is indented, it is the answer."""
         before = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
-        if self._fence or before.strip() or not is_indented_code(bytes(self.data), start):
-            return inside
-        end = self._find(_LESS_INDENTED.pattern, inside)
+        is_blank = self.data[inside : inside + 1] in (b"\n", b"")
+        if self._fence or is_blank or before.strip() or self._original[start:inside].strip():
+            return None
+        end = _LESS_INDENTED.search(self.data, inside)
+        is_first = not self.data[:start].strip()
+        if not (end if is_first else is_indented_code(bytes(self.data), start)):
+            return None
         return Part(start, start, end.start() if end else len(self.data), _INDENTED, _INDENTED.name)
 
     def _closed(self, form: Form, start: int, stop: int) -> Part | int:
@@ -322,8 +350,12 @@ def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
     text, noted, blanked_all = data, dict[int, str](), False
     for _ in range(MOST_ROUNDS):
         plan, prose = read(text)
-        parts = _parts_of(text, plan, marker)
+        parts = _parts_of(text, data, plan, marker)
         chosen = _with_operations(text, parts, plan)
+        if chosen and plan.fatal and not chosen[-1].holds(_places(plan)):
+            before = chosen[-1].end if chosen[-1].form is _CLOSED_ALONE else chosen[-1].start
+            if read(text[:before])[0].fatal:  # it opens in the operation that cannot be read
+                chosen.pop()
         unclosed = next((part for part in chosen if part.end is None), None)
         if unclosed:
             return _never_closed(plan, unclosed), prose
@@ -331,8 +363,7 @@ def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
             chosen = [part for part in parts if part.end is not None and part.form is not _INDENTED]
             blanked_all = True
         elif chosen:
-            places = _places(text, plan)
-            told = [part for part in chosen if part.form.noted and part.holds(places)]
+            told = [part for part in chosen if part.form.noted and _holds_any(text, part, plan)]
             noted |= {text.count(b"\n", 0, part.start) + 1: part.name for part in told}
         if not chosen:
             notes = [
@@ -343,20 +374,22 @@ def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
     return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
 
 
-def blank_parts(text: bytes) -> bytes:
-    """Return a text without operations with blanks in place of its parts that are not scanned."""
+def blank_parts(text: bytes, *, with_code: bool = True) -> bytes:
+    """Return a text without operations with blanks in place of its parts that are not scanned.
+
+    Indented code is one of them where it is not all that there is.
+    """
     scan = Scan(text, is_transcript=bool(_TRANSCRIPT.search(text)))
-    parts = [part for part in scan.parts(0, len(text)) if part.form is not _INDENTED]
+    parts = [part for part in scan.parts(0, len(text)) if with_code or part.form is not _INDENTED]
     return _blanked(text, parts) if parts else text
 
 
-def _parts_of(text: bytes, plan: Plan, marker: bytes) -> list[Part]:
+def _parts_of(text: bytes, original: bytes, plan: Plan, marker: bytes) -> list[Part]:
     """Return the parts that open outside of the operations of a plan; not behind what is fatal in it."""
     spans = [item.span for block in plan.blocks for item in block.operations]
-    limit = len(text)
-    if plan.fatal and plan.fatal.line:
-        limit = max(_line_start(text, plan.fatal.line), max((end for _, end in spans), default=0))
-    scan = Scan(text, marker, is_transcript=_is_transcript(text, spans))
+    fatal = _fatal_line(text, plan)
+    limit = max(fatal[1], max((end for _, end in spans), default=0)) if fatal else len(text)
+    scan = Scan(text, marker, original=original, is_transcript=_is_transcript(text, spans))
     parts: list[Part] = []
     at = 0
     for start, end in [*sorted(spans), (limit, limit)]:
@@ -365,6 +398,8 @@ def _parts_of(text: bytes, plan: Plan, marker: bytes) -> list[Part]:
             reached = (len(text) if part.end is None else part.end for part in parts[-1:])
             at = max(at, *reached) if parts else at
             at = max(at, end) if at <= start else at
+    if fatal:  # in its line, only a part that starts it
+        parts = [part for part in parts if not text[fatal[0] : part.start].strip()]
     return parts
 
 
@@ -378,6 +413,14 @@ def _is_transcript(text: bytes, spans: list[Span]) -> bool:
     return False
 
 
+def _fatal_line(text: bytes, plan: Plan) -> Span | None:
+    """Return where the line is that a document cannot be read from, if there is one."""
+    if not plan.fatal or not plan.fatal.line:
+        return None
+    start = _line_start(text, plan.fatal.line)
+    return start, line_end(text, start, len(text))
+
+
 def _line_start(text: bytes, line: int) -> int:
     at = 0
     for _ in range(line - 1):
@@ -385,13 +428,19 @@ def _line_start(text: bytes, line: int) -> int:
     return at
 
 
-def _places(text: bytes, plan: Plan) -> list[int]:
-    """Return where operations, blocks without any, and what is fatal start."""
+def _places(plan: Plan) -> list[int]:
+    """Return where operations start, and blocks without any."""
     places = [item.span[0] for block in plan.blocks for item in block.operations]
-    places += [_line_start(text, block.line) for block in plan.blocks if not block.operations]
-    if plan.fatal and plan.fatal.line:
-        places.append(_line_start(text, plan.fatal.line))
+    places += [_line_start(plan.source, block.line) for block in plan.blocks if not block.operations]
     return sorted(places)
+
+
+def _holds_any(text: bytes, part: Part, plan: Plan) -> bool:
+    """Whether an operation is in a part, or what a document cannot be read from."""
+    fatal = _fatal_line(text, plan)
+    is_fatal_in_it = fatal and part.start <= fatal[1] and (part.end is None or fatal[0] < part.end)
+    starts_with_it = fatal and part.form is _FENCE and part.inside > fatal[0]
+    return part.holds(_places(plan)) or bool(is_fatal_in_it and not starts_with_it)
 
 
 def _with_operations(text: bytes, parts: list[Part], plan: Plan) -> list[Part]:
@@ -399,16 +448,16 @@ def _with_operations(text: bytes, parts: list[Part], plan: Plan) -> list[Part]:
 
     Behind an operation that is not complete in its part, the next reading tells more.
     """
-    places = _places(text, plan)
+    places, fatal = _places(plan), _fatal_line(text, plan)
     spans = [item.span for block in plan.blocks for item in block.operations]
     chosen: list[Part] = []
     for part in parts:
-        holds = part.holds(places)
+        holds = part.holds(places) or bool(fatal and _holds_any(text, part, plan))
         if not holds and (part.form.name != DRAFT or part.end is None):
             continue
         chosen.append(part)
         end = len(text) if part.end is None else part.end
-        if any(part.inside <= start < end < stop for start, stop in spans) or (holds and plan.fatal):
+        if any(part.inside <= start < end < stop for start, stop in spans) or (fatal and end > fatal[0]):
             break
     return chosen
 
