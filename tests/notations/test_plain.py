@@ -1,4 +1,4 @@
-"""A write as most are written is read by a shorter way in CML and TOML: to the same plan, in any document."""
+"""A write as most are written is read by a shorter way in TOML: to the same plan, in any document."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clada import parse
-from clada.notations import cml, csl, toml
+from clada.notations import csl, toml
 from clada.notations.toml_scan import Scan
 
 if TYPE_CHECKING:
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").rglob("*.in"))
 # What documents are made of here: plain writes, and what makes one a little less plain.
-CML = [
-    *(
-        '<write path="a.txt"><![CDATA[',
-        '<write path="é b"><![CDATA[',
-        '<write path="a" append="true"><![CDATA[',
-    ),
-    *('<write path=""><![CDATA[', '<write path="a&amp;b"><![CDATA[', '<write path="a\tb"><![CDATA['),
-    *("<write path='a'><![CDATA[", '<write path="a<b"><![CDATA[', '<write path="a>b"><![CDATA['),
-    *(f'<write path="{"x" * 70}"><![CDATA[', '<write path="a">', "<tasks>", "</tasks>", "<!--", "-->"),
-    *("]]></write>", "]]> </write>", "]]>", "</write>", "]]&gt;", "text", "", "é", "\x01", "\ufffe"),
-]
 QUOTES = "'" * 3
 HEAD = f'[[task]]\naction = "write"\npath = "a"\ncontent = {QUOTES}'
 TOML = [
@@ -44,7 +33,6 @@ def with_and_without(document: str | bytes) -> tuple[Plan, Plan]:
     """Return the plan of a document, read with the shorter way and without it."""
     short = parse(document)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cml._Reading, "_plain_write", lambda *_: 0)
         patched.setattr(toml, "Scan", lambda *given, **_named: Scan(*given, careful=True))
         return short, parse(document)
 
@@ -55,35 +43,14 @@ def test_a_case_of_the_corpus_has_one_plan() -> None:
         assert short == long, path
 
 
-@pytest.mark.parametrize("pieces", [CML, TOML], ids=["cml", "toml"])
 @given(data=st.data())
 def test_a_document_of_plain_and_less_plain_writes_has_one_plan(
-    pieces: list[str], data: st.DataObject
+    data: st.DataObject,
 ) -> None:
     ends = st.sampled_from(["\n", "\n", "\n", "", " "])
-    document = data.draw(st.lists(st.tuples(st.sampled_from(pieces), ends).map("".join), max_size=12))
+    document = data.draw(st.lists(st.tuples(st.sampled_from(TOML), ends).map("".join), max_size=12))
     short, long = with_and_without("".join(document))
     assert short == long
-
-
-def test_a_plain_write_goes_the_shorter_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the others would compare nothing."""
-    ends, real = [], cml._Reading._plain_write
-
-    def note(*given: Any) -> int:
-        ends.append(real(*given))
-        return int(ends[-1])
-
-    monkeypatch.setattr(cml._Reading, "_plain_write", note)
-    document = '<write path="a"><![CDATA[x]]></write>\n'
-    assert parse(document).ok
-    assert ends == [len(document) - 1]
-
-
-def test_the_end_of_a_write_before_its_start_is_none() -> None:
-    """Without a section that ends, reading goes on, and ends."""
-    plan = parse(']]></write>\n<write path="a"><![CDATA[\n')
-    assert plan.fatal is not None
 
 
 class Watched(bytes):
