@@ -1,6 +1,5 @@
 """CSL: what it costs to read."""
 
-# ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
 from typing import Any

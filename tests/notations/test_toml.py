@@ -664,7 +664,7 @@ def test_dates_and_special_numbers_are_values_that_no_field_takes() -> None:
 
 
 def test_a_control_character_in_a_literal_string_is_told_with_its_remedy() -> None:
-    """tomllib refuses it, too, but does not say what to write instead."""
+    """The message of tomllib does not say what to write instead."""
     good = "[[task]]\naction = \"write\"\npath = \"a\"\ncontent = '''\ntext'''\n"
     plan = parse(f"{good}{good}{good.replace('text', 'text' + chr(1))}{good}".encode())
     assert plan.fatal is not None
