@@ -212,8 +212,7 @@ class _Reading:
         complaints: Complaints = []
         _restore_blanks(self.data, node)
         operation = find(node.name)
-        rows, rare = (operation.attribute_rows, operation.rare_rows) if operation else ((), ())
-        fields = take_fields(rows, rare, node.attributes, complaints, {})
+        fields = take_fields(operation.fields if operation else (), node.attributes, complaints, {})
         _READERS.get(node.name, _unknown)(node, fields, complaints)
         rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
         if operation and not complaints:

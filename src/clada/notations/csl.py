@@ -320,8 +320,7 @@ class Parser:
         texts[state] = self._text(self._text_start, at - 1)
         complaints: Complaints = []
         kind = find(OPERATIONS[marker])
-        rows, rare = (kind.attribute_rows, kind.rare_rows) if kind else ((), ())
-        fields = take_fields(rows, rare, attributes, complaints, ATTRIBUTES)
+        fields = take_fields(kind.fields if kind else (), attributes, complaints, ATTRIBUTES)
         for before, text in texts.items():
             if text or before not in EMPTY:
                 fields[TEXTS[before]] = text
