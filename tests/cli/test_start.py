@@ -22,6 +22,7 @@ HEAVY = set(
     threading tomllib typing unicodedata urllib uuid xml
     """.split()
 )
+NEEDED_TO_CONFINE_GIT = {"ctypes"}
 PROGRAM = """
 import os, sys
 before = set(sys.modules)
@@ -51,6 +52,13 @@ def test_the_version_loads_next_to_nothing(shell: Shell) -> None:
 def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...]) -> None:
     found = loaded(shell, *arguments)
     assert not {name.partition(".")[0] for name in found} & HEAVY
+
+
+def test_a_recorded_run_loads_nothing_heavy(shell: Shell) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
+    found = loaded(shell)
+    assert "clada.world.record.recording" in found
+    assert {name.partition(".")[0] for name in found} & HEAVY <= NEEDED_TO_CONFINE_GIT
 
 
 def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not_need(shell: Shell) -> None:
