@@ -8,6 +8,7 @@ import urllib.request
 import clada
 
 ROUNDS = 20
+NO_OPERATIONS = 3  # the exit code for an answer without any: the model is done
 
 
 def ask(messages: list[dict[str, str]]) -> str:
@@ -29,7 +30,7 @@ def work(task: str, workspace: str = ".") -> bool:
         answer = ask(messages)
         report = clada.execute(answer, **clada.load_options(workspace))
         print(report.text() or answer)
-        if report.ok and not report.tasks:
+        if report.exit_code == NO_OPERATIONS:
             return True
         reply = report.text(for_llm=True)
         messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": reply}]

@@ -23,6 +23,7 @@ from tools import warm
 from tools.plain_git import IDENTITY
 
 import clada
+from clada.world.record import states
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -319,6 +320,77 @@ def test_what_somebody_else_saves_meanwhile_is_not_overwritten(project: Path) ->
     assert "file" in report.error.message
 
 
+@RECORDS
+def test_what_changes_while_a_command_runs_unconfined_is_put_back_named_and_kept(
+    project: Path, record: str
+) -> None:
+    """Without a sandbox nobody can tell the command's work from the user's: undo brings both back."""
+    before = tree(project)
+    users = "echo mine > file; echo mine > fresh; rm folder/inner; exit 1"
+    (project / "users.sh").write_text(users)
+    before = tree(project)
+    document = f"{CHANGES['write']}\n<---RUN--->\nsh users.sh\n<---END--->"
+    report = run(project, document, record, approve=["sh users.sh"], sandbox="off")
+    assert tree(project) == before
+    note = next(note for note in report.notes if "clada undo brings these versions back" in note)
+    for path in ("file", "fresh", "folder/inner"):
+        assert path in note
+    undone = clada.undo(project)
+    assert {*undone.restored, *undone.removed} == {"file", "fresh", "folder/inner"}
+    assert (project / "file").read_text() == "mine\n"
+    assert (project / "fresh").read_text() == "mine\n"
+    assert not (project / "folder/inner").exists()
+    assert not (project / "new/deep/file").exists()
+
+
+@pytest.mark.parametrize("handles", [13, 14, 15, 16, 20])
+def test_with_few_file_handles_a_rollback_says_what_it_did(project: Path, handles: int) -> None:
+    """Too many open files are not a change by another program; what is not put back is not called so."""
+    before = tree(project)
+    deep = "/".join("abcdefghij")
+    written = "".join(f'<---WRITE file="{deep}/{n}/file"--->\nnew\n<---END--->\n' for n in range(8))
+    document = f"{written}{FAILURES['missing file'][0]}\n"
+    command = f"ulimit -n {handles}; exec {sys.executable} -m clada --atomic --record=snapshots -"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=project, input=document, capture_output=True, text=True, check=False
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "another program" not in said
+    for number in range(8):
+        is_there = (project / deep / str(number)).exists()
+        assert is_there == (f"SUCCESS: WRITE - {deep}/{number}/file" in said), said
+    assert ("not put back" in said) == (tree(project) != before), said
+    subprocess.run([sys.executable, "-m", "clada", "recover"], cwd=project, check=True, capture_output=True)
+    assert tree(project) == before
+
+
+def test_what_cannot_be_looked_at_is_not_called_rolled_back(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task stays a success, for what it did is still there; clada recover puts it back later."""
+    before = tree(project)
+    real = states.state_at
+
+    def state_at(parent: int, name: str) -> object:
+        if name == "file":
+            raise OSError(24, "Too many open files")
+        return real(parent, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("clada.world.record.restoring.state_at", state_at)
+        report = run(
+            project, f"{CHANGES['edit']}\n{CHANGES['touch']}\n{FAILURES['missing file'][0]}", "snapshots"
+        )
+    assert [task.status for task in report.tasks] == ["success", "rolled_back", "error"]
+    assert report.error is not None
+    assert report.error.message == "not put back: file (too many open files)"
+    assert not (project / "touched").exists()
+    assert (project / "file").read_text() == "new\n"
+    subprocess.run([sys.executable, "-m", "clada", "recover"], cwd=project, check=True, capture_output=True)
+    assert tree(project) == before
+
+
 def test_the_summaries_have_a_word_for_it(project: Path) -> None:
     report = run(project, f"{CHANGES['write']}\n{FAILURES['missing file'][0]}", "none")
     assert report.to_dict()["rolled_back"] == 1
@@ -341,7 +413,7 @@ def test_a_command_is_refused_where_not_all_could_be_put_back(
     before = tree(top)
     document = f"{CHANGES['touch']}\n<---RUN--->\nrm-all\n<---END--->"
     for record in ("snapshots", "none"):
-        report = run(top, document, record, approve=["rm-all"], **limit)
+        report = run(top, document, record, approve=["rm-all"], sandbox="off", **limit)
         assert tree(top) == before
         error = report.tasks[-1].error
         assert error is not None

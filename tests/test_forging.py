@@ -129,7 +129,7 @@ def as_json(tasks: list[dict[str, Any]]) -> str:
 
 def toml(tasks: list[dict[str, Any]]) -> str:
     """Return the document in TOML, whose escapes are those of JSON."""
-    return "".join(map(_toml_task, tasks))
+    return "".join([*map(_toml_task, tasks), "# end\n"])
 
 
 def _toml_task(task: dict[str, Any]) -> str:

@@ -67,7 +67,7 @@ def test_what_is_left_out_is_not_done_and_reported_as_such(tmp_path: Path) -> No
     assert report.ok
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
     assert report.text() == (
-        "[task-1] SKIP: WRITE - not chosen (a)\n[task-2] SUCCESS: WRITE - b (created, 3 bytes)\n"
+        "[task-1] SKIP: WRITE - not chosen (a)\n[task-2] SUCCESS: WRITE - b (created, 4 bytes)\n"
     )
     assert report.text(for_llm=True) == (
         "Of 2 operations: 1 done, 1 skipped.\n\n[task-1] SKIP: WRITE - not chosen (a)\n\n"
@@ -230,5 +230,5 @@ def test_resume_carries_out_nothing_that_was_left_out(
         "[task-1.1] SUCCESS: SEARCH - missing (1 replacement at line 1)\n"
         "[task-1.2] SKIP: WRITE - not all of it was chosen in run 1 (a)\n"
         "[task-1.3] SKIP: WRITE - not all of it was chosen in run 1 (b)\n"
-        "[task-1.4] SUCCESS: WRITE - c (created, 1 byte)\n"
+        "[task-1.4] SUCCESS: WRITE - c (created, 2 bytes)\n"
     )

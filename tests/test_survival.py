@@ -142,7 +142,7 @@ def test_full_disks_behind_both_outputs(place: Place) -> None:
             check=False,
         )  # fmt: skip
     assert done.returncode == 1
-    assert place.git("show", "HEAD:first") == "x"
+    assert place.git("show", "HEAD:first") == "x\n"
 
 
 # Commands take away what clada stands on.
@@ -279,7 +279,7 @@ def test_a_bug_in_the_diff_of_a_plan(place: Place) -> None:
     start = ("-c", BUGGY, "clada.report.diff", "diff_lines", "ZeroDivisionError")
     done = place.clada(FIRST, "--dry-run", "--summary=xml", start=start)
     assert done.returncode == 1
-    assert done.stdout.startswith("[task-1] PLAN: WRITE - first (would create, 1 byte)\n<result ")
+    assert done.stdout.startswith("[task-1] PLAN: WRITE - first (would create, 2 bytes)\n<result ")
     assert "clada: the diff cannot be shown: internal error: ZeroDivisionError: oh dear" in done.stderr
 
 

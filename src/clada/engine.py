@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 NOT_TRIED: Course = (0.0, False, None, (), False)
 INVALID_ITEM: Course = (0.0, True, None, (), False)
+RUN = "run"  # the operation that can change any path
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
@@ -156,12 +157,20 @@ class Engine:
         return outcome, (duration, False, world.confinement, tuple(world.output), world.truncated)
 
     def _apply(self, item: Operation) -> Outcome:
+        guard = self.world.files.guard = self.world.autorun
         try:
             outcome = item.apply(self.world)
         except Trouble as trouble:
-            return Failed(self._with_hint(trouble.error, item))
+            return Failed(self._without_secrets(self._with_hint(trouble.error, item)))
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
-            return Failed(unforeseen(bug))
+            return Failed(self._without_secrets(unforeseen(bug)))
+        finally:
+            self.world.files.guard = None  # what is put back later is not asked about
+            remarks = guard.take_remarks(item.target) if guard else ()
+            if not item.is_command:  # commands say so themselves
+                self.world.files_changed()
+        if remarks and isinstance(outcome, Done):
+            outcome = outcome.replace(remarks=(*outcome.remarks, *remarks))
         if self.world.settings.dry_run and isinstance(outcome, Done):
             return outcome.replace(planned=True, exit_code=None)
         return outcome
@@ -189,6 +198,14 @@ class Engine:
             self._ended[number].append(task)
             self.emit(event)
 
+    def _without_secrets(self, error: Error) -> Error:
+        """Return an error without the values of secret files, if it quotes a file."""
+        if error.searched is None and not error.nearest and not error.details and not error.traceback:
+            return error
+        secrets = self.world.secrets
+        secrets.refresh()
+        return secrets.mask.error(error)
+
     def _with_hint(self, error: Error, operation: Operation) -> Error:
         """Return the error with a hint: at the file that was meant, or at --root in another tool's answer."""
         is_path = not operation.is_command and ".." not in operation.target  # that --root may make relative
@@ -213,12 +230,34 @@ class Engine:
         self._settle()
         tasks, self._unsettled = self._unsettled or [], None
         fine = all(task.fine for _number, task in tasks)
+        remaining: frozenset[str] = frozenset()
         if self.world.takes_back:
-            self.error = self.world.takes_back.end_mark(mark, keep=fine) or self.error
+            error, remaining = self.world.takes_back.end_mark(mark, keep=fine)
+            self.error = error or self.error
         if not fine:
             self.world.tree_after = None  # what is put back is not the next command's
-            tasks = [(number, _rolled_back(task)) for number, task in tasks]
+            left = self._not_rolled_back(tasks, remaining)
+            tasks = [(number, task if task.index in left else _rolled_back(task)) for number, task in tasks]
         self._settle(*tasks)
+
+    def _not_rolled_back(self, tasks: list[tuple[int, Task]], remaining: frozenset[str]) -> set[int]:
+        """Return the tasks, by index, of which something remains; what no operation names is a command's."""
+        if not remaining:
+            return set()
+        items = [item for block in self.plan.blocks for item in block.operations]
+        left, unnamed = set[int](), set(remaining)
+        for _number, task in tasks:
+            is_done = isinstance(task.outcome, Done)
+            own = {path for path in remaining if is_done and self._names(items[task.index], path)}
+            unnamed -= own
+            left |= {task.index} if own else set()
+        return left | {task.index for _number, task in tasks if unnamed and task.operation == RUN}
+
+    def _names(self, item: Operation | Invalid, path: str) -> bool:
+        """Whether an operation names a path, something below it, or a directory that it is in."""
+        names = item.paths if isinstance(item, Operation) else ()
+        located = (f"{'/'.join(self.world.files.locate(name))}/" for name in names)
+        return any(name.startswith(f"{path}/") or path.startswith(name) for name in located)
 
 
 def _rolled_back(task: Task) -> Task:

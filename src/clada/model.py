@@ -236,6 +236,9 @@ class Change(Value):
     how: str
 
 
+WAS_READ_ONLY = "was read-only"  # a remark: its mode lets nobody write the file, and still does
+
+
 class Done(Value):
     """An operation that was carried out, with what its status line says of it."""
 

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
-    from clada.world.record.changes import Contents, Modes
+    from clada.world.record.changes import Changes, Contents, Modes
     from clada.world.record.history import RecordedRun
     from clada.world.record.undo import Undone
 
 SHORT = 9  # characters of a commit's hash that are shown
+MOST_SHOWN = 10 << 20  # bytes of a file whose differences are shown
 
 
 class RunDetails(Value):
@@ -30,6 +31,7 @@ class RunDetails(Value):
     for_llm: str  # the same, as a model needs it
     changes: Contents  # path, content before and after
     modes: Modes
+    suspects: Contents = ()  # type: ignore[assignment]  # changed since its command began, which was killed
 
 
 def history(workspace: str | PathLike[str] = ".") -> list[RecordedRun]:
@@ -64,7 +66,20 @@ def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails
                 texts["llm"],
                 contents,
                 modes,
+                _suspects(changes, store.workspace),
             )
+
+
+def _suspects(changes: Changes, workspace: str) -> Contents:
+    """Return what was before a command that was killed, and what is now, by whoever changed it."""
+    from clada.world.record.changes import diff_of
+    from clada.world.record.states import ABSENT
+    from clada.world.record.trees import states_of
+
+    if not changes.suspects:
+        return []
+    now = states_of(workspace, changes.suspects, MOST_SHOWN)
+    return diff_of((path, changes.before_command(path) or ABSENT, state) for path, state in now)[0]
 
 
 def prune(workspace: str | PathLike[str] = ".", **options: Any) -> int:
@@ -116,8 +131,11 @@ def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
     ]
     if dry_run:
         from clada.report.diff import diff_lines
+        from clada.world.secrets.masking import mask_of_changes
 
-        lines += [text for _kind, text in diff_lines(undone.changes, undone.modes)]
+        both = ((path, side, None) for path, *sides in undone.changes for side in sides)
+        mask = mask_of_changes(both)  # what is brought back is the user's, too
+        lines += [text for _kind, text in diff_lines(undone.changes, undone.modes, mask)]
     else:
         commit = f", commit {undone.commit[:SHORT]}" if undone.commit else ""
         lines += [f"recorded as run {undone.number}{commit}; clada undo takes it back"]

@@ -15,6 +15,7 @@ from clada.notations import parse
 from clada.operations.write import Write, strips_fence
 from clada.report import Report
 from clada.settings import KEPT, Settings
+from clada.world.autorun import AutorunGuard
 from clada.world.files.workspace import Limits, Workspace
 from clada.world.world import Stop, World
 from clada.world.xdg import state_home
@@ -122,6 +123,7 @@ def _carry_out(
         files = _overlay(workspace) if settings.dry_run else workspace
         world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
         world.consent = caller.would_consent if settings.dry_run else caller.consent
+        world.autorun = _autorun_guard(world)
         if course.record:
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
@@ -135,6 +137,13 @@ def _carry_out(
             _describe(course.record, plan, course.blocks, caller.stop)
     if course.record:
         caller.tell(course.record.notes)
+
+
+def _autorun_guard(world: World) -> AutorunGuard:
+    """Return what decides on files that run by themselves."""
+    ask = world.consent
+    consent = (lambda question: world.untimed(ask, question)) if ask else None
+    return AutorunGuard(world.files.root, consent, allowed=world.settings.allow_autorun)
 
 
 def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) -> Report:
@@ -156,6 +165,7 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         undoable=bool(record and record.has_changes),
         not_applied=plan.not_applied,
         example="" if plan.has_operations else _example(plan, settings),
+        reveal=tuple(settings.reveal),
     )
     if record:
         record.keep_report(report)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         history_size: int
         history_age: float
         allow_escape: bool
+        allow_autorun: bool
         timeout: float
         total_timeout: float | None
         max_output: int
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         sandbox_read: Sequence[str]
         sandbox_env_hide: Sequence[str]
         sandbox_env_keep: Sequence[str]
+        reveal: Sequence[str]
 
 
 FOREVER = 1e10  # seconds
@@ -81,6 +83,7 @@ class Settings(Value):
     history_size: int = 1 << 30  # bytes that the kept runs may take
     history_age: float = 90 * 24 * 3600.0  # seconds that a run is kept
     allow_escape: bool = False
+    allow_autorun: bool = False  # files that editors, shells and agents run by themselves
     timeout: float = 30.0  # seconds
     total_timeout: float | None = None
     max_output: int = 10 << 20  # bytes
@@ -100,6 +103,7 @@ class Settings(Value):
     sandbox_read: Sequence[str] = ()
     sandbox_env_hide: Sequence[str] = ()
     sandbox_env_keep: Sequence[str] = ()
+    reveal: Sequence[str] = ()  # files that commands may show although they look like secrets
 
     @classmethod
     def from_options(cls, **options: Unpack[Options]) -> Self:
@@ -176,6 +180,9 @@ SETTINGS = (
     _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
     _run_setting("allow_escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),
     _run_setting(
+        "allow_autorun", "switch", "write files that editors, shells and agents run, without asking", SAFETY
+    ),
+    _run_setting(
         "shell", "choice", "let bash run approved commands that need a shell", SAFETY,
         choices=("never", "approved"),
     ),
@@ -223,6 +230,7 @@ SETTINGS = (
     _run_setting("sandbox_read", "list"),
     _run_setting("sandbox_env_hide", "list"),
     _run_setting("sandbox_env_keep", "list"),
+    _run_setting("reveal", "list"),
 )  # fmt: skip
 # What decides what comes of a document: kept with its run, for `clada resume`. What guards is not: a run that
 # goes on is held to what whoever starts it allows.

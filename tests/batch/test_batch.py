@@ -85,7 +85,6 @@ def test_statuses(yard: Yard) -> None:
         {"id": "no-repository", "repo": "w", "commit": "HEAD", "document": edit()},
         {"id": "no-commit", "repo": "repo", "commit": "0" * 40, "document": edit()},
         {"id": "in-place-of-nothing", "path": "nowhere", "in_place": True, "document": edit()},
-        {"id": "dry", "path": "w", "in_place": True, "document": edit(), "options": {"dry_run": True}},
     ])  # fmt: skip
     assert yard.batch().returncode == 0
     results = yard.results()
@@ -97,8 +96,27 @@ def test_statuses(yard: Yard) -> None:
     for id_ in ("no-file", "no-workspace", "no-repository", "no-commit", "in-place-of-nothing"):
         assert (results[id_]["status"], results[id_]["report"]) == ("failed", None)
     assert "nowhere" in results["no-workspace"]["error"]
+
+
+def test_a_dry_run_is_planned_and_not_applied(yard: Yard) -> None:
+    yard.workspace("w")
+    dry: dict[str, Any] = {"path": "w", "in_place": True, "options": {"dry_run": True}}
+    yard.jobs([
+        {"id": "dry", **dry, "document": edit(), "checks": ["cat a.txt"]},
+        {"id": "would-fail", **dry, "document": edit(path="nowhere.txt")},
+    ])  # fmt: skip
+    done = yard.batch("--approve-checks", "--keep=failed")
+    assert done.returncode == 0
+    assert done.stderr.endswith(" s: 1 failed, 1 planned\n")
+    results = yard.results()
+    validate(results)
+    assert (results["dry"]["status"], results["would-fail"]["status"]) == ("planned", "failed")
     assert results["dry"]["diff"].endswith("-old\n+new\n")
+    assert results["dry"]["checks"][0]["error"] == "not run in a dry run"
     assert (yard.top / "w" / "a.txt").read_text() == "old\n"
+    summary = json.loads(yard.clada("batch", "summary", str(yard.out), "--as=json").stdout)
+    assert (summary["applied_share"], summary["by_status"]["planned"]) == (0.0, 1)
+    assert ">planned<" in yard.clada("batch", "summary", str(yard.out), "--as=svg").stdout
 
 
 BAD = {

@@ -86,10 +86,17 @@ def test_a_table(summed: Yard) -> None:
 def test_json(summed: Yard) -> None:
     found = json.loads(summed.clada("batch", "summary", "results.jsonl", "--as=json", "--by", "model").stdout)
     assert found["jobs"] == 6
-    assert found["by_status"] == {"applied": 2, "failed": 2, "invalid": 1, "timeout": 1, "crashed": 0}
+    assert found["by_status"] == {
+        "applied": 2,
+        "failed": 2,
+        "invalid": 1,
+        "timeout": 1,
+        "crashed": 0,
+        "planned": 0,
+    }
     assert found["by_model"]["a"] == {
         "jobs": 3, "applied_share": 0.666667, "applied": 2, "failed": 1, "invalid": 0, "timeout": 0,
-        "crashed": 0,
+        "crashed": 0, "planned": 0,
     }  # fmt: skip
     assert found["failures"][0]["count"] == 2
     assert found["by_error_type"]["io_error"] == 1

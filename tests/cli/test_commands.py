@@ -357,12 +357,13 @@ def test_approvals_refuse_what_could_never_match(shell: Shell, arguments: tuple[
     assert not (shell.workspace / ".clada").exists()
 
 
-def test_approvals_show_what_a_prefix_does_not_cover(shell: Shell) -> None:
+def test_approvals_show_what_a_prefix_covers(shell: Shell) -> None:
     done = shell("approvals", "add", "--prefix", "--network", "make test")
     first, second = done.stdout.splitlines()
     assert first == "approved as a prefix with network: make test"
-    assert second.startswith("with any further arguments, but these need approval of their own: -C -E -I -f")
-    assert shell("approvals", "list").stdout.startswith("network  make test …  (not with -C -E -I -f")
+    assert second.startswith("with any further names and paths and these options: -B -O -S -i -j -k ")
+    assert second.endswith("; other options need approval of the exact command")
+    assert shell("approvals", "list").stdout.startswith("network  make test …  (options: -B -O -S -i -j -k ")
     stored = json.loads((shell.workspace / ".clada" / "allowed-commands.json").read_text())
     assert (stored["prefixes"], stored["commands"]) == (["make test"], [])
     assert shell("approvals", "remove", "make test").returncode == 0

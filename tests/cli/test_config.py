@@ -23,7 +23,7 @@ HARMFUL = {
     "shell": '"approved"', "sandbox": '"off"', "workspace": '"/"', "lock_file": '"x"', "lock_timeout": '"1s"',
     "dry_run": "true", "confirm": "true", "sandbox_write": '["/"]', "sandbox_read": '["/"]',
     "sandbox_env_hide": "[]", "sandbox_env_keep": "[]", "max_files": "1", "max_bytes": '"1MB"',
-    "match": '"blanks"', "root": '"/"', "run_fences": "true",
+    "reveal": "[]", "match": '"blanks"', "root": '"/"', "run_fences": "true",
 }  # fmt: skip
 
 

@@ -138,10 +138,9 @@ FRAMES = (
     (
         "y",
         """\
-(3/5) task 2.1: WRITE - new.txt (would create, 3 bytes)
+(3/5) task 2.1: WRITE - new.txt (would create, 4 bytes)
 @@ -0,0 +1 @@
 +one
-\\ No newline at end of file
 """,
     ),
     (
@@ -150,9 +149,7 @@ FRAMES = (
 (4/5) task 2.2: SEARCH - new.txt (would edit, 1 replacement at line 1)
 @@ -1 +1 @@
 -one
-\\ No newline at end of file
 +two
-\\ No newline at end of file
 """,
     ),
     (
@@ -216,7 +213,7 @@ def test_what_is_chosen_is_executed_and_no_more(shell: Shell, terminal: Terminal
     assert code == 0
     assert "WRITE - a.txt (overwritten, 235 bytes, hunk 1 of 2)" in seen
     assert (shell.workspace / "a.txt").read_text() == OLD.replace("line 3\n", "line three\n")
-    assert (shell.workspace / "new.txt").read_text() == "one"
+    assert (shell.workspace / "new.txt").read_text() == "one\n"
 
 
 def test_a_failure_is_tried_and_reported_or_left_out_as_not_wanted(shell: Shell, terminal: Terminals) -> None:
@@ -248,7 +245,7 @@ def test_one_can_go_back_and_take_the_rest(shell: Shell, terminal: Terminals) ->
     answers(screen, "s", "n", "b", "?", "a", "y")
     assert screen.end()[0] == 0
     assert (shell.workspace / "a.txt").read_text() == NEW
-    assert (shell.workspace / "new.txt").read_text() == "two"
+    assert (shell.workspace / "new.txt").read_text() == "two\n"
 
 
 def test_choosing_nothing_is_told_and_executes_nothing(shell: Shell, terminal: Terminals) -> None:
@@ -295,7 +292,7 @@ def test_the_document_can_be_changed_in_the_editor(shell: Shell, terminal: Termi
     answers(screen, "e", "y")
     code, seen = screen.end()
     assert code == 0, seen
-    assert (shell.workspace / "a.txt").read_text() == "changed"
+    assert (shell.workspace / "a.txt").read_text() == "changed\n"
 
 
 @pytest.mark.parametrize(
@@ -316,7 +313,7 @@ def test_what_is_no_plan_any_more_is_put_back(
     assert told in screen.until(KEYS)
     screen.type("y\n")
     assert screen.end()[0] == 0
-    assert (shell.workspace / "a.txt").read_text() == "hi"
+    assert (shell.workspace / "a.txt").read_text() == "hi\n"
 
 
 def test_an_editor_that_is_not_there_is_told(terminal: Terminals) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,14 +14,11 @@ import pytest
 import clada
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Shell
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 PLANNED = (
-    "[task-1] PLAN: WRITE - a.txt (would create, 2 bytes)\n"
-    "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n\\ No newline at end of file\n"
+    "[task-1] PLAN: WRITE - a.txt (would create, 3 bytes)\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n"
 )
 
 
@@ -64,12 +62,19 @@ def test_a_plan_with_many_untracked_files_is_refused_where_nobody_can_be_asked(r
     assert repository("plan", "--commit-all", document=WRITE).returncode == 0
 
 
-def test_the_lock_of_a_killed_clada_is_no_reason_to_refuse_a_plan_and_is_left(repository: Shell) -> None:
-    repository.write(".git/index.lock", "clada 999999999 1")
-    before = _tree(repository.workspace)
-    assert repository("plan", document=WRITE).returncode == 0
-    assert _tree(repository.workspace) == before
-    assert repository(document=WRITE).returncode == 0
+@pytest.mark.parametrize("command", [["plan"], ["doctor"], ["recover"], ["history"], ["--dry-run"]])
+def test_the_lock_of_a_killed_clada_is_cleared_by_every_command(
+    repository: Shell, command: list[str]
+) -> None:
+    """That of another program, or of one that lives, is left."""
+    lock = repository.write(".git/index.lock", "clada 999999999 1")
+    repository(*command, document=WRITE)
+    assert not lock.exists()
+    started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
+    for text in ("", f"clada {os.getpid()} {started}"):
+        lock.write_text(text)
+        repository(*command, document=WRITE)
+        assert lock.read_text() == text
 
 
 def test_a_plan_of_what_was_done_in_part_is_refused_as_its_run(repository: Shell) -> None:
@@ -115,7 +120,7 @@ def test_the_library_has_both_the_changes_and_why_a_run_would_not_begin(tmp_path
     report = clada.execute(WRITE, workspace=str(tmp_path), dry_run=True, record="commits")
     assert report.fatal is not None
     assert report.fatal.type == "git_operation_failed"
-    assert report.changes == (("a.txt", None, b"hi"),)
+    assert report.changes == (("a.txt", None, b"hi\n"),)
     assert report.text().splitlines()[-1].startswith("[task-1] FATAL: GIT - not a git repository: ")
 
 
@@ -139,7 +144,7 @@ def test_a_path_that_exists_only_from_the_root_gets_a_note(repository: Shell, fl
         if "--dry-run" in flags
         else "SUCCESS: WRITE - src/x.py (created"
     )
-    assert done.stdout.startswith(f"[task-1] {status}, 3 bytes)\n")
+    assert done.stdout.startswith(f"[task-1] {status}, 4 bytes)\n")
     note = f"clada: src/x.py exists {ONLY}to work in the root, use --workspace={root}\n"
     committed = "" if flags else f"clada: {committed_line(repository)}\n"
     assert done.stderr == note + committed

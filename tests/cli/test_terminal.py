@@ -68,6 +68,26 @@ def test_a_run_ends_in_a_line_that_counts_and_names_failures_again_that_scrolled
 
 
 @pytest.mark.parametrize(
+    ("document", "closing"),
+    [
+        (WRITE.replace("hi", "other") + WRITE, "2 done"),  # in the end, the file is as it was
+        (
+            "<---RUN--->\nmkdir __pycache__\n<---END--->\n<---RUN--->\ntouch __pycache__/a\n<---END--->\n",
+            "2 done",
+        ),
+        (WRITE.replace("hi", "other"), "1 done · clada undo takes it back"),
+    ],
+)
+def test_undo_is_offered_where_it_would_find_something(
+    shell: Shell, terminal: Terminals, document: str, closing: str
+) -> None:
+    shell.write("a.txt", "hi\n")
+    code, seen = terminal("--record=snapshots", "--color=never", document=document).end()
+    assert (code, seen.splitlines()[-1]) == (0, closing)
+    assert (shell("undo").returncode == 0) == ("undo" in closing)
+
+
+@pytest.mark.parametrize(
     ("flags", "document"),
     [
         (("--record=snapshots",), "<---RUN--->\nls\n<---END--->\n"),

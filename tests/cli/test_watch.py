@@ -92,11 +92,11 @@ def test_the_same_text_is_carried_out_once_unless_asked(shell: Shell, terminal: 
     save(shell, "answer.md", answer)
     screen.until("clada: answer.md has the same text as before: it is not carried out twice")
     screen.until("do it again")
-    assert (shell.workspace / "log").read_text() == "line"
+    assert (shell.workspace / "log").read_text() == "line\n"
     screen.seen = b""
     screen.type("r\n")
     screen.until("do it again")
-    assert (shell.workspace / "log").read_text() == "line\nline"
+    assert (shell.workspace / "log").read_text() == "line\nline\n"
     screen.type("\x04")  # the end of input
     assert screen.end()[0] == 0
 
@@ -110,12 +110,12 @@ def test_the_same_text_is_known_again_by_the_next_watch_unless_it_was_undone(
     screen.until(QUIT)
     save(repository, "answer.md", answer)
     screen.until("clada: answer.md has the same text as run 1: it is not carried out twice")
-    assert (repository.workspace / "log").read_text() == "line"
+    assert (repository.workspace / "log").read_text() == "line\n"
     assert repository("undo").returncode == 0
     screen.seen = b""
     save(repository, "answer.md", answer)
     screen.until("1 done")
-    assert (repository.workspace / "log").read_text() == "line"
+    assert (repository.workspace / "log").read_text() == "line\n"
 
 
 def test_what_is_there_already_waits_for_the_next_save(shell: Shell, terminal: Terminals) -> None:
@@ -139,7 +139,7 @@ def test_a_save_that_is_half_written_is_waited_for(shell: Shell, terminal: Termi
         file.write(whole[60:])
     seen = screen.until("do it again")
     assert "FATAL" not in seen
-    assert (shell.workspace / "b").read_text() == "two"
+    assert (shell.workspace / "b").read_text() == "two\n"
 
 
 def test_what_is_saved_while_one_is_attended_to_is_not_lost(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_answers_that_are_saved_together_are_carried_out_in_order_and_none_is_co
     for path in (repository.workspace / "answers").iterdir():  # which is in no order
         path.rename(path.with_name(path.name.removeprefix(".")))
     screen.until("clada: the report is in answers/b.report.md")
-    assert (repository.workspace / "log").read_text() == "a.md\na.txt\nc.md\nb.md"
+    assert (repository.workspace / "log").read_text() == "a.md\na.txt\nc.md\nb.md\n"
     assert set(repository.git("log", "--name-only", "--format=").split()) == {"log"}
     reports = sorted(path.name for path in (repository.workspace / "answers").glob("*.report.md"))
     assert reports == ["a.report.md", "a.txt.report.md", "b.report.md", "c.report.md"]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.commands import words
-from clada.commands.prefixes import covers, refusal, uncovered
+from clada.commands.harmless import HARMLESS
+from clada.commands.prefixes import covered_options, covers, refusal
 from clada.operations.run.approvable import mismatch
 from clada.world.files.workspace import Workspace
 
@@ -77,6 +78,28 @@ docker-lint
 """
 
 NO_PREFIXES = """
+hyperfine
+hyperfine make
+ssh-agent
+ssh-agent make
+coverage run
+coverage run -m
+python3 -m coverage
+python3 -m coverage run
+pre-commit
+pre-commit try-repo
+parallel
+script
+watch
+strace
+run0
+socat
+mpirun
+torchrun
+pyenv exec
+rustup run
+npm config
+linux32
 /lib64/ld-linux-x86-64.so.2
 /lib/ld-musl-x86_64.so.1 ./run
 java
@@ -224,7 +247,7 @@ def test_words_that_may_be_a_prefix(text: str) -> None:
     """They name what does the work."""
     assert refusal(split(text)) is None
     assert covers(split(text), split(text))
-    assert covers(split(text), (*split(text), "a", "b/c.py", "-v", "--verbose"))
+    assert covers(split(text), (*split(text), "a", "b/c.py", "-", "--", "c"))
 
 
 @pytest.mark.parametrize("text", NO_PREFIXES.strip().split("\n"))
@@ -246,6 +269,20 @@ COVERED = [
     ("npm test", "npm test -- --watch=false"),
     ("npm run", "npm run lint"),
     ("npm install", "npm install @types/node"),
+    ("npm install", "npm install -DE --ignore-scripts left-pad"),
+    ("tar", "tar xzf a.tgz b"),
+    ("tar", "tar -xzf a.tgz --strip-components=1"),
+    ("tar", "tar -fa.tar -x"),
+    ("ruff check", "ruff check --fix --select=E,F src"),
+    ("prettier", "prettier -wl ."),
+    ("git grep", "git grep -in -C3 word"),
+    ("python3 -m mypy", "python3 -m mypy --strict -p clada"),
+    ("npx jest", "npx jest -t 'a b' --ci"),
+    ("go test", "go test --race -count 1 ./..."),
+    ("mvn test", "mvn test -q -pl core -am --batch-mode"),
+    ("coverage report", "coverage report -m --fail-under=90"),
+    ("./gradlew", "./gradlew test --offline --tests '*A'"),
+    ("tool", "tool a/b.c d"),
     ("make", "make -j4 -k all"),
     ("go test", "go test -race -count=1 -run TestA ./..."),
     ("cargo test", "cargo test --release -- --nocapture"),
@@ -319,6 +356,92 @@ UNCOVERED = [
     ("tool", "tool LD_PRELOAD=./evil.so"),
     ("tool", "tool @response"),
     ("tool a", "tool b a"),
+    ("tool", "tool --verbose"),
+    ("tool", "tool -v"),
+    ("tool", "tool /p:X"),
+    ("tool", "tool +cmd"),
+    ("tar", "tar cIf ./evil a.tar b"),
+    ("tar", "tar cfI a.tar ./evil b"),
+    ("tar", "tar cf a.tar b -I ./evil"),
+    ("tar", "tar cf a.tar b --use-compress-prog=./evil"),
+    ("tar", "tar xf a.tar --to-command=./evil"),
+    ("tar", "tar xFf ./evil a.tar"),
+    ("git grep", "git grep --open-files-in-pager=./evil x"),
+    ("git grep", "git grep -O./evil x"),
+    ("git grep", "git grep -nO./evil x"),
+    ("git log-tree", "git log-tree --ext-diff"),
+    ("git push", "git push --force origin"),
+    ("git fetch", "git fetch --upload-pack=./evil"),
+    ("git clone", "git clone -c core.sshCommand=./evil . copy"),
+    ("git difftool-x", "git difftool-x -x ./evil"),
+    ("npm install", "npm install --git=./evil x"),
+    ("npm install", "npm install -g x"),
+    ("npm install", "npm install --script-shell ./evil"),
+    ("npm test", "npm test -- --config ./evil.js"),
+    ("npm test", "npm test -- --require=./evil.js"),
+    ("sort", "sort --compress-program=./evil a"),
+    ("fd", "fd -x ./evil"),
+    ("fd", "fd --exec ./evil"),
+    ("rg", "rg --pre ./evil x"),
+    ("gcc", "gcc -fplugin=./evil.so a.c"),
+    ("gcc", "gcc -wrapper ./evil a.c"),
+    ("gcc", "gcc -B. a.c"),
+    ("gcc", "gcc @options a.c"),
+    ("clang", "clang -Xclang -load -Xclang ./evil.so a.c"),
+    ("rsync", "rsync --rsync-path=./evil a b"),
+    ("rsync", "rsync -ave ./evil a b"),
+    ("scp", "scp -S ./evil a b:c"),
+    ("curl", "curl -K evil.conf"),
+    ("wget", "wget --use-askpass=./evil x"),
+    ("zip", "zip a.zip b -TT ./evil"),
+    ("man", "man -P ./evil x"),
+    ("less", "less +!./evil x"),
+    ("mypy", "mypy --config-file=evil.ini"),
+    ("mypy", "mypy --python-executable=./evil"),
+    ("pylint", "pylint --load-plugins=evil"),
+    ("pylint", "pylint --init-hook=evil"),
+    ("pylint", "pylint -f evil.Reporter"),
+    ("flake8", "flake8 --append-config=evil"),
+    ("black", "black --config evil.toml"),
+    ("ruff check", "ruff check --config evil.toml"),
+    ("prettier", "prettier --plugin=./evil.js"),
+    ("eslint", "eslint --rulesdir evil"),
+    ("eslint", "eslint -f ./evil.js"),
+    ("eslint", "eslint --resolve-plugins-relative-to evil"),
+    ("npx jest", "npx jest --globalSetup=./evil.js"),
+    ("npx jest", "npx jest -c evil.js"),
+    ("npx jest", "npx jest --env=./evil.js"),
+    ("npx vitest", "npx vitest --reporter=./evil.js"),
+    ("npx mocha", "npx mocha -r ./evil.js"),
+    ("npx mocha", "npx mocha -br ./evil.js"),
+    ("npx tsc", "npx tsc @evil"),
+    ("tox", "tox -c evil.ini"),
+    ("tox", "tox -x testenv.commands=./evil"),
+    ("nox", "nox -f evil.py"),
+    ("bundle exec rspec", "bundle exec rspec -r ./evil.rb"),
+    ("rubocop", "rubocop --require ./evil.rb"),
+    ("cmake", "cmake -P evil.cmake"),
+    ("cmake", "cmake -DCMAKE_C_COMPILER=./evil ."),
+    ("cmake", "cmake -E env ./evil"),
+    ("ctest", "ctest -S evil.cmake"),
+    ("ctest", "ctest --build-and-test a b"),
+    ("ninja", "ninja -f evil.ninja"),
+    ("ninja", "ninja -C elsewhere"),
+    ("mvn test", "mvn test -Dexec.executable=./evil"),
+    ("./gradlew", "./gradlew -I evil.gradle"),
+    ("./gradlew", "./gradlew --init-script=evil.gradle"),
+    ("./gradlew", "./gradlew -Pa=b"),
+    ("cargo build", "cargo build --config=build.rustc-wrapper=./evil"),
+    ("cargo test", "cargo test -Zunstable-options"),
+    ("deno test", "deno test -A"),
+    ("bun test", "bun test --preload ./evil.ts"),
+    ("dotnet test", "dotnet test /p:X=Y"),
+    ("dotnet test", "dotnet test --settings evil"),
+    ("terraform plan", "terraform plan -var-file=x"),
+    ("phpunit", "phpunit --bootstrap evil.php"),
+    ("mix test", "mix test --require evil.exs"),
+    ("pre-commit run", "pre-commit run -c evil.yaml"),
+    ("poetry install", "poetry install -C elsewhere"),
 ]
 
 
@@ -334,12 +457,45 @@ def test_other_words_and_listed_options_are_not_covered(prefix: str, command: st
     assert not covers(split(prefix), split(command))
 
 
-def test_each_option_that_is_not_covered_is_one_that_people_can_read() -> None:
-    """They are shown when the prefix is added."""
+def test_the_person_is_shown_the_options_that_are_covered() -> None:
+    """Each of them is covered; where there are none, no option is."""
     for text in PREFIXES.strip().split("\n"):
-        options = uncovered(split(text))
-        assert options
-        assert all(option.startswith("-") or option in ("@FILE", "NAME=VALUE") for option in options)
+        for option in covered_options(split(text)):
+            assert covers(split(text), (*split(text), option))
+    assert covered_options(("tool",)) == ()
+    assert "-k" in covered_options(("pytest",))
+
+
+# Options by which programs that have them mostly run, load, configure or write something else.
+HARMFUL = set(
+    """
+    -C -I --chdir --command --compress-program --config-file --cwd --debugger --directory --editor
+    --eval --exec --exec-path --execute --ext-diff --git --import --init-hook --init-script --load
+    --load-plugins --loader --makefile --node-options --open-files-in-pager --out --output --output-dir
+    --output-file --pager --plugin --plugins --pre --preload --prefix --rcfile --receive-pack --require
+    --rootdir --rsh --rsync-path --script-shell --settings --shell --textconv --to-command --toolexec
+    --upload-pack --use-compress-program --userconfig --workdir -exec -toolexec -ldflags -o -c -e -f -r
+    -p -x
+    """.split()
+)
+# Short names, and `--shell` of shellcheck, that mean something else to these programs.
+MEANT_OTHERWISE = {
+    "git grep": {"-C", "-c", "-e"}, "git switch": {"-c"}, "isort": {"-c"}, "prettier": {"-c"},
+    "rsync": {"-c", "-r", "-x"},
+    "shellcheck": {"-e", "-f", "-o", "--shell"}, "unittest": {"-c", "-f", "-p"}, "jest": {"-e"},
+    "mocha": {"-f"}, "nox": {"-e", "-p", "-r"}, "tox": {"-e", "-p", "-r"}, "pylint": {"-e", "-r"},
+    "pytest": {"-r", "-x"}, "py.test": {"-r", "-x"}, "rspec": {"-e"}, "rubocop": {"-x"}, "ruff": {"-e"},
+    "tar": {"-c", "-f", "-p", "-x"}, "tsc": {"-p"}, "make": {"-r"}, "gmake": {"-r"}, "mvn": {"-e", "-o"},
+    "cargo": {"-p", "-r"}, "git fetch": {"-p"}, "go": {"-p", "-x"}, "gofmt": {"-e"}, "mypy": {"-p"},
+}  # fmt: skip
+
+
+def test_no_row_has_an_option_that_does_harm_in_most_programs() -> None:
+    """Those that mean something else are listed above, so that each was looked at."""
+    assert len({name.partition(" ")[0] for name in HARMLESS}) >= 30
+    for name, row in HARMLESS.items():
+        options = {option.rstrip("=") for option in row.split()}
+        assert options & HARMFUL == MEANT_OTHERWISE.get(name, set()), name
 
 
 UNMATCHABLE = [

@@ -158,7 +158,7 @@ REFUSED = [
     ("git diff ../outside/secret file", "path_escape", ""),
     ("git diff -- ../outside/secret file", "path_escape", ""),
     ("git diff link file", "symlink_not_allowed", ""),
-    ("git diff HEAD:link/secret file", "symlink_not_allowed", ""),
+    ("git diff HEAD:link/hidden file", "symlink_not_allowed", ""),
 ]
 
 

@@ -314,5 +314,6 @@ def test_without_a_sandbox_nothing_is_confined(place: Place) -> None:
 
 
 def test_with_allow_escape_a_reader_may_leave(place: Place) -> None:
-    done = place.clada(f"cat {place.outside}/secret", arguments=("--no-git", "--allow-escape"))
+    (place.outside / "note").write_text(f"{SECRET}\n")
+    done = place.clada(f"cat {place.outside}/note", arguments=("--no-git", "--allow-escape"))
     assert SECRET in done.text

@@ -42,7 +42,7 @@ DOCUMENTS = {
     "a move to above": (MOVE.format("../escaped.txt"), "path_escape"),
     "a removal above": ('<remove path="../home/secret.txt"/>', "path_escape"),
     "a command above": (run("cat ../home/secret.txt"), "path_escape"),
-    "a command through a link": (run("cat link/secret.txt"), "symlink_not_allowed"),
+    "a command through a link": (run("cat link/notes.txt"), "symlink_not_allowed"),
     "a copy from above": (run("cp ../home/secret.txt copy.txt"), "path_escape"),
     "a directory to run in": ('<---RUN dir="/"--->\nls\n<---END--->\n', "path_escape"),
     "a program that nobody approved": (run("python3 -c pass"), "command_not_allowed"),

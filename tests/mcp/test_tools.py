@@ -72,7 +72,7 @@ def test_progress_comes_for_each_operation_and_output_as_messages(shared: Shared
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ("Just prose.\n", "no operations found"),
+        ("Just prose.\n", "No operations were found."),
         (write("a.txt", "x") + '<remove path="b"/>\n', "not applied: CML operation at line 4"),
     ],
 )
@@ -89,7 +89,22 @@ def test_a_failure_is_an_error_with_the_report(shared: Shared) -> None:
     result = agent.call("apply", document=document)
     assert result.is_error
     assert "[task-1] ERROR: SEARCH - nowhere.txt: file_not_found" in text(result)
+    assert "  send next: the path of a file that exists" in text(result)
+    assert "Recorded as run " in text(result)
     assert result.structured_content["failed"] == 1
+
+
+@pytest.mark.parametrize("tool", ["apply", "plan"])
+def test_the_text_of_a_failure_is_the_one_for_a_model(shared: Shared, tool: str) -> None:
+    """It names no flag, because a model cannot pass one; a plan has its diff all the same."""
+    _place, agent = shared
+    result = agent.call(tool, document=write(f"{tool}-one.txt") + write("../outside.txt"))
+    assert result.is_error
+    would = "1 planned, 1 would fail" if tool == "plan" else "1 done, 1 failed"
+    assert text(result).startswith(f"Of 2 operations: {would}.\n")
+    assert "path_escape: the path leads out of the workspace\n" in text(result)
+    assert "--allow-escape" not in text(result)
+    assert ("+hi" in text(result).splitlines()) == (tool == "plan")
 
 
 def test_every_notation_is_taken_and_prose_is_nothing_to_do(shared: Shared) -> None:
@@ -97,7 +112,8 @@ def test_every_notation_is_taken_and_prose_is_nothing_to_do(shared: Shared) -> N
     for document in ('<write path="n.xml">x</write>', '{"tasks": [{"action": "remove", "path": "n.xml"}]}'):
         assert not agent.call("apply", document=document).is_error
     assert not (place.workspace / "n.xml").exists()
-    assert text(agent.call("apply", document="Just prose.")) == "Note: no operations found\n"
+    prose = text(agent.call("apply", document="Just prose."))
+    assert prose.startswith("No operations were found.\n\nNext: write each operation like this")
 
 
 def test_plan_and_dry_run_touch_nothing(shared: Shared) -> None:
@@ -150,7 +166,7 @@ def test_resume_does_what_was_refused(shared: Shared) -> None:
     program.chmod(0o755)
     place("approvals", "add", "touch-me after.txt")
     again = agent.call("resume")
-    assert "[task-1] SKIP: WRITE - done in run" in text(again)
+    assert text(again).startswith("Of 2 operations: 1 done before, 1 failed.\n")
     assert again.structured_content["blocks"][1]["tasks"][0]["error"]["type"] == "exec_failed"  # not on PATH
 
 

@@ -367,9 +367,9 @@ def test_full_detail_shows_the_end_of_the_output(runs: Runner) -> None:
 @pytest.mark.skipif(os.geteuid() == 0 and not confinement.has_landlock(), reason="root reads everything")
 def test_a_reader_that_may_not_read_a_file_is_not_told_of_writing(runs: Runner) -> None:
     """Its confinement is not what it lacked."""
-    plant(runs, secret="a")
-    (runs.workspace / "secret").chmod(0)
-    done = runs("cat secret")
+    plant(runs, closed="a")
+    (runs.workspace / "closed").chmod(0)
+    done = runs("cat closed")
     assert "Permission denied" in done.output[0]
     assert (done.error.message, done.error.hint) == ("exit code 1", None)
 

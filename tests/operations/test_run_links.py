@@ -15,12 +15,12 @@ SECRET = "what must not be seen"
 
 # Each kind: what the link `x/link` leads to, and how a command gets to it.
 KINDS = {
-    "leaf": ("outside/secret", "link"),
+    "leaf": ("outside/hidden", "link"),
     "directory": ("outside", "link"),
-    "ancestor": ("outside", "link/secret"),
-    "back from it": ("outside/deep", "link/../secret"),
+    "ancestor": ("outside", "link/hidden"),
+    "back from it": ("outside/deep", "link/../hidden"),
     "dangling": ("outside/nothing", "link"),
-    "dangling ancestor": ("outside/nothing", "link/secret"),
+    "dangling ancestor": ("outside/nothing", "link/hidden"),
     "inside the tree": ("workspace/inside", "link"),
     "ancestor inside the tree": ("workspace/inside", "link/file"),
     "with a slash": ("outside", "link/"),
@@ -52,7 +52,7 @@ def tree(runs: Runner) -> Runner:
     """Return a workspace with a secret beside it, and something of its own."""
     outside = runs.workspace.parent / "outside"
     (outside / "deep").mkdir(parents=True)
-    (outside / "secret").write_text(f"{SECRET}\n")
+    (outside / "hidden").write_text(f"{SECRET}\n")
     (runs.workspace / "inside").mkdir()
     (runs.workspace / "inside" / "file").write_text(f"{SECRET}\n")
     return runs
@@ -99,7 +99,7 @@ def test_cd_does_not_go_through_a_link(kind: str, tree: Runner) -> None:
         "grep -rn what x",
         "find . -type f -newermt 2000-01-01",
         "find x",
-        "find . -name secret",
+        "find . -name hidden",
         "ls -R",
         "tree",
         "tree -a x",
@@ -118,21 +118,21 @@ def test_links_met_on_the_way_are_not_followed(command: str, tree: Runner) -> No
         (tree.workspace / folder).mkdir()
         (tree.workspace / folder / "own").write_text(folder)
     (tree.workspace / "x" / "link").symlink_to(outside)
-    (tree.workspace / "x" / "leaf").symlink_to(outside / "secret")
+    (tree.workspace / "x" / "leaf").symlink_to(outside / "hidden")
     (tree.workspace / "y" / "leaf").write_text("other\n")
     (tree.workspace / "x" / "dangling").symlink_to(outside / "nothing")
     (tree.workspace / "x" / "loop").symlink_to(".")
     printed = "\n".join(tree(command).output)
     assert SECRET not in printed
-    assert "link/secret" not in printed
+    assert "link/hidden" not in printed
     assert "loop/own" not in printed
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names with backslashes are plain names here")
-@pytest.mark.parametrize("path", [r"inside\link", r"link\..\..\outside\secret", r"\\"])
+@pytest.mark.parametrize("path", [r"inside\link", r"link\..\..\outside\hidden", r"\\"])
 def test_a_backslash_does_not_name_another_file(path: str, tree: Runner) -> None:
     """Clada would read it as a slash, a program would not: neither does."""
-    (tree.workspace / path).symlink_to(tree.workspace.parent / "outside" / "secret")
+    (tree.workspace / path).symlink_to(tree.workspace.parent / "outside" / "hidden")
     done = tree(f"cat '{path}'")
     assert (done.error.type, done.output) == ("command_not_allowed", [])
     assert "write `/`" in done.said

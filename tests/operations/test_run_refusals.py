@@ -139,30 +139,30 @@ def test_nothing_of_a_refused_run_starts(joint: str, refused: str, shell: Shell)
 # What the text of a path tells: each behind a command that would leave something, in a directory below.
 BY_THEIR_TEXT = [
     ("rm -rf ../outside", "path_escape", "../outside: the path leads out of the workspace"),
-    ("cat ../outside/secret", "path_escape", "../outside/secret: the path leads out of the workspace"),
+    ("cat ../outside/hidden", "path_escape", "../outside/hidden: the path leads out of the workspace"),
     ("cat /etc/passwd", "path_escape", "/etc/passwd: absolute paths are not allowed"),
-    ("cat a/../../outside/secret", "path_escape", "a/../../outside/secret: the path leads out"),
-    ("head -n1 first ../outside/secret", "path_escape", "../outside/secret: "),
+    ("cat a/../../outside/hidden", "path_escape", "a/../../outside/hidden: the path leads out"),
+    ("head -n1 first ../outside/hidden", "path_escape", "../outside/hidden: "),
     ("grep -r x first /etc", "path_escape", "/etc: absolute paths"),
-    ("find . -newer ../outside/secret", "path_escape", "../outside/secret: "),
+    ("find . -newer ../outside/hidden", "path_escape", "../outside/hidden: "),
     ("git log -- ../outside", "path_escape", "../outside: "),
     ("git show HEAD:../outside", "path_escape", "../outside: "),
     ("mkdir -p sub/../../outside/new", "path_escape", "sub/../../outside/new: "),
     ("touch last ../outside/new", "path_escape", "../outside/new: "),
-    ("chmod +x first ../outside/secret", "path_escape", "../outside/secret: "),
+    ("chmod +x first ../outside/hidden", "path_escape", "../outside/hidden: "),
     ("cp first ../outside", "path_escape", "../outside: "),
-    ("mv ../outside/secret .", "path_escape", "../outside/secret: "),
+    ("mv ../outside/hidden .", "path_escape", "../outside/hidden: "),
     ("cp C:\\\\secret .", "path_escape", "drive letters are not allowed"),
-    ("cat 'trap\\secret'", "command_not_allowed", "programs do not read a backslash as a slash"),
+    ("cat 'trap\\hidden'", "command_not_allowed", "programs do not read a backslash as a slash"),
     ("cat .git/config", "permission_denied", ".git/config: .git is protected"),
     ("grep -r x .GIT", "permission_denied", ".GIT: .GIT is protected"),
     ("rm .clada/allowed-commands.json", "permission_denied", ".clada is protected"),
     ("cd ..", "path_escape", "..: the path leads out of the workspace"),
     ("cd /etc", "path_escape", "/etc: absolute paths are not allowed"),
-    ("cd sub && cat ../../outside/secret", "path_escape", "../../outside/secret: "),
-    ("mkdir new && cd new && cd .. && cat ../outside/secret", "path_escape", "../outside/secret: "),
+    ("cd sub && cat ../../outside/hidden", "path_escape", "../../outside/hidden: "),
+    ("mkdir new && cd new && cd .. && cat ../outside/hidden", "path_escape", "../outside/hidden: "),
     ("cd {here}/sub && touch ../../outside/new", "path_escape", "../../outside/new: "),
-    ("python3 -V && cat ../outside/secret", "path_escape", "../outside/secret: "),
+    ("python3 -V && cat ../outside/hidden", "path_escape", "../outside/hidden: "),
     (f"touch {'n' * 256}", "io_error", f"{'n' * 200}…: file name too long: a name in it has 256 bytes"),
     (f"cat {'n/' * 13_000}n", "io_error", "file name too long: the path has 26,001 bytes, and at most 4,096"),
     (f"mkdir -p {'n/' * 20_000}n", "io_error", "file name too long: the path has 40,001 bytes"),
@@ -181,14 +181,14 @@ def test_a_path_that_cannot_be_right_is_refused_before_anything_starts(
     """By its text alone, wherever the run's own `cd` leads; nobody is asked about a run that cannot be."""
     outside = runs.workspace.parent / "outside"
     outside.mkdir()
-    (outside / "secret").write_text("secret\n")
+    (outside / "hidden").write_text("secret\n")
     asked: list[str] = []
     body = f"mkdir zy && {body}".format(here=runs.workspace)
     for dry_run in (False, True):
         done = runs(body, dry_run=dry_run, ask=lambda *given, **_: asked.append(given[0]))
         assert (done.error.type, done.output) == (type_, [])
         assert said in done.error.message
-    assert (asked, os.listdir(runs.workspace), os.listdir(outside)) == ([], [], ["secret"])
+    assert (asked, os.listdir(runs.workspace), os.listdir(outside)) == ([], [], ["hidden"])
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_a_path_that_a_cd_makes_right_is_right(body: str, runs: Runner) -> None:
 AT_THEIR_TURN = [
     ("ls link", "symlink_not_allowed"),
     ("ls link/", "symlink_not_allowed"),
-    ("cat link/secret", "symlink_not_allowed"),
-    ("cat link/../outside/secret", "symlink_not_allowed"),
-    ("cat first/../link/../outside/secret", "symlink_not_allowed"),
+    ("cat link/hidden", "symlink_not_allowed"),
+    ("cat link/../outside/hidden", "symlink_not_allowed"),
+    ("cat first/../link/../outside/hidden", "symlink_not_allowed"),
     ("find . -newer link", "symlink_not_allowed"),
     ("realpath --relative-to=link .", "symlink_not_allowed"),
     ("cat pipe", "permission_denied"),
@@ -227,16 +227,16 @@ def test_what_the_tree_forbids_is_refused_at_its_turn(body: str, type_: str, run
     """The rule's own error type; what had been done by then is in the report."""
     outside = runs.workspace.parent / "outside"
     outside.mkdir()
-    (outside / "secret").write_text("secret\n")
+    (outside / "hidden").write_text("secret\n")
     (runs.workspace / "link").symlink_to(outside)
-    (runs.workspace / "trap\\secret").symlink_to(outside / "secret")
+    (runs.workspace / "trap\\hidden").symlink_to(outside / "hidden")
     os.mkfifo(runs.workspace / "pipe")
     done = runs(f"touch first\n{body}\ntouch last")
     assert (done.error.type, done.output) == (type_, [])
     assert [change.path for change in getattr(done.task.outcome, "changes", ())] == ["first"]
     assert (runs.workspace / "first").exists()
     assert not (runs.workspace / "last").exists()
-    assert (outside / "secret").read_text() == "secret\n"
+    assert (outside / "hidden").read_text() == "secret\n"
 
 
 @pytest.mark.parametrize(

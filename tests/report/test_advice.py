@@ -108,3 +108,25 @@ def test_each_example_is_an_operation(name: str, tmp_path: Path) -> None:
     report = clada.execute(f"{document}\n", workspace=tmp_path, git=False, format=name)
     assert (report.ok, report.notation) == (True, name)
     assert (tmp_path / "a/b.txt").exists()
+
+
+def test_a_refusal_that_is_not_about_the_document_asks_for_no_correction(tmp_path: Path) -> None:
+    """Only a document that cannot be read is to be corrected."""
+    broken = clada.execute('<---WRITE file="a.txt"--->\nx\n', workspace=tmp_path, git=False)
+    assert broken.text(for_llm=True).endswith("Correct the document, and send all of it again.\n")
+    document = '<---WRITE file="a.txt"--->\nx\n<---END--->\n<---RUN--->\nnot-approved\n<---END--->\n'
+    clada.execute(document, workspace=tmp_path, record="snapshots")
+    again = clada.execute(document, workspace=tmp_path, record="snapshots")
+    outside = clada.execute(document, workspace=tmp_path, record="commits")
+    for report, reason in ((again, "parts of this were done"), (outside, "not a git repository")):
+        text = report.text(for_llm=True)
+        assert reason in text
+        assert text.endswith(
+            "\nNext: nothing was carried out, but the document is not at fault: do not change it.\n"
+        )
+
+
+def test_what_is_said_first_is_not_said_again_in_a_note(tmp_path: Path) -> None:
+    """A note that adds something stays."""
+    text = clada.execute("Just prose.\n", workspace=tmp_path, git=False).text(for_llm=True)
+    assert text.startswith("No operations were found.\n\nNext: ")

@@ -7,13 +7,15 @@ import resource
 import stat
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clada.model import Done, Failed
 from clada.world.files import atomic
-from clada.world.files.atomic import LEFTOVER
+from clada.world.files.scratch import LEFTOVER
 from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -241,37 +243,73 @@ def _dead() -> int:
     return done.pid
 
 
-def test_a_later_run_clears_what_a_killed_one_left(place: Place, workspace: Workspace) -> None:
-    """In the directories that it writes into; but neither what is in use nor what is not ours."""
-    dead = f"{LEFTOVER}{_dead()}-0123456789abcdef"
-    live = f"{LEFTOVER}{os.getpid()}-0123456789abcdef"
-    others = [f"{LEFTOVER}notes", f"{LEFTOVER}1-x", f"{LEFTOVER}99999999999-0123456789abcdef", LEFTOVER]
-    for name in (dead, live, *others):
-        place.write(f"folder/{name}")
-        place.write(f"other/{name}")
-    workspace.store(("folder", "file"), b"x")
-    assert {path.name for path in (place.inside / "folder").iterdir()} == {live, *others, "file"}
-    assert (place.inside / "other" / dead).exists()
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory in which files have their names before they take the place of others."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "clada" / "scratch"
 
 
-def test_another_users_process_is_not_gone(place: Place, workspace: Workspace) -> None:
-    """The first process always lives, and is root's."""
-    place.write(f"{LEFTOVER}1-0123456789abcdef")
-    workspace.store(("file",), b"x")
-    assert len(list(place.inside.iterdir())) == 2
+def killed_at_rename(workspace: Workspace) -> None:
+    """Replace a file in a process that ends right before the last step, without any clearing up."""
+    child = os.fork()
+    if child == 0:
+        os.rename = lambda *_, **__: os._exit(0)
+        workspace.store(("old",), b"new")
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
-def test_a_leftover_that_is_no_file_stays(place: Place, workspace: Workspace) -> None:
-    """A directory of such a name is nobody's leftover; a link is removed, not what it points to."""
-    dead = f"{LEFTOVER}{_dead()}-0123456789abcdef"
-    (place.inside / dead).mkdir()
-    place.write("../outside/secret")
-    (place.inside / "folder").mkdir()
-    (place.inside / "folder" / dead).symlink_to(place.outside / "secret")
-    workspace.store(("file",), b"x")
-    workspace.store(("folder", "file"), b"x")
-    assert (place.inside / dead).is_dir()
-    assert (place.outside / "secret").exists()
+def test_a_later_run_clears_what_a_killed_one_left(place: Place, scratch: Path) -> None:
+    """Which is nothing in the workspace; what is in use stays."""
+    place.write("old", "old")
+    with Workspace(str(place.inside)) as workspace:
+        killed_at_rename(workspace)
+        assert [path.name for path in place.inside.iterdir()] == ["old"]
+        assert len(list(scratch.iterdir())) == 1
+        live = scratch / f"{LEFTOVER}1-0123456789abcdef"  # the first process always lives, and is root's
+        live.touch()
+        workspace.store(("old",), b"newer")
+    assert list(scratch.iterdir()) == [live]
+    assert (place.inside / "old").read_text() == "newer"
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs a second file system")
+def test_on_another_file_system_names_are_noted_before_they_are_made(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run removes them."""
+    with TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        if os.stat(elsewhere).st_dev == place.inside.stat().st_dev:
+            pytest.skip("it is the same file system")
+        monkeypatch.setenv("XDG_STATE_HOME", elsewhere)
+        place.write("old", "old")
+        with Workspace(str(place.inside)) as workspace:
+            killed_at_rename(workspace)
+        (left,) = (path for path in place.inside.iterdir() if path.name != "old")
+        assert left.read_text() == "new"
+        assert (Path(elsewhere) / "clada/scratch" / left.name).readlink() == left
+        with Workspace(str(place.inside)) as workspace:
+            workspace.store(("old",), b"newer")
+        assert [path.name for path in place.inside.iterdir()] == ["old"]
+        assert list((Path(elsewhere) / "clada/scratch").iterdir()) == []
+
+
+@WAYS
+def test_a_users_own_file_of_such_a_name_stays(
+    place: Place, workspace: Workspace, scratch: Path, nameless: bool
+) -> None:
+    """Nothing in the workspace is removed because of its name."""
+    assert isinstance(nameless, bool)
+    name = f"{LEFTOVER}{_dead()}-0123456789abcdef"
+    for folder in ("", "folder/"):
+        place.write(f"{folder}{name}", "theirs")
+        place.write(f"{folder}file", "old")
+    workspace.store(("file",), b"new")
+    workspace.store(("folder", "file"), b"new")
+    assert (place.inside / name).read_text() == (place.inside / "folder" / name).read_text() == "theirs"
+    assert len(list(place.inside.iterdir())) == 3
+    assert list(scratch.iterdir()) == []
 
 
 # A process that has changed users.

@@ -23,7 +23,7 @@ import pytest
 from tests.programs import needs
 
 import clada
-from clada.world.files.atomic import LEFTOVER
+from clada.world.files.scratch import LEFTOVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from clada.batch.perform import STATUSES
+from clada.batch.perform import PLANNED, STATUSES
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-COLOURS = dict(zip(STATUSES, ("#4c9f70", "#c8553d", "#e0a458", "#6d7b8d", "#3b3b3b"), strict=True))
+COLOURS = dict(zip(STATUSES, ("#4c9f70", "#c8553d", "#e0a458", "#6d7b8d", "#3b3b3b", "#5b8bd0"), strict=True))
 MOST = 40  # bars
 LEFT, WIDTH, ROW, TOP = 220, 560, 26, 70
 LONGEST = 32  # characters of a name
@@ -26,15 +26,19 @@ def chart(title: str, groups: Sequence[tuple[str, Mapping[str, int]]]) -> str:
         f"<title>{_escaped(title)}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="12" y="24" font-size="16">{_escaped(title)}</text>',
-        *_legend(),
+        *_legend(shown),
     ]
     for number, (name, counts) in enumerate(shown):
         parts += _bar(TOP + ROW * number, name, counts)
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _legend() -> Iterator[str]:
-    for number, (status, colour) in enumerate(COLOURS.items()):
+def _legend(groups: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
+    """Yield what each colour means; that of dry runs only where there are any, because they are rare."""
+    has_plans = any(counts.get(PLANNED) for _name, counts in groups)
+    named = [status for status in STATUSES if status != PLANNED or has_plans]
+    for number, status in enumerate(named):
+        colour = COLOURS[status]
         left = LEFT + 100 * number
         yield f'<rect x="{left}" y="40" width="12" height="12" fill="{colour}"/>'
         yield f'<text x="{left + 17}" y="50">{status}</text>'

@@ -15,6 +15,7 @@ from clada.report.patch import patch
 from clada.run import execute, plan_for
 from clada.settings import Settings
 from clada.values import Value
+from clada.world.secrets.masking import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     Run = tuple[Report, Contents | None, Modes | None]
 
 SCHEMA = "clada.batch.result/1"
-STATUSES = ("applied", "failed", "invalid", "timeout", "crashed")
-APPLIED, FAILED, INVALID, TIMEOUT, CRASHED = STATUSES
+STATUSES = ("applied", "failed", "invalid", "timeout", "crashed", "planned")
+APPLIED, FAILED, INVALID, TIMEOUT, CRASHED, PLANNED = STATUSES
+WENT_WELL = (APPLIED, PLANNED)
 NONE, KEEP_FAILED, ALL = "none", "failed", "all"
 SHORTEST = 0.01  # seconds that a command gets, however little is left
 
@@ -148,10 +150,10 @@ def perform(prepared: Prepared, config: Config, started: float, journal: KeptJou
     tasks = report.tasks
     status, error = _outcome(report, tasks)
     checks = _checks(prepared, config, started)
-    if status != APPLIED and time.monotonic() - started >= config.timeout:
+    if status not in WENT_WELL and time.monotonic() - started >= config.timeout:
         status = TIMEOUT
     done = clock()
-    kept = config.keep == ALL or (config.keep == KEEP_FAILED and status != APPLIED)
+    kept = config.keep == ALL or (config.keep == KEEP_FAILED and status not in WENT_WELL)
     if not job.in_place and not kept:
         workspaces.remove_all([place.workspace])
     return JobOutcome(
@@ -226,7 +228,7 @@ def _outcome(report: Report, tasks: Sequence[Task]) -> tuple[str, Error | None]:
     if not tasks:
         return INVALID, Error("invalid_operation", "no operations found")
     if report.ok:
-        return APPLIED, None
+        return (PLANNED if report.dry_run else APPLIED), None
     error = report.error or next((task.error for task in tasks if task.error), None)
     if error is None and report.not_applied:
         error = Error("invalid_operation", report.not_applied[0].text)
@@ -237,8 +239,10 @@ def _outcome(report: Report, tasks: Sequence[Task]) -> tuple[str, Error | None]:
 def _checks(prepared: Prepared, config: Config, started: float) -> list[dict[str, Any]]:
     """Run the checks, if they are approved: each by itself, whatever came of the others."""
     job, settings = prepared.job, prepared.settings
-    if not config.approve_checks or settings.dry_run:
+    if not config.approve_checks:
         return [_not_run(check, "not approved: --approve-checks runs it") for check in job.checks]
+    if settings.dry_run:
+        return [_not_run(check, "not run in a dry run") for check in job.checks]
     found = []
     room = config.max_output
     for check in job.checks:
@@ -317,7 +321,7 @@ def _patch(found: JobOutcome, most: int) -> str | None:
     """Return the patch of what was changed; None where it is longer than output may be."""
     if found.changes is None or found.size > 8 * most:
         return None
-    text = patch(found.changes, found.modes or ())
+    text = mask_of_changes(found.changes)(patch(found.changes, found.modes or ()))
     return text if len(text) <= most else None
 
 

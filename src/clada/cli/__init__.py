@@ -191,9 +191,26 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
         leave_out_of_path(workspace)
     if invocation.row.inside:
         _check_workspace(workspace)
+    _clear_left_lock(workspace)
     # A command is loaded when it is asked for: its module has run(options, arguments, console).
     run: Handler = __import__(f"clada.cli.{invocation.command or 'document'}", fromlist=("run",)).run
     return run({**options, "given": invocation.given}, invocation.arguments, console)
+
+
+def _clear_left_lock(workspace: str) -> None:
+    """Clear the lock of git's index that a killed clada has left: every command does, because git cannot."""
+    try:
+        top = os.path.realpath(workspace)
+    except OSError:
+        return  # the current directory is gone
+    while not os.path.lexists(f"{top}/.git"):
+        if top in ("", "/"):
+            return
+        top = os.path.dirname(top)
+    if os.path.isfile(f"{top}/.git") or os.path.lexists(f"{top}/.git/index.lock"):  # a file: elsewhere
+        from clada.world.git.index import clear_left_lock_of
+
+        clear_left_lock_of(workspace)
 
 
 def _check_workspace(directory: str) -> None:

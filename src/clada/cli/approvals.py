@@ -81,11 +81,12 @@ def _refuse_unmatchable(text: str, ways: dict[str, bool], workspace: str) -> Non
 
 
 def _reach(prefix: str) -> str:
-    from clada.commands.prefixes import uncovered
+    from clada.commands.prefixes import covered_options
     from clada.world.approvals import prefix_words
 
-    options = " ".join(uncovered(prefix_words(prefix)))
-    return f"with any further arguments, but these need approval of their own: {options}"
+    options = " ".join(covered_options(prefix_words(prefix)))
+    these = f" and these options: {options}" if options else ""
+    return f"with any further names and paths{these}; other options need approval of the exact command"
 
 
 def _change(known: Approvals, action: str, text: str, ways: dict[str, bool]) -> str | None:

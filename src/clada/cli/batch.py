@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from clada.batch import DEFAULTS, STATUSES, Batch
-from clada.batch.perform import APPLIED
+from clada.batch.perform import WENT_WELL
 from clada.cli import STDERR
 from clada.cli.document import Signals
 from clada.cli.flags import BATCH_FLAGS
@@ -146,9 +146,10 @@ class _Progress:
         rate = done / max(time.monotonic() - self._began, 1e-3)
         total = self.batch.total or 0
         left = _duration(self.left() / rate) if rate else "?"
+        failed = done - sum(self.counts[status] for status in WENT_WELL)
         return (
             f"{done + self.batch.skipped:,} of {total:,} jobs, {rate:,.1f}/s, "
-            f"{done - self.counts[APPLIED]:,} not applied, {left} left"
+            f"{failed:,} not applied, {left} left"
         )
 
     def left(self) -> int:

@@ -116,7 +116,8 @@ class Conversation:
         """Go through the operations; then show what would come of those that are chosen."""
         from clada.cli.choose import choose
 
-        _report, previews = preview(self._all, settings_of(self._options))
+        settings = settings_of(self._options).replace(allow_autorun=True)  # that is asked when it is executed
+        _report, previews = preview(self._all, settings)
         chosen = choose(previews, self._all, self._options, self._terminal)
         if chosen is None:
             return before
@@ -149,7 +150,7 @@ class Conversation:
         from clada.report.diff import diff_lines
 
         pages = Pages(self._options["color"], self._terminal)
-        pages.say(diff_lines(report.changes, report.modes))
+        pages.say(diff_lines(report.changes, report.modes, report.mask))
         pages.close()
         pages.show()
 

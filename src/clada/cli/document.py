@@ -120,7 +120,7 @@ def carry_out(
                 plan,
                 on_event=presenter.take,
                 ask=presenter.ask,
-                consent=presenter.consent if not settings.dry_run or _somebody_is_there() else None,
+                consent=presenter.consent if not settings.dry_run or somebody_is_there() else None,
                 stop=stop,
                 settings=settings,
                 left_out=left_out,
@@ -214,7 +214,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
     return Settings(**{name: options[name] for name in Settings.__match_args__})
 
 
-def _somebody_is_there() -> bool:
+def somebody_is_there() -> bool:
     """Whether a run could ask: a dry run asks nothing, but says what would be refused without an answer."""
     from clada.cli.questions import open_terminal
 
@@ -453,4 +453,4 @@ def _summary_maker(kind: str) -> Callable[[Report], str]:
 def _diff(report: Report) -> Iterable[Line]:
     from clada.report.diff import diff_lines
 
-    return diff_lines(report.changes, report.modes)
+    return diff_lines(report.changes, report.modes, report.mask)

@@ -44,6 +44,7 @@ def _list(options: dict[str, Any], console: Console) -> None:
 def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> None:
     from clada.past import history, run_details
     from clada.report.diff import diff_lines
+    from clada.world.secrets.masking import mask_of_changes
 
     number = read_number(rest[0]) if rest else next((run.number for run in history(options["workspace"])), 0)
     if not number:
@@ -54,8 +55,12 @@ def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> Non
         lines += ["", "document:", *_indented(found.document.decode(errors="replace"))]
     if found.report:
         lines += ["", "report:", *_indented(found.report)]
-    changes = [text for _kind, text in diff_lines(found.changes, found.modes)]
+    mask = mask_of_changes(found.changes, options.get("reveal", ()))
+    changes = [text for _kind, text in diff_lines(found.changes, found.modes, mask)]
     lines += ["", "changes:", *changes] if changes else ["", "changes: none"]
+    if found.suspects:
+        suspects = [text for _kind, text in diff_lines(found.suspects, ())]
+        lines += ["", "changed since a command began that was killed, by it or by others:", *suspects]
     console.write("".join(f"{line}\n" for line in lines))
 
 

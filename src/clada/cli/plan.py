@@ -45,7 +45,8 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
     file = options["html"]
     _refuse_other_file(file)
     plan = plan_for(text, document.settings_of(options))
-    report, previews = preview(plan, document.settings_of(options))
+    consent = (lambda _question: True) if document.somebody_is_there() else None
+    report, previews = preview(plan, document.settings_of(options), consent=consent)
     page = exported(Shown(plan, report, previews), start_delimiter=options["start_delimiter"])
     try:
         with open(file, "w", encoding="utf-8") as written:

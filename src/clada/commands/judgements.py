@@ -26,6 +26,7 @@ class Allowed(Value):
     paths: tuple[str, ...]
     exit_meanings: Mapping[int, str]
     whole_repository: bool
+    options_end: int = 0  # where in `argv` an option can be added; 0: nowhere
     revisions: tuple[str, ...] = ()
     pathspecs: tuple[str, ...] = ()
 
@@ -55,9 +56,10 @@ class BuiltIn(Value):
 
 
 class NeedsApproval(Value):
-    """A command that runs only if its exact text is approved, and why."""
+    """A command that runs only if it is approved, and why; `exact`: by its whole text, not a prefix."""
 
     reason: str
+    exact: bool = False
 
 
 class Refused(Value):
@@ -70,9 +72,9 @@ class Refused(Value):
 Judgement = Allowed | BuiltIn | NeedsApproval | Refused
 
 
-def needs_approval(reason: str) -> NeedsApproval:
+def needs_approval(reason: str, *, exact: bool = False) -> NeedsApproval:
     """Return the decision with its reason, and a hint that an approval would allow it."""
-    return NeedsApproval(reason + APPROVABLE)
+    return NeedsApproval(reason + APPROVABLE, exact)
 
 
 def unknown(name: str, word: str) -> NeedsApproval:

@@ -114,8 +114,12 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: boo
         return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
     if row.operands in _GITS_OWN:
         return _git_command(name, row, given, tuple(paths))
-    argv = _options_first(name, row, given) if row.syntax == "getopt" else _in_order(name, given)
-    return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
+    if row.syntax != "getopt":
+        argv = _in_order(name, given)
+        return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
+    argv = _options_first(name, row, given)
+    end = len(argv) - len(operands) - bool(operands)
+    return Allowed(name, argv, tuple(paths), row.exit_meanings, row.whole_repository, end)
 
 
 def _git_command(name: str, row: ProgramRule, given: list[Argument], paths: tuple[str, ...]) -> Allowed:

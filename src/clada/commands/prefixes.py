@@ -1,12 +1,13 @@
 """Approval by prefix: which words may be one, and which further arguments it covers.
 
 A prefix lets a program run with any further arguments, so what runs whatever it is given cannot be one: an
-interpreter, a shell, a package runner or `sudo` by itself. Options that make a program run, load or write
-something else than its work are not covered; the person who adds the prefix is shown them.
+interpreter, a shell, a package runner or `sudo` by itself. Of options, a prefix covers those that harmless.py
+lists for the program; the person who adds the prefix is shown them. All others need the exact command.
 """
 
 from __future__ import annotations
 
+from clada.commands.harmless import ASSIGNMENT, HARMLESS, OLD_STYLE, RESPONSE
 from clada.commands.programs import ALLOWED, BUILT_IN
 
 TYPE_CHECKING = False
@@ -32,28 +33,37 @@ _INTERPRETERS = frozenset(
 # What starts another program that it is given: as somebody else, elsewhere, or in another way.
 _WRAPPERS = frozenset(
     """
-    aws-vault at batch bwrap caffeinate catchsegv chroot chrt chronic command cross-env crontab
-    dbus-run-session direnv docker doas docker-compose doppler dotenv dotenvx dumb-init entr env eval
-    exec expect faketime fakeroot firejail flock genv gnice gnohup gosu gstdbuf gtimeout gxargs heroku
-    ionice kubectl ltrace machinectl mosh nerdctl nice nodemon nohup nsenter numactl op parallel perf
-    pkexec podman prlimit proot rlwrap rsh run-parts run0 runuser screen script setarch setpriv setsid
-    softlimit ssh sshpass start-stop-daemon stdbuf strace su su-exec sudo sudo-rs sudoedit supervise
-    systemd-run taskset time timeout tini tmux toolbox torsocks unbuffer unshare vagrant valgrind watch
-    watchexec winpty xargs xvfb-run
+    abduco accelerate air apply arch asciinema at aws-vault batch bpftrace bwrap caffeinate capsh
+    catchsegv cgexec chokidar chpst chronic chroot chrt command concurrently crontab cross-env daemonize
+    dbus-run-session detach direnv distrobox dlv doas docker docker-compose doppler dotenv dotenvx dtach
+    dumb-init entr env envdir eval exec execlineb expect fakeroot faketime firejail flamegraph
+    flatpak flock gdbserver genv gnice gnohup gosu gow gstdbuf gtimeout gxargs heaptrack heroku
+    hyperfine i386 ifne incus ionice kubectl linux32 linux64 ltrace lxc lxc-attach machinectl modd mosh
+    mpiexec mpirun nc ncat nerdctl netcat newgrp nice nodemon nohup npm-run-all nsenter numactl onchange
+    op papermill parallel pee perf pkexec podman poop prlimit proot proxychains proxychains4 reflex
+    rlwrap rr rsh run-p run-parts run-s run0 runcon runuser salloc samply sbatch schroot screen script
+    sem setarch setpriv setsid setuidgid sg socat softlimit srun ssh ssh-agent sshpass start-stop-daemon
+    stdbuf strace su su-exec sudo sudo-rs sudoedit supervise systemd-nspawn systemd-run taskset time
+    timeout tini tmux toolbox torchrun torify torsocks tsocks ttyd uftrace uname26 unbuffer unshare
+    vagrant valgrind vipe watch watchexec wine winpty x86_64 xargs xvfb-run
     """.split()
 )
+_MARKS = ("+", "/")  # that stand before options of a few programs: `/p:NAME=VALUE`, `+cmd`
 _LOADERS = ("ld-linux", "ld-musl", "ld.so")  # by which the system itself starts programs
 _RUNNERS = frozenset("bunx nix-shell npx pipx pnpx uvx".split())  # of packages, by their names
 # Programs of many commands: by themselves they are no prefix, and these of their commands run what follows.
 _TOOLS = {
-    "bun": "exec repl run x", "bundle": "exec", "cargo": "", "composer": "exec", "conda": "run",
-    "corepack": "npm npx pnpm yarn", "deno": "eval repl run serve x", "dotnet": "exec fsi script",
-    "gem": "exec", "git": "bisect config difftool filter-branch mergetool rebase submodule worktree",
-    "go": "generate run tool", "gradle": "", "hatch": "run shell", "mamba": "run", "micromamba": "run",
-    "mise": "exec x", "mix": "cmd eval run", "mvn": "", "nix": "develop run shell",
-    "npm": "exec explore x", "pdm": "run", "pip": "", "pipenv": "run shell", "pnpm": "dlx exec",
-    "poetry": "run shell", "rye": "run", "stack": "exec ghci runghc script", "uv": "run tool x",
-    "yarn": "dlx exec node",
+    "asdf": "exec", "bun": "exec repl run x", "bundle": "exec", "cargo": "", "composer": "exec",
+    "conda": "run", "corepack": "npm npx pnpm yarn", "coverage": "run", "deno": "eval repl run serve x",
+    "dotnet": "exec fsi script", "fnm": "exec", "gem": "exec",
+    "git": "bisect config difftool filter-branch mergetool rebase submodule worktree",
+    "go": "generate run tool", "gradle": "", "hatch": "run shell", "jupyter": "console run",
+    "lerna": "exec", "mamba": "run", "micromamba": "run", "mise": "exec x", "mix": "cmd eval run",
+    "mvn": "", "nix": "develop run shell", "nodenv": "exec", "npm": "config exec explore pkg x",
+    "pdm": "run", "pip": "", "pipenv": "run shell", "pixi": "exec run", "pnpm": "config dlx exec",
+    "poetry": "run self shell", "pre-commit": "try-repo", "pyenv": "exec", "rbenv": "exec",
+    "rustup": "run", "rye": "run", "stack": "exec ghci runghc script", "uv": "run tool x", "volta": "run",
+    "yarn": "config dlx exec node",
 }  # fmt: skip
 # Modules of Python that run what they are given, or lead to a prompt.
 _MODULES = frozenset(
@@ -62,49 +72,6 @@ _MODULES = frozenset(
     pipx poetry profile ptpython pudb runpy site timeit trace uv venv virtualenv zipapp
     """.split()
 )
-_ASSIGNMENT, _RESPONSE = "NAME=VALUE", "@FILE"
-# By program: what a prefix does not cover. Of a program that is not here, what does harm in most.
-_OTHERS = """
-    -C -c -e -o --chdir --command --config --config-file --configfile --cwd --debugger --dir --directory
-    --editor --eval --exec --exec-path --execute --import --init-file --load --loader --node-options --out
-    --outdir --outfile --output --output-dir --output-file --pager --plugin --plugins --prefix --preload
-    --rcfile --receive-pack --require --root --rootdir --rsh --script-shell --settings --shell --to-command
-    --upload-pack --use-compress-program --userconfig --workdir @FILE NAME=VALUE
-"""
-_PYTEST = """
-    -c -o -p --basetemp --confcutdir --config-file --debug --html --import-mode
-    --junit-xml --junitxml --log-file --override-ini --pastebin --pdb --pdbcls --pyargs --rootdir --rsyncdir
-    --trace --tx @FILE
-"""
-_SCRIPTS = """
-    -C --cache --cwd --dir --globalconfig --node-options --prefix --script-shell --shell-emulator --userconfig
-"""
-_MAKE = "-C -E -I -f --directory --eval --file --include-dir --makefile NAME=VALUE"
-_UNCOVERED = {
-    "pytest": _PYTEST,
-    "py.test": _PYTEST,
-    "unittest": "-t --top-level-directory",
-    "npm": _SCRIPTS,
-    "pnpm": _SCRIPTS,
-    "yarn": _SCRIPTS,
-    "make": _MAKE,
-    "gmake": _MAKE,
-    "cargo": "-C -Z --artifact-dir --config --manifest-path --out-dir --target-dir",
-    "go": """
-        -C -asmflags -blockprofile -c -coverprofile -cpuprofile -exec -gccgoflags -gcflags -ldflags
-        -memprofile -modfile -mutexprofile -o -outputdir -overlay -pkgdir -toolexec -trace -vettool
-    """,
-    "tar": """
-        -C -F -I --checkpoint-action --directory --info-script --new-volume-script --rmt-command --rsh-command
-        --to-command --use-compress-program
-    """,
-    "rsync": "-e --rsh --rsync-path",
-    "git clone": "-c -u --config --reference --separate-git-dir --template --upload-pack",
-    "git": """
-        -C -O -S -c -o -x --config --config-env --exec --exec-path --ext-diff --git-dir --gpg-sign --output
-        --receive-pack --reference --separate-git-dir --template --textconv --upload-pack --work-tree
-    """,
-}
 
 
 def refusal(words: Sequence[str]) -> str | None:
@@ -113,7 +80,7 @@ def refusal(words: Sequence[str]) -> str | None:
     if not words or not words[0]:
         return "a prefix has at least the name of a program"
     name, base = _name(words[0]), words[0].rpartition("/")[2]
-    if name in _WRAPPERS or name.startswith(_LOADERS):
+    if name in _WRAPPERS or base in _WRAPPERS or name.startswith(_LOADERS):
         return f"`{words[0]}` runs any program that follows: approve exact commands"
     if name in _TOOLS and len(words) == 1:
         return f"`{words[0]}` can do too much: name one of its commands, too"
@@ -131,19 +98,29 @@ def refusal(words: Sequence[str]) -> str | None:
     return f"`{words[0]}` runs whatever follows: approve exact commands" if name in _INTERPRETERS else None
 
 
-def uncovered(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the options that a prefix of these words does not cover."""
-    listed = _UNCOVERED.get(" ".join(words[:2])) or _UNCOVERED.get(_worker(tuple(words)), _OTHERS)
-    return tuple(listed.split())
+def covered_options(prefix: Sequence[str]) -> tuple[str, ...]:
+    """Return the options that a prefix covers, as a person reads them; none where each needs approval."""
+    return tuple(option.rstrip("=") for option in _harmless(prefix) if option.startswith("-"))
 
 
 def covers(prefix: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a prefix approves a command: its words come first, and nothing follows that it leaves out."""
+    """Whether a prefix approves a command: its words come first, and only harmless options follow."""
     length = len(prefix)
     if tuple(words[:length]) != tuple(prefix) or refusal(prefix):
         return False
-    options = uncovered(prefix)
-    return not any(_is_one_of(word, options) for word in words[length:])
+    options, rest = _harmless(prefix), words[length:]
+    if length == 1 and rest and _name(words[0]) in OLD_STYLE and not rest[0].startswith("-"):
+        letters, *rest = rest  # `tar cIf x`, where each letter is an option
+        if not all(f"-{letter}" in options or f"-{letter}=" in options for letter in letters):
+            return False
+    return all(_is_harmless(word, options) for word in rest)
+
+
+def _harmless(prefix: Sequence[str]) -> tuple[str, ...]:
+    """Return the row of the program, or of its command, that does the work of a prefix."""
+    worker = _worker(tuple(prefix))
+    name = _name(worker[0])
+    return tuple((HARMLESS.get(" ".join((name, *worker[1:2]))) or HARMLESS.get(name, "")).split())
 
 
 def _name(word: str) -> str:
@@ -174,7 +151,9 @@ def _scripted(name: str, words: tuple[str, ...]) -> str | None:
     """Take an interpreter only with what it runs: a module of Python's, or a script of the workspace's."""
     if name.startswith(("python", "pypy")) and words[1:2] == ("-m",) and len(words) > 2:  # noqa: PLR2004
         module = words[2].partition(".")[0]
-        return f"the module `{words[2]}` runs whatever it is given" if module in _MODULES else None
+        if module in _MODULES:
+            return f"the module `{words[2]}` runs whatever it is given"
+        return refusal(words[2:]) if module in _TOOLS else None
     script = words[1] if len(words) > 1 else ""
     parts = script.split("/")
     if script and "." in parts[-1].strip(".") and script[0] not in "-/~" and ".." not in parts:
@@ -182,29 +161,36 @@ def _scripted(name: str, words: tuple[str, ...]) -> str | None:
     return f"`{' '.join(words)}` runs whatever follows: name the script, or a module with -m, too"
 
 
-def _worker(words: tuple[str, ...]) -> str:
-    """Return the name of the program, or module, that does the work of a prefix."""
+def _worker(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a prefix from the program, or module, on that does its work."""
     name = _name(words[0])
     if name.startswith(("python", "pypy")) and words[1:2] == ("-m",):
-        return words[2]
+        return words[2:]
     if name in _RUNNERS and len(words) > 1:
         return _worker(words[1:])
     if name in _TOOLS and len(words) > 2 and words[1] in _TOOLS[name].split():  # noqa: PLR2004
         return _worker(words[2:])
-    return name
+    return words
 
 
-def _is_one_of(word: str, options: Sequence[str]) -> bool:
-    """Whether a word is one of these options, in whatever form: with a value, bundled, or abbreviated."""
+def _is_harmless(word: str, options: Sequence[str]) -> bool:
+    """Whether a word is an operand that the program cannot take for an option, or one of these options."""
     name, equals, _value = word.partition("=")
-    if not word.startswith("-"):
-        assigned = bool(equals) and _ASSIGNMENT in options  # make has `A:=b`, `A!=b` and `.A=b`, too
-        return assigned or (word.startswith("@") and _RESPONSE in options)
-    short = [option for option in options if option[0] == "-" != option[1]]
-    if any(
-        len(option) > len("-x") for option in short
-    ):  # as Go has them: whole words, behind one dash or two
-        return f"-{name.lstrip('-')}" in short
-    if name.startswith("--"):
-        return name != "--" and any(option.startswith(name) for option in options)
-    return any(option[1] in name for option in short)
+    if not word.startswith("-") or word in ("-", "--"):
+        if not options and word.startswith(_MARKS):
+            return False
+        assigned = bool(equals) and ASSIGNMENT not in options  # make has `A:=b`, `A!=b` and `.A=b`, too
+        return not assigned and (not word.startswith("@") or RESPONSE in options)
+    if any(option[0] == "-" != option[1] and len(option) > len("-x=") for option in options):
+        return f"-{name.lstrip('-')}" in options  # as Go has them: whole words, behind one dash or two
+    return name in options if name.startswith("--") else _is_bundle(word[1:], options)
+
+
+def _is_bundle(letters: str, options: Sequence[str]) -> bool:
+    """Whether each letter of a bundle is one of these options, up to one that takes the rest as its value."""
+    for letter in letters:
+        if f"-{letter}=" in options:
+            return True
+        if f"-{letter}" not in options:
+            return False
+    return True

@@ -224,19 +224,25 @@ def _for_tools(report: clada.Report) -> clada.Report:
 
 
 def told(report: clada.Report) -> str:
-    """Return a report as text: its lines, what one should know, and where it is recorded.
+    """Return a report as text for a model: what it needs to go on, and where the run is recorded.
 
-    It is for a model to read: where it is very long, it is cut, but every failure stays.
+    Where all went well, that is a line for each operation. A plan has its diff; what is very long is cut.
     """
-    text = report.text()
-    if len(text) > LONGEST_TEXT and report.dry_run:
-        more = len(text) - LONGEST_TEXT
-        text = f"{text[:LONGEST_TEXT]}\n[the rest of the diff is left out: {more:,} characters]\n"
-    elif len(text) > LONGEST_TEXT:
-        text = report.text(for_llm=True)[:LONGEST_TEXT]
-    notes = "".join(f"Note: {clada.visible(note)}\n" for note in report.notes)
     recorded = f"Recorded as run {report.recorded}.\n" if report.recorded else ""
-    return f"{text}{notes}{recorded}" or "Nothing to do.\n"
+    text = report.text()
+    if report.ok and (report.dry_run or len(text) <= LONGEST_TEXT):
+        notes = "".join(f"Note: {clada.visible(note)}\n" for note in report.notes)
+        return f"{_cut_diff(text)}{notes}{recorded}"
+    diff = report.replace(blocks=(), fatal=None, error=None, not_applied=()).text()
+    return f"{report.text(for_llm=True)[:LONGEST_TEXT]}{_cut_diff(diff)}{recorded}"
+
+
+def _cut_diff(text: str) -> str:
+    """Return a text that ends in a diff, without the rest of it where that is very long."""
+    more = len(text) - LONGEST_TEXT
+    if more <= 0:
+        return text
+    return f"{text[:LONGEST_TEXT]}\n[the rest of the diff is left out: {more:,} characters]\n"
 
 
 # The record.

@@ -6,10 +6,11 @@ from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
 from clada.notations.registry import NOTATIONS, holds_any
+from clada.notations.unscanned import read_scanned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from clada.notations.registry import Delimiters, Module
@@ -53,14 +54,16 @@ def parse(  # noqa: PLR0913 (all but two are named)
     how: dict[str, Any] = {"roots": roots, "run_fences": run_fences}
     if isinstance(data, Problem):
         return Plan(None if notation == "auto" else notation, fatal=data)
-    read: Callable[..., tuple[Plan, Prose | None]] = _read_detected
-    text: tuple[Any, ...] = (data, delimiters)
-    if notation != "auto":
-        read, text = _read_as, (notation, *text)
-    plan, prose = read(*text, **how)
+
+    def read(text: bytes) -> tuple[Plan, Prose | None]:
+        if notation == "auto":
+            return _read_detected(text, delimiters, **how)
+        return _read_as(notation, text, delimiters, **how)
+
+    plan, prose = read_scanned(data, read, start_delimiter.encode())
     if any(block.attributes for block in plan.blocks):
         plan = _with_atomic(plan)
-    return with_remarks(plan, notation, delimiters, prose, run_fences=run_fences)
+    return with_remarks(plan, notation, delimiters, prose, run_fences=run_fences).replace(source=data)
 
 
 def _read_as(notation: str, data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Plan, None]:

@@ -27,7 +27,6 @@ from clada.notations.conversations import Log
 from clada.notations.json_records import records
 from clada.notations.markdown import only_fence
 from clada.notations.reading import Reading, Unreadable
-from clada.notations.reasoning import after_reasoning
 from clada.notations.structured import CUT, Malformed
 from clada.notations.tools import EDITOR_COMMANDS, TOOLS
 
@@ -85,7 +84,7 @@ class Blocks:
         data, start, end = self.reading.data, self.reading.start, self.reading.end
         if not _SIGN.search(data, start, end):
             return None
-        first = start or after_reasoning(data)
+        first = start
         while data[first : first + 1].isspace() and first < end:
             first += 1
         if data[first : first + 1] in (b"{", b"["):

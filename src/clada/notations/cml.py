@@ -20,7 +20,6 @@ from clada.errors import Problem, cut_off, shortened
 from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
 from clada.model import Block, Invalid, NotApplied, Plan
 from clada.notations.line_counter import LineCounter
-from clada.notations.reasoning import never_closed, reasoning_over
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -43,7 +42,7 @@ ELEMENTS = ("tasks", "edit", "write", "move", "remove", "run")
 _NAMES = "|".join(ELEMENTS).encode()
 # A line that opens an element, or a comment. Possessive, so that no input makes it go back.
 # <edit><file> is the edit of another tool: it has no attributes, and says the file in an element.
-_OPENING = re.compile(rb"\n[ \t]*+<(?:(!--)|(?!edit>\s*+<file>)(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z))")
+_OPENING = re.compile(rb"\n[ \t]*+<(?!edit>\s*+<file>)(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z)")
 _FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
 _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
@@ -71,37 +70,13 @@ _CUT_OFF = {
 
 def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that opens an element."""
-    return _Openings(data).next(0)
+    return _next_opening(data, 0)
 
 
-class _Openings:
-    """Finds the elements of a document, outside of closed comments."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.unclosed = len(data)  # from here on no comment is closed: not to be looked for again
-        self.reasoning: int | None = None  # a reasoning block that the element is in, and that has no end
-
-    def next(self, at: int) -> int | None:
-        """Return where the next element opens, outside of reasoning blocks."""
-        data, since = self.data, at
-        while match := (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at):
-            at = match.end()
-            if not match.group(1):
-                start = data.find(b"<", match.start())
-                reasoning = reasoning_over(data, since, start)
-                if reasoning is None or reasoning[1] is None:
-                    self.reasoning = reasoning and reasoning[0]
-                    return start
-                at = since = reasoning[1]
-                continue
-            if at < self.unclosed:
-                end = data.find(b"-->", at)
-                if end < 0:
-                    self.unclosed = at
-                else:
-                    at = end + 3
-        return None
+def _next_opening(data: bytes, at: int) -> int | None:
+    """Return where the next element opens."""
+    match = (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at)
+    return data.find(b"<", match.start()) if match else None
 
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -132,11 +107,8 @@ class _Reading:
         return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data, not_applied=not_applied)
 
     def _read(self) -> None:
-        openings = _Openings(self.data)
         at = 0
-        while (start := openings.next(at)) is not None:
-            if openings.reasoning is not None:
-                raise self._fatal(openings.reasoning, never_closed(self.data, openings.reasoning))
+        while (start := _next_opening(self.data, at)) is not None:
             at = self._read_element(start)
 
     def _read_element(self, start: int) -> int:

@@ -26,6 +26,12 @@ _WRAPPERS = frozenset(
     tool_calls function_call content parts output message messages choices candidates payload
     """.split()
 )
+# Types of objects that hold messages, or are one. What is in an object of another type is data: results of
+# tools, documents, attachments, summaries.
+_CONTAINERS = frozenset(
+    ("assistant", "message", "model", "response", "response_item", "response.completed", "turn", None)
+)
+_ITEMS = frozenset(("content", "parts"))  # of a message: texts, calls and results, and nothing around them
 _WITH_RESULTS = frozenset(("message", "content", "parts", "payload"))
 _TEXTS = frozenset(("text", "thinking", "input_text", "output_text", "reasoning"))
 _ASSISTANT = ("assistant", "model")
@@ -87,12 +93,18 @@ class Log:
             return
         if kind in _TEXTS:
             return
-        if role is not None:
+        if kind not in _CONTAINERS or (role is None and kind != "assistant"):
+            if self._take_call(value, kind, bare=bare) or self._take_result(value, kind, role):
+                return
+        elif role is not None:
             self._open, self._identity = False, value.get("id")
-        elif kind != "assistant" and (
-            self._take_call(value, kind, bare=bare) or self._take_result(value, kind, role)
-        ):
-            return
+        if kind in _CONTAINERS:
+            self._take_all_inner(value)
+        elif isinstance(value.get("payload"), dict) and "cwd" in value["payload"]:
+            self._take_cwd(value["payload"]["cwd"])
+
+    def _take_all_inner(self, value: dict[str, Any]) -> None:
+        """Take what is in a message, or in something around messages."""
         for key, inner in value.items():
             if key in _WRAPPERS:
                 self._take_inner(value, key, inner)
@@ -100,7 +112,9 @@ class Log:
             self._refuse_last(self._call.replace(wrong=CUT_OFF))
 
     def _take_inner(self, value: dict[str, Any], key: str, inner: Any) -> None:
-        if isinstance(inner, list):
+        if isinstance(inner, list) and key in _ITEMS:
+            self._take_items(inner)
+        elif isinstance(inner, list):
             self._take_list(inner, bare=key == "tool_calls")
         elif isinstance(inner, dict) and key == "function_call":
             self._take_function(inner, value)
@@ -111,6 +125,15 @@ class Log:
         for value in values:
             if isinstance(value, dict):
                 self._take_object(value, bare=bare)
+
+    def _take_items(self, values: list[Any]) -> None:
+        """Take the calls and results of a message; what is deeper in one of its items is data."""
+        for value in values:
+            if isinstance(value, dict):
+                kind, role = _kind_and_role(value)
+                is_text = kind in _TEXTS or role not in (None, *_ASSISTANT)
+                if not is_text and not self._take_call(value, kind, bare=False):
+                    self._take_result(value, kind, role)
 
     def _take_cwd(self, cwd: Any) -> None:
         if cwd == self._cwd or not isinstance(cwd, str) or not cwd.isprintable():

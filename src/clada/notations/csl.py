@@ -9,7 +9,7 @@
     quoted     = " … " | ' … '          in it, backslash escapes itself and the quote
 
 A marker starts at column 0. Which markers count depends on the state (COUNTING): in content, all else is
-content, and in a reasoning block none does. Content of a WRITE or RUN that has an opening marker makes the
+content. Content of a WRITE or RUN that has an opening marker makes the
 operation invalid, because its END was probably forgotten, unless the operation has literal="true". Whether
 paths lead anywhere and commands may run is not checked here.
 """
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clada.model import Operation
     from clada.notations.reading import Reading
     from clada.notations.registry import Delimiters
+    from clada.notations.unscanned import Scan
 
 NAME = "csl"
 BLANKS = " \t"
@@ -58,7 +59,8 @@ EMPTY = {
     "SEARCH": ("search", "Empty search pattern not allowed"),
     "TO": ("to", "Empty TO pattern not allowed"),
 }
-LONGEST_TAG = len("</lov-thinking>")  # of reasoning blocks
+# Without one of these, nothing closes a part that is not scanned.
+CLOSING_SIGNS = (b">", b"]", b"`", b"~", b":", b"\xb7", b"'", b'"', b")")
 MALFORMED = "Malformed marker"
 CONTENT_AFTER = "Content not allowed on marker line"
 
@@ -66,19 +68,10 @@ CONTENT_AFTER = "Content not allowed on marker line"
 def sign(data: bytes, delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that starts with the start delimiter and a letter."""
     mark = delimiters[0].encode()
-    since, at = 0, 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
-    while at >= 0:
-        if data[at + len(mark) : at + len(mark) + 1].isalpha():
-            if data.find(b"<", since, at) < 0:
-                return at  # there is no reasoning block that it could be in
-            from clada.notations.reasoning import reasoning_over
-
-            reasoning = reasoning_over(data, since, at)
-            if reasoning is None or reasoning[1] is None:
-                return at
-            since = at = reasoning[1]
+    at = 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
+    while at >= 0 and not data[at + len(mark) : at + len(mark) + 1].isalpha():
         at = data.find(b"\n" + mark, at) + 1 or -1
-    return None
+    return at if at >= 0 else None
 
 
 def read(data: bytes, delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -93,15 +86,18 @@ class Parser:
     document, and has the whole.
     """
 
-    def __init__(self, data: bytes | bytearray, delimiters: Delimiters = DELIMITERS) -> None:
+    def __init__(
+        self, data: bytes | bytearray, delimiters: Delimiters = DELIMITERS, scan: Scan | None = None
+    ) -> None:
         start, end = delimiters
+        self._scan = scan  # finds parts that are not scanned, of a text that arrives in pieces
         self._data = data
         self._mark, self._line_mark = start.encode(), f"\n{start}".encode()
         self._end, self._end_text = end.encode(), end
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
-        self._outside = 0  # since here, what is not content was not looked through for reasoning blocks
+        self._outside = 0  # since here, no part was looked for that is not scanned
         self._waited = 0  # so far, there is no end of the one that is open; 0 if none is
         self._line, self._line_at = 1, 0  # of the marker that opened last
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
@@ -166,11 +162,11 @@ class Parser:
                 if state in COUNTING:
                     self._read_in_content(state, at, end)
                     seen = end
-                elif data.find(b"<", self._outside, at) < 0:  # no reasoning block can be open
+                elif self._scan is None:
                     seen = self._read_outside(at, end)
                 else:
-                    seen = self._read_after_text(at, end, final=final)
-                if not seen:  # it is in a reasoning block that has no end yet
+                    seen = self._read_after_text(self._scan, at, end)
+                if not seen:  # it is in a part that is not scanned, and has no end yet
                     self._candidate = self._seen = at
                     return
                 at = since = data.find(mark, seen) + 1 or None
@@ -180,28 +176,23 @@ class Parser:
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
             self._seen = max(seen, len(data) - len(self._mark), 1)
 
-    def _read_after_text(self, at: int, end: int, *, final: bool) -> int:
+    def _read_after_text(self, scan: Scan, at: int, end: int) -> int:
         """Read a line with text before it; return where to go on.
 
-        0 where it is in a reasoning block that has no end yet.
+        0 where it is in a part that is not scanned, and has no end yet.
         """
-        from clada.notations.reasoning import never_closed, reasoning_over
-
-        if self._waited and not final and self._data.find(b"</", self._waited) < 0:
+        if self._waited and not any(self._data.find(sign, self._waited) >= 0 for sign in CLOSING_SIGNS):
             return 0
-        reasoning = reasoning_over(self._data, self._outside, at)
         self._waited = 0
-        if reasoning is None:
+        part = scan.over(self._outside, at)
+        if part is None:
             self._outside = at
             return self._read_outside(at, end)
-        place, closed = reasoning
-        if closed is None and final:
-            raise _FatalError(place, never_closed(self._data, place))
-        if closed is None:
-            self._waited = max(len(self._data) - LONGEST_TAG, 1)
+        if part.end is None or part.end >= len(self._data):
+            self._waited = max(len(self._data) - 1, 1)
             return 0
-        self._outside = closed
-        return closed
+        self._outside = part.end
+        return part.end
 
     def _read_in_content(self, state: str, at: int, end: int) -> None:
         """Read a line of content that may be the marker that ends it."""

@@ -13,7 +13,6 @@ from clada.model import Block, Plan, dialect_of
 from clada.notations import HINTS_IN_PROSE, beside
 from clada.notations.markdown import MARKDOWN, fence_open_at, unwrapped
 from clada.notations.reading import Reading, Unreadable
-from clada.notations.reasoning import never_closed, reasoning_over
 from clada.notations.registry import NOTATIONS, holds_any, title
 
 TYPE_CHECKING = False
@@ -191,10 +190,10 @@ def judged(plan: Plan, **how: Unpack[How]) -> Plan:
 
 
 def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
-    """Return where a document first shows that it is in this dialect, outside of reasoning blocks."""
+    """Return where a document first shows that it is in this dialect."""
     reading = _reading(data, **how)
     try:
-        found = _next(reading, {name: _Following(reading, name)}, reading.start)
+        found = _next({name: _Following(reading, name)}, reading.start)
     except Unreadable as trouble:
         return trouble.offset  # which is for the reading to refuse
     return found[1] if found else None
@@ -250,7 +249,7 @@ def _read_blocks(reading: Reading, names: Iterable[str]) -> None:
     """Read block after block, of whichever format it is."""
     waiting = {name: _Following(reading, name) for name in names}
     at, opened = reading.start, b""  # the mark of the fence that is open there
-    while found := _next(reading, waiting, at):
+    while found := _next(waiting, at):
         name, place, floor = found
         opened = fence_open_at(reading.data, floor, place, opened) if len(waiting) > 1 else b""
         reading.dialect = name if NOTATIONS[name].rank else ""
@@ -284,25 +283,14 @@ def _read_block(reading: Reading, waiting: dict[str, _Following], name: str, pla
     return end
 
 
-def _next(reading: Reading, waiting: dict[str, _Following], at: int) -> tuple[str, int, int] | None:
+def _next(waiting: dict[str, _Following], at: int) -> tuple[str, int, int] | None:
     """Return the dialect of the next block, where it starts, and since where it may look for its name."""
-    while True:
-        first, nearest = "", None
-        for name, each in waiting.items():
-            place = each.next(at, nearest)
-            if place is not None and (nearest is None or place < nearest):
-                first, nearest = name, place
-        if nearest is None:
-            return None
-        over = reasoning_over(reading.data, at, nearest)
-        if not over:
-            return first, nearest, at
-        if over[1] is None:
-            message = f"Line {reading.lines.line(over[0])}: {never_closed(reading.data, over[0])}"
-            problem = Problem(NOTATIONS[first].error_type, message, reading.lines.line(over[0]))
-            reading.dialects[first] = None
-            raise Unreadable(over[0], message, problem=problem)
-        at = over[1]
+    first, nearest = "", None
+    for name, each in waiting.items():
+        place = each.next(at, nearest)
+        if place is not None and (nearest is None or place < nearest):
+            first, nearest = name, place
+    return None if nearest is None else (first, nearest, at)
 
 
 class _Following:

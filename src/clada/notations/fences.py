@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from heapq import merge
 
-from clada.notations.reasoning import reasoning_over
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -60,10 +59,6 @@ def fences(data: bytes, tag: str, start: int, end: int) -> Iterator[TaggedFence]
     for line, match in merge(*openings, key=lambda found: found[0]):
         if line < start:
             continue  # inside of the one before
-        reasoning = reasoning_over(data, start, line)
-        if reasoning and reasoning[1] is not None:
-            start = reasoning[1]
-            continue
         mark = match.group(1)
         close = next((at for at, _ in closing(mark).lines(data, match.end(), end)), None)
         before = data[line : match.start()]

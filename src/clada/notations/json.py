@@ -20,7 +20,6 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # which types
 from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import fences
-from clada.notations.reasoning import after_reasoning, never_closed, reasoning_over
 from clada.notations.structured import (
     CUT,
     LISTS,
@@ -90,7 +89,7 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 
 def _bare_start(data: bytes) -> int | None:
     """Return where the text itself starts with a value, unless its `tasks` key is first seen in a fence."""
-    start = _value_start(data, after_reasoning(data), len(data))
+    start = _value_start(data, 0, len(data))
     if start is None:
         return None
     key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
@@ -153,9 +152,6 @@ def _read_document(data: bytes, reader: ValueReader, draft: Draft) -> None:
     if start is not None:
         _read_value(reader, draft, start, len(data))
     for start, end in _fenced(data, reader.at):
-        reasoning = reasoning_over(data, reader.at, start)
-        if reasoning:
-            raise Malformed(never_closed(data, reasoning[0]), reasoning[0])
         _read_value(reader, draft, start, end)
 
 

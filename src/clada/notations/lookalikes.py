@@ -5,8 +5,8 @@ from __future__ import annotations
 from clada.errors import Problem
 from clada.grammar import DELIMITERS
 from clada.model import NotApplied
-from clada.notations.reasoning import without_reasoning
 from clada.notations.registry import NOTATIONS, holds_any, title
+from clada.notations.unscanned import blank_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def without_operations(
     if detected and detected != asked:
         message = f"This looks like {title(detected)}, but it was to be read as {title(asked)}"
         return Problem(NOTATIONS[asked].error_type, message)
-    found = _all(without_reasoning(plan.source[:MOST]), delimiters, plan.notation if plan.blocks else None)
+    found = _all(blank_parts(plan.source[:MOST]), delimiters, plan.notation if plan.blocks else None)
     if not found:
         return None
     at, row, meant = found[0]
@@ -43,7 +43,7 @@ def overlooked(  # noqa: PLR0913 (how it was read)
 
     Where a person has chosen the notation, other notations do not count.
     """
-    prose = _without_comments(without_reasoning(prose[:MOST]))
+    prose = blank_parts(prose[:MOST])
     row = NOTATIONS[plan.notation or ""]
     # Beside dialects, all others were read. In CSL, some may be left between the operations of a block.
     blocks = [] if row.rank or chosen else _blocks(prose, run_fences=run_fences)
@@ -75,15 +75,6 @@ def nearest(source: bytes) -> str:
         return ""
     line = source.count(b"\n", 0, fence.start()) + 1
     return f"; the nearest thing to one is the code block at line {line}, which names no file"
-
-
-def _without_comments(text: bytes) -> bytes:
-    """Return a text with blanks in place of comments of HTML: what is in them is not meant."""
-    at, pieces = 0, []
-    while (start := text.find(b"<!--", at)) >= 0 and (end := text.find(b"-->", start)) >= 0:
-        pieces += [text[at:start], b" " * (end - start)]
-        at = end
-    return b"".join([*pieces, text[at:]]) if pieces else text
 
 
 def _wraps(plan: Plan, at: int, closing: bytes) -> bool:

@@ -146,8 +146,8 @@ def _closed(data: bytes, fence: Fence, mark: bytes, *, nests: bool) -> Fence:
         rest = rest.strip()
         if len(blanks) > fence.indent + MAX_INDENT or (rest and mark[:1] == b"`" and b"`" in rest):
             continue
-        glued = len(signs) == 2 * len(mark) == GLUED and rest[:1].isalpha()
-        if rest and not glued and not rest.startswith(b"<think>"):
+        glued = (len(signs) == 2 * len(mark) == GLUED and rest[:1].isalpha()) or rest.startswith(b"<think>")
+        if rest and not glued:
             depth, unclear = (depth + 1, unclear) if nests else (depth, True)
         elif depth:
             depth -= 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from clada.errors import invalid_utf8, too_large
 from clada.grammar import END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations import BOM, with_remarks
+from clada.notations import BOM, parse
 from clada.notations.csl import NAME, Parser
+from clada.notations.unscanned import Scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +19,16 @@ class Reader:
     """Reads CSL that arrives in pieces: `feed` returns the operations that each piece completes.
 
     A block is only known to be valid when it is closed: `close` returns the plan of the whole, which is the
-    one that `parse` gives, wherever the text was cut.
+    one that `parse` gives, wherever the text was cut. Operations in parts that are not scanned are not given
+    out. Only a closing tag of reasoning without an opening one comes too late: what is before it was given
+    out, and is not in the plan.
     """
 
     def __init__(self, start_delimiter: str = START_DELIMITER, end_delimiter: str = END_DELIMITER) -> None:
         check_delimiters(start_delimiter, end_delimiter)
         self._delimiters = (start_delimiter, end_delimiter)
         self._data = bytearray()  # all so far, with LF line endings
-        self._parser = Parser(self._data, self._delimiters)
+        self._parser = Parser(self._data, self._delimiters, Scan(self._data, start_delimiter.encode()))
         self._given = 0  # operations that were given out
         self._characters = self._bytes = 0  # as they came
         self._after_cr = False  # the last piece ended in CR, which counted: a LF right after it does not
@@ -52,8 +55,9 @@ class Reader:
     def close(self) -> Plan:
         """Take the end of the text; return the plan of the whole."""
         if self._plan is None:
-            read = Plan(NAME, fatal=self._refused) if self._refused else self._parser.plan()
-            self._plan = with_remarks(read, NAME, self._delimiters)
+            start, end = self._delimiters
+            refused = Plan(NAME, fatal=self._refused) if self._refused else None
+            self._plan = refused or parse(bytes(self._data), NAME, start_delimiter=start, end_delimiter=end)
         return self._plan
 
     def _append(self, chunk: str) -> None:

@@ -1,66 +1,47 @@
-"""Reasoning blocks: what an LLM thinks before it answers, in tags. Nothing in them counts.
+"""Reasoning: what a model thinks before it answers. Nothing in it is carried out.
 
-    block = a line that starts with <think> (or another of TAGS), and all up to its closing tag
+Each row of REASONING says how one kind of reasoning opens and closes, and which models or hosts write it. One
+that opens in the middle of a line must be closed: otherwise it is taken for a word in a sentence.
 
-One that opens in the content of an operation is content.
+Many hosts put the opening tag into the prompt, so that only the closing one is in the answer. A closing tag
+without an opening one therefore makes everything before it reasoning, back to the start of its message, or of
+the document where messages are not marked. It must start or end its line. In the content of an operation, in
+a closed fence and in inline code it is text like any other.
 """
 
 from __future__ import annotations
 
-# Patterns; the last has an id behind it.
-TAGS = (b"think", b"thinking", b"reasoning", b"antThinking", b"lov-thinking", rb"thinking-content-[\w-]+")
-NEVER_CLOSED = "<{}> is never closed, and there are operations after it: close it, or leave it out"
-
-
-def reasoning_over(
-    data: bytes | bytearray, start: int, at: int, *, closed: bool = False
-) -> tuple[int, int | None] | None:
-    """Return the reasoning block that opens in data[start:at] and is not closed before `at`, if there is one.
-
-    That is where it opens and where it ends, which is None where it is never closed. With `closed`, it is the
-    first one that opens, closed or not.
-    """
-    if data.find(b"hink", start, at) < 0 and data.find(b"<reasoning>", start, at) < 0:
-        return None
-    import re
-
-    opening = re.compile(rb"(?:\A|(?<=\n))<(" + b"|".join(TAGS) + rb")>")
-    while found := opening.search(data, start, at):
-        tag = found.group(1)
-        end = data.find(b"</%b>" % tag, found.end())
-        if end < 0:
-            return found.start(), None
-        start = end + len(tag) + 3
-        if start > at or closed:
-            return found.start(), start
-    return None
-
-
-def after_reasoning(data: bytes) -> int:
-    """Return where a document goes on after the reasoning blocks that it starts with."""
-    import re
-
-    at, opening = 0, re.compile(rb"\s*+<(" + b"|".join(TAGS) + rb")>")
-    while found := opening.match(data, at):
-        tag = found.group(1)
-        end = data.find(b"</%b>" % tag, found.end())
-        if end < 0:
-            break
-        at = end + len(tag) + 3
-    return at
-
-
-def without_reasoning(data: bytes) -> bytes:
-    """Return a text without operations with blanks in place of the reasoning blocks in it."""
-    at, pieces = 0, []
-    while reasoning := reasoning_over(data, at, len(data) + 1, closed=True):
-        place, end = reasoning
-        end = len(data) if end is None else end
-        pieces += [data[at:place], b" " * (end - place)]
-        at = end
-    return b"".join([*pieces, data[at:]]) if pieces else data
-
-
-def never_closed(data: bytes | bytearray, place: int) -> str:
-    """Return what is wrong with a document whose reasoning block, which opens here, has no end."""
-    return NEVER_CLOSED.format(data[place + 1 : data.find(b">", place)].decode())
+# Names of tags, in any case, with attributes or without.
+TAGS = (
+    rb"think",  # DeepSeek R1, Qwen 3, QwQ, GLM; with attributes (time=…) from chat front ends
+    rb"thinking",  # prompts for Claude; Open WebUI
+    rb"reason",  # Open WebUI
+    rb"reasoning",  # prompts for several models; Open WebUI
+    rb"thoughts?",  # Gemini in agents; Open WebUI
+    rb"scratchpad",  # prompts for Claude
+    rb"antThinking",  # Claude, before an artifact
+    rb"lov-thinking",  # Lovable
+    rb"seed:think",  # ByteDance Seed-OSS
+    rb"thinking-content-[\w-]{1,100}+",  # chat front ends; an id is at the end
+)
+_TAG = b"(" + b"|".join(TAGS) + b")"
+# How it opens and how it closes; \1 in the second is the tag of the first.
+REASONING = (
+    (rb"<" + _TAG + rb"(?:[ \t][^>\n]{0,200}+)?>", rb"</\1[ \t]*+>"),
+    (rb"\[THINK\]", rb"\[/THINK\]"),  # Mistral Magistral
+    (rb"\xe2\x97\x81think\xe2\x96\xb7", rb"\xe2\x97\x81/think\xe2\x96\xb7"),  # Kimi
+    (rb"<\|begin_of_thought\|>", rb"<\|end_of_thought\|>"),  # Sky-T1, OpenThinker
+    (rb"<\|START_THINKING\|>", rb"<\|END_THINKING\|>"),  # Cohere Command A
+    # The analysis channel of harmony, which gpt-oss writes.
+    (
+        rb"<\|channel\|>[ \t]*+analysis\b[^<\n]{0,200}+<\|message\|>",
+        rb"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)",
+    ),
+    # Open WebUI, in exported chats.
+    (rb"""<details[ \t][^>\n]{0,200}?\btype=["']?reasoning\b[^>\n]{0,200}+>""", rb"</details>"),
+)
+_CLOSED = (
+    rb"(?:</(?:" + b"|".join(TAGS) + rb")[ \t]*+>|\[/THINK\]|\xe2\x97\x81/think\xe2\x96\xb7"
+    rb"|<\|end_of_thought\|>|<\|END_THINKING\|>)"
+)
+CLOSED_ALONE = rb"^[ \t]*+" + _CLOSED + rb"|" + _CLOSED + rb"(?=[ \t]*+$)"

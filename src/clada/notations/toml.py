@@ -17,7 +17,6 @@ import re
 from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.fences import LineStart, fences
-from clada.notations.reasoning import never_closed, reasoning_over
 from clada.notations.structured import (
     LIMIT,
     LISTS,
@@ -63,13 +62,8 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 
 
 def _next_task_line(data: bytes, since: int) -> int | None:
-    """Return where the next line is that begins a task or a block, outside of reasoning blocks."""
-    for line, _ in _TASK_LINE.lines(data, since, len(data)):
-        reasoning = reasoning_over(data, since, line) if line >= since else (0, since)
-        if reasoning is None or reasoning[1] is None:
-            return line
-        since = reasoning[1]
-    return None
+    """Return where the next line is that begins a task or a block."""
+    return next((line for line, _ in _TASK_LINE.lines(data, since, len(data))), None)
 
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -85,9 +79,6 @@ def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
 def _read_document(data: bytes, draft: Draft) -> None:
     at, kinds = 0, set()
     while (line := _next_task_line(data, at)) is not None:
-        reasoning = reasoning_over(data, at, line)
-        if reasoning and reasoning[1] is None:
-            raise Malformed(never_closed(data, reasoning[0]), reasoning[0])
         fence = next((fence for fence in fences(data, NAME, at, line) if fence.close is None), None)
         start = fence.start if fence else line
         scan = Scan(data, start, fence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Error, Trouble
 from clada.grammar import Field
-from clada.model import UNCHANGED, Change, Done, Operation, Phrases
+from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
 from clada.values import Value
 from clada.world.files.paths import display_path
 
@@ -184,6 +184,8 @@ class Edit(Operation):
             return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
         world.files.hold(parts, edited)
         changes = (Change(display_path(parts), "edited"),)
+        if world.files.is_read_only(parts):
+            remarks = (*remarks, WAS_READ_ONLY)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
 
     def edited(self, text: Text, way: str) -> Edited:

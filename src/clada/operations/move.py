@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.errors import Trouble
 from clada.grammar import Field
 from clada.model import Change, Done, Operation, Phrases
 from clada.world.files import tree
@@ -26,8 +27,8 @@ class Move(Operation):
     fields: ClassVar = (Field("from", "path"), Field("to", "path"))
     phrases: ClassVar = {
         "moved": Phrases(
-            done=("{target}", "moved {target}"),
-            planned=("{target} (would move)", "would move {target}"),
+            done=("{target}{remarks}", "moved {target}{remarks}"),
+            planned=("{target} (would move{remarks})", "would move {target}{remarks}"),
         ),
     }
 
@@ -56,6 +57,16 @@ class Move(Operation):
         """Move or rename."""
         files = world.files
         old, new = files.locate(self.source), files.locate(self.destination)
+        _refuse_unhiding(world, display_path(old), display_path(new))
         new = tree.move(files, old, new, into=self.destination.endswith(("/", "\\")))
         changes = (Change(display_path(old), "removed"), Change(display_path(new), "moved"))
         return Done("moved", self.target, changes=changes)
+
+
+def _refuse_unhiding(world: World, old: str, new: str) -> None:
+    """Refuse to give a file that looks like a secret a name under which commands may read it."""
+    from clada.world.secrets.names import looks_secret
+
+    if world.secrets.names(old) and not looks_secret(new):
+        message = f"{old} looks like a secret, and would not as {new}"
+        raise Trouble("permission_denied", message, "move it yourself, or name it in the setting `reveal`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Trouble, shortened
 from clada.grammar import Field
-from clada.model import UNCHANGED, Change, Done, Note, Operation, Phrases, Skipped
+from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation, Phrases, Skipped
 from clada.text.elision import elided_content, find_elision
 from clada.text.fragments import missing_lines
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
@@ -67,16 +67,16 @@ class Write(Operation):
     in_part: ClassVar = "overwritten"
     phrases: ClassVar = {
         "created": Phrases(
-            done=("{target} (created, {bytes})", "created {target}"),
-            planned=("{target} (would create, {bytes})", "would create {target}"),
+            done=("{target} (created, {bytes}{remarks})", "created {target}{remarks}"),
+            planned=("{target} (would create, {bytes}{remarks})", "would create {target}{remarks}"),
         ),
         "overwritten": Phrases(
-            done=("{target} (overwritten, {bytes}{remarks})", "overwrote {target}"),
-            planned=("{target} (would overwrite, {bytes}{remarks})", "would overwrite {target}"),
+            done=("{target} (overwritten, {bytes}{remarks})", "overwrote {target}{remarks}"),
+            planned=("{target} (would overwrite, {bytes}{remarks})", "would overwrite {target}{remarks}"),
         ),
         "appended": Phrases(
-            done=("{target} (appended, {bytes})", "appended to {target}"),
-            planned=("{target} (would append, {bytes})", "would append to {target}"),
+            done=("{target} (appended, {bytes}{remarks})", "appended to {target}{remarks}"),
+            planned=("{target} (would append, {bytes}{remarks})", "would append to {target}{remarks}"),
         ),
         "unchanged": UNCHANGED,
     }
@@ -190,6 +190,7 @@ class Write(Operation):
             return Skipped(NOT_WRITTEN)
         self._check(world, parts, data)
         remarks = _what_goes(old, data) if self.dialect and old is not None else ()
+        remarks += (WAS_READ_ONLY,) if world.files.is_read_only(parts) else ()
         if self.append and self.raw and world.files.entry(parts):
             how = "appended"
             world.files.store(parts, world.files.load(parts) + data)

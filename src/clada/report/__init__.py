@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clada.errors import Error
     from clada.model import BlockReport, NotApplied, Task
     from clada.notations.registry import Notation
+    from clada.world.secrets.masking import Mask
 
     Changes = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
     # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
@@ -67,6 +68,7 @@ class Report(Value):
     undoable: bool = False  # it changed something that `clada undo` takes back
     not_applied: tuple[NotApplied, ...] = ()  # what was recognised in the document and not carried out
     example: str = ""  # where no operations were found: one in the format that was asked for
+    reveal: tuple[str, ...] = ()  # patterns of files that are shown although they look like secrets
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -84,6 +86,13 @@ class Report(Value):
         tasks = self.tasks
         failed = self.fatal or self.error or self.not_applied or not all(task.fine for task in tasks)
         return exit_code(failed=bool(failed), has_operations=bool(tasks), signal=self.interrupted)
+
+    @property
+    def mask(self) -> Mask:
+        """What takes the values of secret files out of the diff of a dry run."""
+        from clada.world.secrets.masking import mask_of_changes
+
+        return mask_of_changes(self.changes, self.reveal)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, lists, strings and numbers: what `--summary=json` prints."""
@@ -117,7 +126,7 @@ def report_lines(report: Report) -> Iterator[Line]:
     if report.changes or report.modes:
         from clada.report.diff import diff_lines
 
-        yield from diff_lines(report.changes, report.modes)
+        yield from diff_lines(report.changes, report.modes, report.mask)
     yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
 
 

@@ -6,12 +6,14 @@ from clada.report.renames import find_renames
 from clada.text.diff import CONTEXT, LineChange, differing_part, line_changes, split_lines
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.secrets.masking import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clada.report.renames import Rename
+    from clada.world.secrets.masking import Mask
 
     Line = tuple[str, str]  # its kind, and its text
 
@@ -37,11 +39,22 @@ class FileHunk(Value):
 def diff_lines(
     changed: Sequence[tuple[str, bytes | None, bytes | None]],
     modes: Sequence[tuple[str, str | None, str | None]] = (),
+    mask: Mask | None = None,
 ) -> Iterator[Line]:
-    """Yield the lines of a unified diff, each with its kind.
+    """Yield the lines of a unified diff, each with its kind, without what secret files held before.
 
     `changed` has the path, old and new content of each file; `modes` the same for modes as git writes them.
+    `mask` has other values that are not to be shown.
     """
+    hide = mask or mask_of_changes(changed)
+    for kind, text in _diff_lines(changed, modes):
+        yield kind, hide(text)
+
+
+def _diff_lines(
+    changed: Sequence[tuple[str, bytes | None, bytes | None]],
+    modes: Sequence[tuple[str, str | None, str | None]],
+) -> Iterator[Line]:
     contents = {path: (old, new) for path, old, new in changed}
     by_path = {path: (old, new) for path, old, new in modes}
     paths = {**contents, **by_path}.keys()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from clada.model import Failed, RolledBack, Skipped
+from clada.notations import NOTHING_FOUND as NO_OPERATIONS
 from clada.notations.registry import NOTATIONS, UNKNOWN, title
 from clada.operations import find
 from clada.report import counted, failure_lines, status_line
@@ -33,6 +36,10 @@ PLAN_WORDS = {
 }  # fmt: skip
 FINISHED = ("success", BEFORE)
 NOTHING_FOUND = "No operations were found."
+CORRECT = "Next: nothing was carried out. Correct the document, and send all of it again."
+NOT_AT_FAULT = "Next: nothing was carried out, but the document is not at fault: do not change it."
+# The errors for which a run does not begin, and which only another document can mend.
+OF_DOCUMENTS = re.compile("malformed_.*|unsupported_version|invalid_utf8|input_too_large|invalid_operation")
 NOT_WANTED = "What was not chosen is not wanted: do not send it again."
 # How each begins: with the overview, or with why nothing was carried out.
 REPORT_START = (
@@ -49,7 +56,8 @@ def summary(report: Report) -> str:
         if _ended(task) not in (*FINISHED, "planned") or task.output or task.is_part:
             line = status_line(task_for_model(task), notation)[1]
             parts.append("\n".join([line, *_advice(task.outcome, report), *_explained(task), *_output(task)]))
-    parts += [f"Note: {escape_controls(without_flags(note))}" for note in report.notes]
+    notes = [note for note in report.notes if note != NO_OPERATIONS]  # the overview says that
+    parts += [f"Note: {escape_controls(without_flags(note))}" for note in notes]
     parts.append(_next_step(report))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -79,8 +87,6 @@ def _advice(outcome: Outcome | None, report: Report) -> Iterator[str]:
 
 def is_report(text: str) -> bool:
     """Whether a text is what `summary` returns: a report, and no answer."""
-    import re
-
     return bool(re.match(REPORT_START, text))
 
 
@@ -131,7 +137,9 @@ def _output(task: Task) -> Iterator[str]:
 
 def _next_step(report: Report) -> str:
     if report.fatal:
-        return "Next: nothing was carried out. Correct the document, and send all of it again."
+        # An error with a stage is about the workspace, a lock, or an earlier run of the document.
+        at_fault = not report.fatal.stage and OF_DOCUMENTS.fullmatch(report.fatal.type)
+        return CORRECT if at_fault else NOT_AT_FAULT
     if not report.tasks and report.example:
         lines = "\n".join(f"{INDENT}{line}" for line in report.example.split("\n"))
         return f"Next: write each operation like this, at the start of a line:\n\n{lines}"

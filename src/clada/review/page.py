@@ -69,8 +69,9 @@ class Shown:
 
     def diffs(self, start: int, end: int) -> dict[int, list[list[str]]]:
         """Return the hunks of these operations, each as the lines of a diff, its header first."""
+        mask = self.report.mask
         return {
-            preview.task.index: [[text for _kind, text in hunk.lines] for hunk in preview.hunks]
+            preview.task.index: [[mask(text) for _kind, text in hunk.lines] for hunk in preview.hunks]
             for preview in self.previews[start:end]
         }
 

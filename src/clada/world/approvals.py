@@ -194,7 +194,9 @@ def _reach(prefix: str) -> str:
 
     words = prefix_words(prefix)
     refusal = prefixes.refusal(words) if words else "these are not the words of one command"
-    return f"has no effect: {refusal}" if refusal else f"not with {' '.join(prefixes.uncovered(words))}"
+    if refusal:
+        return f"has no effect: {refusal}"
+    return f"options: {' '.join(prefixes.covered_options(words)) or 'none'}"
 
 
 def prefix_words(text: str) -> tuple[str, ...]:

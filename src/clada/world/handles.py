@@ -15,6 +15,7 @@ NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
 NO_LINK = DIRECTORY | NO_FOLLOW  # a directory that is no link
 READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW  # a FIFO would block
 PIECE = 1 << 24  # bytes that are read at once
+ZEROS = bytes(4096)  # a block that need not be on the disk
 OWNER_ALL = 0o700
 
 
@@ -117,13 +118,40 @@ def read_at_most(handle: int, limit: int) -> bytes:
 # Writing.
 
 
-def write(handle: int, data: bytes, written: int = 0) -> None:
+def write(handle: int, data: bytes | memoryview, written: int = 0) -> None:
     """Write all of this, or what is left of it, however much the system takes at once: most often, all."""
     written = written or os.write(handle, data)
     if written < len(data):
         with memoryview(data) as view:
             while written < len(data):
                 written += os.write(handle, view[written:])
+
+
+def sync_file(name: str, below: int | None = None) -> None:
+    """Wait until the content of a file has reached the disk."""
+    handle = open_file(name, below)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_with_holes(handle: int, data: bytes) -> None:
+    """Write all of this to a new file; blocks of zeros take no room on the disk."""
+    if b"\0" not in data or ZEROS not in data:
+        write(handle, data)
+        return
+    with memoryview(data) as view:
+        start = 0  # of what is not written yet
+        for at in range(0, len(data), len(ZEROS)):
+            if view[at : at + len(ZEROS)] == ZEROS:
+                if start < at:
+                    write(handle, view[start:at])
+                start = at + len(ZEROS)
+                os.lseek(handle, start, os.SEEK_SET)
+        if start < len(data):
+            write(handle, view[start:])
+    os.ftruncate(handle, len(data))
 
 
 # Removing.

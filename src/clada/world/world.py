@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from clada.model import Event
     from clada.settings import Settings
+    from clada.world.autorun import AutorunGuard
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
+    from clada.world.secrets.found import WorkspaceSecrets
 
     Result = TypeVar("Result")
 
@@ -84,6 +86,7 @@ class World:
         if settings.total_timeout is not None:
             self.deadline = time.monotonic() + settings.total_timeout
             self.emit = lambda event: self.untimed(emit, event)
+        self.autorun: AutorunGuard | None = None  # decides on files that run by themselves
         self.noted: set[str] = set()  # what the person was told, once
         self.recording: Recording | None = None  # of this run, if it is recorded
         # What takes back what was to be all or nothing, if a part of it fails: the overlay of a dry run, or
@@ -93,6 +96,7 @@ class World:
         self.tree: Tree | None = None
         self.tree_after: int | None = None
         self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
+        self._secrets: WorkspaceSecrets | None = None
         self.position = 0  # index of the operation that is carried out
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
@@ -103,6 +107,20 @@ class World:
         self.confinement: str | None = None
         self.output: list[str | None] = []  # lines; None where output was cut off
         self.truncated = False
+
+    @property
+    def secrets(self) -> WorkspaceSecrets:
+        """What is known of the secrets in the workspace; made when a command first needs it."""
+        if self._secrets is None:
+            from clada.world.secrets.found import WorkspaceSecrets
+
+            self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
+        return self._secrets
+
+    def files_changed(self) -> None:
+        """Note that files may have changed, so that secret files are looked for again."""
+        if self._secrets:
+            self._secrets.is_stale = True
 
     def keep(self, lines: Sequence[str], *, cut: bool = False) -> None:
         """Keep lines of output for the report, as far as there is room, and that there were more, if so."""

@@ -140,12 +140,15 @@ def test_a_run_whose_workspace_goes_meanwhile_fails_and_says_so(
 
 
 def test_a_command_that_breaks_the_repository_is_recorded_all_the_same(repo: Recorded) -> None:
-    """Git cannot be asked any more: it is said, and once the repository works again, undo does too."""
+    """Git cannot be asked any more what the command changed: undo leaves that, and says so."""
     before = repo.tree()
     repo.attempt(write("b.txt", "new\n"), command("echo new > a.txt; echo '[' >> .git/config; true"))
     config = repo.workspace / ".git/config"
     config.write_text(config.read_text().removesuffix("[\n"))
-    repo.undo(1)
+    undone = repo.undo(1)
+    assert undone.restored == ("b.txt",)
+    assert any("a.txt" in note for note in undone.notes)
+    repo.write("a.txt", "a\n")
     assert repo.tree() == before
 
 
@@ -167,13 +170,17 @@ def test_runs_from_before_git_init_are_undone_and_gone_on_from(plain: Recorded, 
 
 
 def test_a_run_that_was_killed_before_git_init_is_undone(plain: Recorded) -> None:
-    """What its command has changed is looked for where it was."""
+    """What its command may have changed is looked for where it was, and named."""
     before = plain.tree()
-    process = plain.start(command("echo half > b.txt; touch here; sleep 60"))
+    process = plain.start(write("a.txt", "ours\n"), command("echo half > b.txt; touch here; sleep 60"))
     assert eventually((plain.workspace / "here").exists)
     assert plain.kill(process)
     git(plain.workspace.parent, "init", "-q")
-    plain.undo()
+    undone = plain.undo()
+    assert undone.restored == ("a.txt",)
+    assert any("b.txt, here" in note for note in undone.notes)
+    plain.write("b.txt", "b\n")
+    (plain.workspace / "here").unlink()
     assert plain.tree() == before
 
 

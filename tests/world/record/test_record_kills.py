@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -20,10 +21,11 @@ from tests.world.record.conftest import command, write
 
 import clada
 from clada.errors import Trouble
-from clada.world.files.atomic import LEFTOVER
+from clada.world.files.scratch import LEFTOVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.world.record.conftest import Recorded
 
@@ -45,6 +47,10 @@ TASKS: list[dict[str, Any]] = [
     write("b.txt", "last\n"),
     {"action": "remove", "path": "older"},
 ]  # fmt: skip
+
+
+# The same without commands: all of it can be attributed to the run.
+FILES = [task for task in TASKS[:6] if task["action"] != "run"]
 
 
 def furnish(place: Recorded) -> None:
@@ -115,6 +121,23 @@ def duration(action: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
+def is_named(path: str, said: str) -> bool:
+    """Return whether a message names a path, or a directory that it is in, or something in it."""
+    names = said.replace(",", " ").split()
+    return any(f"{name}/".startswith(f"{path}/") or path.startswith(f"{name}/") for name in names)
+
+
+def reset(place: Recorded, saved: Path) -> None:
+    """Put the tree back as a user would, leaving the record alone."""
+    for path in place.workspace.iterdir():
+        if path.is_dir() and not path.is_symlink() and path.name != ".git":
+            shutil.rmtree(path)
+        elif path.name != ".git":
+            path.unlink()
+    ignore = shutil.ignore_patterns(".git")
+    shutil.copytree(saved, place.workspace, symlinks=True, dirs_exist_ok=True, ignore=ignore)
+
+
 def litter(place: Recorded) -> list[str]:
     """Return what was left lying about, in the tree and in the record."""
     names = [name for _, folders, plain in os.walk(place.workspace) for name in (*folders, *plain)]
@@ -127,17 +150,21 @@ def litter(place: Recorded) -> list[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="waits for the children of others, as Linux can")
 @pytest.mark.timeout(1200 if KILLS > 30 else 120)
-def test_a_run_that_is_killed_at_any_moment_is_undone(place: Recorded) -> None:
-    """The tree is as before, to the byte; and the history says rightly how it ended."""
+@pytest.mark.parametrize("tasks", [TASKS, FILES], ids=["with commands", "files alone"])
+def test_a_run_that_is_killed_at_any_moment_is_undone(
+    place: Recorded, tmp_path: Path, tasks: list[dict[str, Any]]
+) -> None:
+    """The tree is as before, to the byte; what a command may have changed is named, and left."""
     furnish(place)
     before = place.tree()
-    whole = duration(lambda: place.run(*TASKS))
+    whole = duration(lambda: place.run(*tasks))
     place.undo()
     assert place.tree() == before
+    shutil.copytree(place.workspace, tmp_path / "saved", symlinks=True)
     chance, ends = random.Random(KILLS), []
     for _ in range(KILLS // 2):
         runs = len(place.history())
-        cut = killed(lambda: place.run(*TASKS), chance.random() * whole * 1.1)
+        cut = killed(lambda: place.run(*tasks), chance.random() * whole * 1.1)
         known = place.history()
         if len(known) == runs:
             assert place.tree() == before
@@ -145,12 +172,18 @@ def test_a_run_that_is_killed_at_any_moment_is_undone(place: Recorded) -> None:
         ends.append(known[0])
         assert known[0] == "killed" or not cut or place.tree() != before  # it may have just ended
         try:
-            place.undo(clada.history(str(place.workspace))[0].number)
+            said = " ".join(place.undo(clada.history(str(place.workspace))[0].number).notes)
         except Trouble as trouble:
             # It was killed before its first change.
-            assert "changed nothing" in str(trouble) or "undone already" in str(trouble)  # noqa: PT017
-        assert place.tree() == before
+            said = str(trouble)
+            assert "changed nothing" in said or "undone already" in said
+        now = place.tree()
+        if tasks is FILES:
+            assert now == before
+        left = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
+        assert not [path for path in left if not is_named(path, said)], said
         assert litter(place) == []
+        reset(place, tmp_path / "saved")
     assert "killed" in ends
 
 

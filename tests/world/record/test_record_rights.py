@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.world.record.conftest import Recorded, command, write
+from tests.world.record.conftest import NOBODY, Recorded, command, write
 from tests.world.repository.states import clean, files, git
 from tests.world.test_attributes import HANDED_DOWN, SHUT_OUT
 from tools.plain_git import FSCK
@@ -147,3 +147,26 @@ def share(top: Path) -> None:
             path = os.path.join(folder, name)
             os.chown(path, FIRST, GROUP)
             os.chmod(path, 0o2775 if os.path.isdir(path) else 0o664)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root works in the repository of another user")
+@pytest.mark.parametrize("record", ["commits", "snapshots"])
+def test_a_run_as_root_locks_nobody_out(
+    ordinary: Ordinary, monkeypatch: pytest.MonkeyPatch, record: str
+) -> None:
+    """The owner can commit, and record runs in the git directory, as before."""
+    place = Recorded(clean(ordinary.top / "place"))
+    ordinary.do(lambda: None)
+    monkeypatch.setenv("SUDO_UID", str(NOBODY))  # so that root may, as git has it
+    place.run(write("a.txt", "by root\n"), record=record)
+    monkeypatch.delenv("SUDO_UID")
+    top = place.workspace / ".git"
+    roots = [path for path in top.rglob("*") if path.lstat().st_uid == 0]
+    assert {path.relative_to(top).parts[:2] for path in roots} == {("clada", "0")}
+
+    def act() -> None:
+        place.run(write("b.txt", "by its owner\n"), record="commits")
+        assert place.store == top / "clada" / str(NOBODY)
+        assert place.undo().restored == ("b.txt",)
+
+    ordinary.do(act, given=False)

@@ -18,7 +18,7 @@ from tests.world.repository.states import files, git
 
 import clada
 from clada.errors import Trouble
-from clada.world.files.atomic import LEFTOVER
+from clada.world.files.scratch import LEFTOVER
 from clada.world.record.history import prune
 from clada.world.record.store import find_store
 
@@ -175,7 +175,7 @@ def test_a_failed_run_is_undone_like_any_other(place: Recorded) -> None:
 def test_a_run_with_a_command_that_is_killed_is_known_to_be_going_and_then_to_be_killed(
     place: Recorded,
 ) -> None:
-    """Its undo takes back what the command did until then; so does that of a run before the next one."""
+    """Its undo takes back what it wrote itself; what the command may have changed is named, and left."""
     before = place.tree()
     process = place.start(write("a.txt", "ours\n"), command("echo half > b.txt; touch here; sleep 60"))
     assert eventually((place.workspace / "here").exists)
@@ -186,7 +186,14 @@ def test_a_run_with_a_command_that_is_killed_is_known_to_be_going_and_then_to_be
     assert place.history() == ["killed"]
     place.run(write("dir/c.txt", "by the next run\n"))
     place.undo()
-    assert place.undo(1).restored == ("a.txt", "b.txt")
+    place.write("b.txt", "saved days later\n")
+    undone = place.undo(1)
+    assert undone.restored == ("a.txt",)
+    assert any("b.txt, here" in note for note in undone.notes)
+    assert "-b\n+saved days later" in place.call("history", "show", "1").stdout
+    assert (place.workspace / "b.txt").read_text() == "saved days later\n"
+    place.write("b.txt", "b\n")
+    (place.workspace / "here").unlink()
     assert place.tree() == before
 
 
@@ -199,9 +206,12 @@ def test_a_killed_run_of_another_workspace_is_looked_at_by_the_next(repo: Record
     assert part.kill(process)
     repo.run(write("a.txt", "by the next run\n"))
     part.write("d.txt", "by the user, afterwards\n")
-    assert part.undo().restored == ("c.txt",)
+    with pytest.raises(Trouble, match=r"killed, and it or you changed: c.txt, here \("):
+        part.undo(1)
     assert (part.workspace / "d.txt").read_text() == "by the user, afterwards\n"
+    part.write("c.txt", "c\n")
     part.write("d.txt", "d\n")
+    (part.workspace / "here").unlink()
     repo.undo(2)
     assert repo.tree() == before
 

@@ -15,7 +15,7 @@ from clada.errors import Trouble
 from clada.world.git import selection
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find
-from clada.world.git.secrets import looks_secret
+from clada.world.secrets.names import looks_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

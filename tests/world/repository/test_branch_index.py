@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.world.repository.conftest import Repo
@@ -23,7 +24,7 @@ from clada.world.git.index import IndexLock, OwnIndex
 from clada.world.git.repository import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 KILLED = """
 import os, signal, sys
@@ -116,6 +117,26 @@ def test_while_the_index_is_replaced_other_git_processes_keep_off(repo: Repo) ->
         assert repo.status() == [" M a"]
     repo.git("add", "a")
     assert repo.status() == ["M  a"]
+
+
+def test_a_lock_says_whose_it_is_from_its_first_moment(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the lock of a clada that is killed at any moment is known to be its."""
+    repo.commit(a="1")
+    seen = []
+    for name in ("link", "unlink", "write", "close"):
+        real = getattr(os, name)
+
+        def watched(*arguments: Any, real: Callable[..., Any] = real) -> Any:
+            done = real(*arguments)
+            with suppress(FileNotFoundError):
+                seen.append((repo.root / ".git/index.lock").read_text())
+            return done
+
+        monkeypatch.setattr(os, name, watched)
+    with IndexLock(repo.found()):
+        pass
+    started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
+    assert set(seen) == {f"clada {os.getpid()} {started}"}
 
 
 def test_a_lock_that_cannot_say_whose_it_is_is_not_left(repo: Repo) -> None:

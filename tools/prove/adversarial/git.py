@@ -320,6 +320,7 @@ def _planted_file(place: Place) -> None:
 
 
 COMMITTED, REFUSED = "committed", "git_operation_failed, nothing written"
+RECORDED = "['success'], last commit ''"  # by a snapshot
 STATES: dict[str, tuple[Callable[[Place], object], str]] = {
     "unborn branch": (_unborn, COMMITTED),
     "detached HEAD": (_detached, COMMITTED),
@@ -328,7 +329,7 @@ STATES: dict[str, tuple[Callable[[Place], object], str]] = {
     "ignored files": (_ignoring, COMMITTED),
     "a repository above the workspace": (_above, COMMITTED),
     "a repository above that has no file of the workspace": (_above_unknown, REFUSED),
-    "no repository": (_no_repository, REFUSED),
+    "no repository": (_no_repository, RECORDED),
     "a planted .git file that points into the workspace": (_planted_file, REFUSED),
 }
 

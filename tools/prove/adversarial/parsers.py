@@ -105,13 +105,13 @@ SHAPES: dict[str, Shape] = {
     "a lone surrogate": Shape(_surrogate, 1),
     "100,001 tasks": Shape(_many_tasks, 1),
     "50 MB and one byte": Shape(lambda _s: b"x" * (LIMIT + 1), 1),
-    "50 MB in one line": Shape(lambda _s: b"x" * LIMIT, 0),
-    "50 MB of < in one line": Shape(lambda s: b"<" * (LIMIT // s), 0),
-    "50 MB of lines that nearly are markers": Shape(lambda s: b"<---\n" * (LIMIT // 5 // s), 0),
-    "50 MB of backticks": Shape(lambda s: b"`" * (LIMIT // s), 0),
-    "50 MB of opening fences": Shape(lambda s: b"```json\n" * (LIMIT // 8 // s), 0),
+    "50 MB in one line": Shape(lambda _s: b"x" * LIMIT, 3),
+    "50 MB of < in one line": Shape(lambda s: b"<" * (LIMIT // s), 3),
+    "50 MB of lines that nearly are markers": Shape(lambda s: b"<---\n" * (LIMIT // 5 // s), 3),
+    "50 MB of backticks": Shape(lambda s: b"`" * (LIMIT // s), 3),
+    "50 MB of opening fences": Shape(lambda s: b"```json\n" * (LIMIT // 8 // s), 3),
     "50 MB of opening fences with a sign": Shape(
-        lambda s: b'```json\n{"tasks"\n' * (LIMIT // 17 // s), 0, 40
+        lambda s: b'```json\n{"tasks"\n' * (LIMIT // 17 // s), 3, 40
     ),
     "1,000,000 markers": Shape(_markers, 0, 120),
     "1,000,000 markers, none closed": Shape(_open_markers, 1),

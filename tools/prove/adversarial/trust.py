@@ -35,7 +35,8 @@ SETTINGS = {
     "total_timeout": '"9000s"', "max_output": '"1GB"', "start_delimiter": '"<<"', "end_delimiter": '">>"',
     "approve": '["make evil"]', "approve_all": "true", "allow_escape": "true", "sandbox": '"off"',
     "shell": '"approved"', "git": "false", "sandbox_read": '["/"]', "sandbox_write": '["/"]',
-    "sandbox_env_keep": '["*"]', "workspace": '"/"', "lock_timeout": '"0s"', "max_files": "999999999",
+    "sandbox_env_keep": '["*"]',
+    "reveal": '["*"]', "workspace": '"/"', "lock_timeout": '"0s"', "max_files": "999999999",
 }  # fmt: skip
 SHARED = """
 output_mode summary error_detail timeout total_timeout max_output start_delimiter end_delimiter

@@ -26,8 +26,8 @@ class Run(Operation):
     fields: ClassVar = (Field("command", "text"), Field("dir", "path", required=False))
     phrases: ClassVar = {
         "ran": Phrases(
-            done=("{target} (exit {exit_code})", "ran {target} (exit {exit_code})"),
-            planned=("{target} (would run)", "would run {target}"),
+            done=("{target} (exit {exit_code}{remarks})", "ran {target} (exit {exit_code}{remarks})"),
+            planned=("{target} (would run{remarks})", "would run {target}{remarks}"),
         ),
     }
     details_title: ClassVar = "the end of its output:"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
     from clada.world.processes.running import ProcessResult
+    from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
 INTERRUPTED = "interrupted"
@@ -106,6 +107,7 @@ class _Body:
         from clada.operations.builtins import run
 
         self.world.tree_after = None
+        self.world.files_changed()
         ran = run(how, self.world.files, self.here, self._print)
         self.here = ran.here
         self.changes += ran.changes
@@ -114,15 +116,17 @@ class _Body:
         return self._exited(ran.exit_code) if ran.exit_code else None
 
     def _print(self, line: str) -> None:
-        self.shared.emit([line])
+        self.shared.emit([self.world.secrets.mask(line)])
 
     def _run_allowed(self, how: Allowed) -> Failed | None:
+        self.world.secrets.refresh()
         program = launch.reader(self.world, how, self.here)
         self.world.confinement = self.world.confinement or program.layer
         allowance = Allowance(self.printed, launch.READER_OUTPUT)
         if not how.whole_repository:
             return self._start(program, allowance)
         self.world.tree_after = None
+        self.world.files_changed()
         launch.look_before(self.world)
         try:
             return self._start(program, allowance)
@@ -133,6 +137,7 @@ class _Body:
         """Run readers at once; their time and output are limited together, as those of one are."""
         from clada.world.processes.running import run_pipeline
 
+        self.world.secrets.refresh()
         programs = [launch.reader(self.world, part, self.here) for part in how.parts]
         self.world.confinement = self.world.confinement or programs[0].layer
         bounded = programs[-1].within(self.world.remaining())
@@ -145,20 +150,41 @@ class _Body:
                 emit=Allowance(self.printed, launch.READER_OUTPUT).emit,
                 stop=self.world.stop.handle if self.world.stop else None,
                 path=bounded.path,
+                mask=self.world.secrets.mask,
             )
         finally:
             os.close(directory)
         return self._judged(bounded, ended)
 
     def _run_approved(self, how: Approved) -> Failed | None:
-        program = launch.approved(self.world, how)
+        self.world.secrets.refresh()
+        overlay = launch.overlay_for(self.world)
+        program = launch.approved(self.world, how, overlay)
         self.world.confinement = program.layer
+        if overlay:
+            return self._run_on_overlay(program, overlay)
         launch.look_before(self.world)
         try:
             return self._start(program, self.shared)
         finally:
+            self.world.files_changed()
             launch.look_after(self.world)
             launch.look_again(self.world)
+
+    def _run_on_overlay(self, program: Program, overlay: CommandOverlay) -> Failed | None:
+        """Run a program whose writes are put in place if it succeeds, and thrown away if it fails."""
+        self.world.files.flush()
+        try:
+            overlay.make()
+            overlay.begin()
+            failed = self._start(program, self.shared)
+            if failed is None:
+                launch.put_in_place(self.world, overlay)
+                launch.look_again(self.world)
+        finally:
+            overlay.remove()
+            self.world.files_changed()
+        return failed
 
     def _start(self, program: Program, allowance: Allowance) -> Failed | None:
         from clada.world.processes.running import run
@@ -174,6 +200,7 @@ class _Body:
                 emit=allowance.emit,
                 stop=self.world.stop.handle if self.world.stop else None,
                 path=program.path,
+                mask=self.world.secrets.mask,
             )
         finally:
             os.close(directory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import Trouble, system_words
 from clada.model import Note
 from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
@@ -17,14 +17,22 @@ if TYPE_CHECKING:
     from clada.commands.judgements import Allowed
     from clada.operations.run.permission import Approved
     from clada.world.files.paths import Parts
+    from clada.world.git.allowed import Operands
+    from clada.world.git.calls import Git
     from clada.world.processes.running import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
+    from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
 LANDLOCK_ALONE = "commands run under Landlock alone: what they change in .git is put back, not prevented"
 STASHED = "undo brings back the files, not the stash: git stash list shows what is there"
+NOT_ALL_SEEN = "the workspace is large: files that look like secrets were looked for in a part of it only"
+NOT_SHOWN = "not shown, as they look like secrets: {} (the setting `reveal` opens them)"
+# By program: options that pass over files, and over directories, with a name.
+SKIPPING = {"grep": ("--exclude", "--exclude-dir"), "diff": ("--exclude", "--exclude")}
+MOST_EXCLUDED = 500  # names on a command line
 NO_MEANINGS: Mapping[int, str] = {}
 
 
@@ -53,8 +61,11 @@ class Program(Value):
 
     @property
     def layer(self) -> str:
-        """What confines it: bubblewrap, namespace, landlock or none."""
-        return self.confinement.layer if self.confinement else "none"
+        """What confines it: bubblewrap, namespace (and whether it has an overlay), landlock or none."""
+        if self.confinement is None:
+            return "none"
+        has_overlay = bool(getattr(self.confinement, "overlay", ""))  # a reader has none
+        return f"{self.confinement.layer}+overlay" if has_overlay else self.confinement.layer
 
     def launcher(self) -> Launcher:
         """Return what starts it, confined or not."""
@@ -78,9 +89,40 @@ def reader(world: World, how: Allowed, here: Parts) -> Program:
     if how.program == "git":
         argv, environment, confinement = _hardened(world, how, here)
     else:
-        argv, environment, confinement = how.argv, os.environ, _reading(world)
+        argv, environment, confinement = _without_secrets(world, how), os.environ, _reading(world)
+    if confinement and not confinement.write:
+        hidden = tuple(os.path.join(world.files.root, path) for path in world.secrets.files.paths)
+        confinement = confinement.replace(hidden=hidden)
     program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
     return program.replace(supervised=False, meanings=how.exit_meanings)
+
+
+def _without_secrets(world: World, how: Allowed) -> Sequence[str]:
+    """Return the words of a reader that passes over secret files where it walks through directories.
+
+    The sandbox keeps it from reading them; without this, it would fail at each.
+    """
+    options = SKIPPING.get(how.program)
+    if not options:
+        return how.argv
+    from clada.world.secrets.found import excluded_names
+
+    files = world.secrets.files
+    if not files.whole:
+        _note_once(world, NOT_ALL_SEEN)
+    given = {path.rpartition("/")[2] for path in how.paths}
+    added = [
+        f"{option}={_literal(name)}"
+        for option, names in zip(options, excluded_names(files.paths), strict=True)
+        for name in names[:MOST_EXCLUDED]
+        if name not in given
+    ]
+    return [*how.argv[: how.options_end], *added, *how.argv[how.options_end :]]
+
+
+def _literal(name: str) -> str:
+    """Return a pattern that matches this name only."""
+    return "".join(f"\\{char}" if char in "*?[\\" else char for char in name)
 
 
 def _hardened(
@@ -98,8 +140,14 @@ def _hardened(
         given = sorted_operands(how.revisions, os.path.join(found.workspace, *here), git)
         operands.refuse_ambiguous(world.files, given.revisions, here)
         operands.check_paths_of_git(world.files, given.paths, here)
-    paths = (*given.paths, *how.pathspecs)
-    argv, environment = allowed_command(how.argv[1:], git, given.replace(paths=paths))
+    given = given.replace(paths=(*given.paths, *how.pathspecs))
+    words = [word for word in how.argv[1:] if word != "--no-pager"]
+    hidden = _hidden_from_git(world, words, git, given, os.path.join(found.workspace, *here))
+    if words[0] == "diff":
+        # These cannot be read, and git would fail where it has to compare one that has not changed.
+        seen = (found.prefix + path for path in world.secrets.files.paths[:MOST_EXCLUDED])
+        hidden = sorted({*hidden, *seen})
+    argv, environment = allowed_command(words, git, given, hidden)
     if git.confinement is None:
         return argv, environment, None
     subcommand = next(word for word in how.argv[1:] if not word.startswith("-"))
@@ -108,6 +156,20 @@ def _hardened(
     if confinement is None or confinement.read is None:
         _note_once(world, FILTERS)
     return argv, environment, confinement
+
+
+def _hidden_from_git(
+    world: World, words: Sequence[str], git: Git, given: Operands, directory: str
+) -> Sequence[str]:
+    """Return the secret files that git must not show, from the root of the repository; say which they are."""
+    from clada.errors import shortened
+    from clada.text.escape import escape_controls
+    from clada.world.git.hidden import secret_paths
+
+    paths = secret_paths(words, git, given, directory, world.settings.reveal)
+    if paths:
+        _note_once(world, NOT_SHOWN.format(shortened(", ".join(map(escape_controls, paths)))))
+    return paths
 
 
 def _reading(world: World) -> ReadOnly | None:
@@ -120,12 +182,52 @@ def _reading(world: World) -> ReadOnly | None:
     return ReadOnly() if world.settings.allow_escape else ReadOnly((world.files.root,))
 
 
-def approved(world: World, how: Approved) -> Program:
+def approved(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
     """Return an approved program, confined as far as this machine can."""
     from clada.world.processes.running import search_path
 
     confinement = _confinement(world, how.network)
+    if confinement and overlay:
+        confinement = confinement.replace(layer="namespace", overlay=overlay.directory)
     return Program(how.argv, os.environ, confinement, world.settings.timeout, search_path(os.environ))
+
+
+def overlay_for(world: World) -> CommandOverlay | None:
+    """Return what takes the writes of an approved command, if they may have to be taken back as a whole.
+
+    Where there cannot be one, the person is told why, and what follows from that.
+    """
+    record = world.recording
+    if record is None or not record.snapshot.all_or_nothing:
+        return None
+    from clada.world.sandbox import layers
+    from clada.world.sandbox.overlay import CommandOverlay, remove_left, trouble
+
+    if sandbox(world) not in layers.WITH_MOUNTS or not layers.has_namespaces():
+        reason: str | None = "it takes a sandbox with namespaces"
+    else:
+        remove_left(record.store.path)
+        reason = trouble(record.store.path, world.files.root)
+    if reason:
+        why = f"commands write to the workspace itself, not to an overlay ({reason})"
+        _note_once(world, f"{why}: a rollback puts back all that changes while they run, and names it")
+        return None
+    return CommandOverlay(record.store.path, world.files.root)
+
+
+def put_in_place(world: World, overlay: CommandOverlay) -> None:
+    """Bring what a command wrote to its overlay into the workspace, as a part of the recorded run."""
+    from clada.world.record.placing import OverlayWrites
+
+    record = world.recording
+    assert record is not None  # noqa: S101 (for type checkers: there is an overlay)
+    record.commands = True
+    try:
+        writes = OverlayWrites(overlay, world.tree)
+        writes.put_in_place(record.snapshot)
+    except OSError as error:
+        raise Trouble("io_error", f"what the command wrote was not kept: {system_words(error)}") from None
+    record.looks.take_over(writes)
 
 
 def look_before(world: World) -> None:

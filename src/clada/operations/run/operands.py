@@ -33,10 +33,10 @@ def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
             for program in command.parts if isinstance(command, Piped) else (command,):
                 _check_program(files, program, here)
         elif isinstance(command, BuiltIn) and command.name == "cd":
-            here = _entered(files, command.operands[0], here)
+            here = entered(files, command.operands[0], here)
         elif isinstance(command, BuiltIn):
             for path in command.paths:
-                _located(files, path, here)
+                located(files, path, here)
 
 
 def check(files: Files, how: Allowed, here: Parts) -> None:
@@ -52,7 +52,7 @@ def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
         _refuse_backslash(path)
         for part in _looked_up(path.rstrip("/") or path[:1]):
             _check_place(files, part, here)
-        if files.entry(_located(files, path.rstrip("/"), here)) is None:
+        if files.entry(located(files, path.rstrip("/"), here)) is None:
             hint = "put `--` before paths of files that are gone"
             raise Trouble("exec_failed", f"`{path}` is neither a revision nor a file", hint)
 
@@ -80,11 +80,11 @@ def _check_program(files: Files, how: Allowed, here: Parts) -> None:
         _refuse_backslash(path)
     for path in how.paths:
         for part in _looked_up(path):
-            _located(files, part, here)
+            located(files, part, here)
 
 
 def _check_place(files: Files, path: str, here: Parts) -> None:
-    parts = _located(files, path, here)
+    parts = located(files, path, here)
     try:
         entry = files.entry(parts)
     except Trouble as trouble:
@@ -95,14 +95,16 @@ def _check_place(files: Files, path: str, here: Parts) -> None:
         raise Trouble("permission_denied", f"{path} is not a regular file")
 
 
-def _located(files: Files, path: str, here: Parts) -> Parts:
+def located(files: Files, path: str, here: Parts) -> Parts:
+    """Return the place of a path in the workspace; the error names the path."""
     try:
         return files.locate(path, here)
     except Trouble as trouble:
         raise with_operand(trouble, path) from None
 
 
-def _entered(files: Files, path: str, here: Parts) -> Parts:
+def entered(files: Files, path: str, here: Parts) -> Parts:
+    """Return the directory to which `cd` leads, by its text."""
     try:
         return files.locate_directory(path, here)
     except Trouble as trouble:

@@ -17,7 +17,7 @@ from clada.commands.judgements import (
 from clada.commands.transcript import plain
 from clada.errors import Trouble
 from clada.model import Skipped
-from clada.operations.run.operands import check_texts
+from clada.operations.run.operands import check_texts, entered
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -105,8 +105,9 @@ class _Review:
         if len(judged) == 1:
             self.asked = judged[0][0].text
         _refuse_wider_stash(self.world, judged)
-        _refuse_without_sandbox(self.world, judged)
         check_texts(self.world.files, (verdict for _command, verdict in judged), self.here)
+        judged = self._with_secrets(judged)
+        _refuse_without_sandbox(self.world, judged)
         lacking = next(filter(None, (self._lacks(*pair) for pair in judged)), None)
         network = False
         if lacking and not self.world.settings.dry_run:
@@ -118,6 +119,28 @@ class _Review:
             lacking = None
         hows = ((command.text, self._how(command, verdict, network)) for command, verdict in judged)
         return Permit(tuple(hows), lacking)
+
+    def _with_secrets(self, judged: Judged) -> Judged:
+        """Return the verdicts: what would show or copy a file that looks like a secret needs approval."""
+        from clada.operations.run.secret_operands import secret_operand
+
+        checked: Judged = []
+        here = self.here
+        for command, verdict in judged:
+            path = secret_operand(self.world, verdict, here)
+            if path and isinstance(verdict, Piped):
+                hint = "name it in a command of its own, which can be approved"
+                raise Trouble(
+                    "command_not_allowed", f"`{path}` looks like a secret, and needs approval", hint
+                )
+            if path:
+                reason = f"needs approval: `{path}` looks like a secret"
+                checked.append((command, needs_approval(reason, exact=True)))
+                continue
+            checked.append((command, verdict))
+            if isinstance(verdict, BuiltIn) and verdict.name == "cd":
+                here = entered(self.world.files, verdict.operands[0], here)
+        return checked
 
     def _refuse_blocked(self) -> None:
         """Refuse what is blocked, however its words are quoted and spaced, alone or in a pipeline."""
@@ -139,7 +162,7 @@ class _Review:
         if not isinstance(verdict, NeedsApproval):
             return None
         exact = self._is_approved(command.text) or self._is_approved(self.body)
-        if exact or self.approvals.is_covered(command.words):
+        if exact or (not verdict.exact and self.approvals.is_covered(command.words)):
             return None
         known = self.approvals
         untrusted = known.is_untrusted(command.text, command.words) or known.is_untrusted(self.body)

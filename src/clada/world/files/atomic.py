@@ -10,50 +10,25 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
-from clada.world.handles import is_bare, write
+from clada.world.files.scratch import scratch_name
+from clada.world.handles import is_bare, write_with_holes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+    from clada.world.files.scratch import Scratch
     from clada.world.files.versions import Version
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
-LEFTOVER = ".clada-tmp-"  # then the process and a random number
-CHANCE = 8  # bytes of it
 WRITE = os.O_WRONLY | os.O_CLOEXEC
-MAX_DIGITS = 9  # of a process
 NEW, PRIVATE = 0o666, 0o600  # modes; a file that takes another's place may hold what only its owner may read
 RIGHTS = 0o777  # of a mode
 AS_OWNER = stat.S_ISUID | stat.S_ISGID  # bits that would mean somebody else where the owner is not kept
+ELSEWHERE = (errno.EXDEV, errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
-
-
-def clear(parent: int) -> None:
-    """Remove what killed runs left in a directory of the files that they were writing."""
-    try:
-        names = os.listdir(parent)
-    except OSError:
-        return  # what was asked is done
-    for name in names:
-        if name.startswith(LEFTOVER) and _is_abandoned(name):
-            _discard(parent, name)
-
-
-def _is_abandoned(name: str) -> bool:
-    """Whether a file has a name that we give, and the process that gave it is gone."""
-    pid, _, chance = name.removeprefix(LEFTOVER).partition("-")
-    if not (pid.isascii() and pid.isdigit() and len(pid) <= MAX_DIGITS and len(chance) == 2 * CHANCE):
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass  # it is another user's
-    return False
 
 
 class Belongings(Value):
@@ -72,6 +47,8 @@ class Target(Value):
     read: Version | None = None  # the same, where what is put there was made of its content
     durable: bool = False  # new content reaches the disk before it takes the place
     given: Belongings | None = None  # what the file gets, rather than what the old one has
+    scratch: Scratch | None = None  # where it has a name until then
+    folder: str = ""  # the path of the directory
 
     @classmethod
     def find(cls, parent: int, name: str, read: Version | None = None) -> Self:
@@ -100,34 +77,87 @@ class Target(Value):
         others in, it is not replaced. Other hard links keep the old content. Where the content was made of
         the one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
         """
-        parent, (fd, scratch) = self.parent, _scratch(self, named=named)
+        parent, (fd, waiting) = self.parent, self._opened(named=named)
         try:
-            written = os.write(fd, data) if data else 0
-            if written < len(data):
-                write(fd, data, written)
+            if data:
+                write_with_holes(fd, data)
             if self.old is not None or mode is not None or self.given:
                 _adopt(fd, self, mode)
             if self.durable:
                 os.fsync(fd)
-            if scratch is None and self.old is None:
+            if waiting is None and self.old is None:
                 confirm()
                 if _link(fd, parent, self.name):
                     return
-            if scratch is None:
-                scratch = _scratch_name()
-                _link(fd, parent, scratch)
+            if waiting is None:
+                waiting = self._named(fd)
             confirm()
             if self.read:
                 self.read.confirm(parent, self.name)
-            os.rename(scratch, self.name, src_dir_fd=parent, dst_dir_fd=parent)
-            scratch = None
+            os.rename(waiting.name, self.name, src_dir_fd=waiting.folder, dst_dir_fd=parent)
+            self._forget(waiting)
+            waiting = None
         except _OutOfReachError:
             os.ftruncate(fd, 0)  # the other one may need its room
             self.fill(data, mode, confirm, named=True)
         finally:
             os.close(fd)
-            if scratch is not None:
-                _discard(parent, scratch)
+            if waiting is not None:
+                _discard(waiting.folder, waiting.name)
+                self._forget(waiting)
+
+    def _opened(self, *, named: bool) -> tuple[int, _Name | None]:
+        """Open a new file in the directory, so that it gets what that hands down to new files.
+
+        It has no name, where the file system can do that, so that a kill leaves nothing.
+        """
+        mode = NEW if self.old is None and self.given is None else PRIVATE
+        if NAMELESS and not named:
+            # Nobody else can open it yet: it may begin with the rights of the old one. Without ours to write,
+            # it would take no attributes.
+            needed = mode if self.old is None or self.given else self.old.st_mode & RIGHTS | PRIVATE
+            try:
+                return os.open(".", WRITE | NAMELESS, needed, dir_fd=self.parent), None
+            except OSError as error:
+                if error.errno not in UNSUPPORTED:
+                    raise
+        name = self._noted(scratch_name())
+        flags = WRITE | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        try:
+            return os.open(name, flags, mode, dir_fd=self.parent), _Name(self.parent, name)
+        except OSError:
+            self._forget(_Name(self.parent, name))
+            raise
+
+    def _named(self, fd: int) -> _Name:
+        """Give a nameless file a name: outside of the workspace, if that is on the same file system."""
+        name = scratch_name()
+        if self.scratch and self.scratch.handle >= 0:
+            try:
+                _link(fd, self.scratch.handle, name)
+                return _Name(self.scratch.handle, name)
+            except OSError as error:
+                if error.errno not in ELSEWHERE:
+                    raise
+        _link(fd, self.parent, self._noted(name))
+        return _Name(self.parent, name)
+
+    def _noted(self, name: str) -> str:
+        if self.scratch:
+            self.scratch.note(name, self.folder)
+        return name
+
+    def _forget(self, waiting: _Name) -> None:
+        """Remove the note of a name, if it is in the workspace."""
+        if self.scratch and waiting.folder == self.parent:
+            self.scratch.forget(waiting.name)
+
+
+class _Name(Value):
+    """A name that a new file has until it takes its place."""
+
+    folder: int
+    name: str
 
 
 def put(parent: int, name: str, data: bytes) -> None:
@@ -142,27 +172,6 @@ def _not_replaceable(old: os.stat_result) -> Trouble:
     if stat.S_ISDIR(old.st_mode):
         return errno_trouble(errno.EISDIR)
     return Trouble("permission_denied", "not a regular file")
-
-
-def _scratch(target: Target, *, named: bool) -> tuple[int, str | None]:
-    """Open a new file in the directory: nameless where the file system can, so that a kill leaves nothing."""
-    parent, old = target.parent, target.old
-    mode = NEW if old is None and target.given is None else PRIVATE
-    if NAMELESS and not named:
-        # Nobody else can open it yet: it may begin with the rights of the old one. Without ours to write, it
-        # would take no attributes.
-        needed = mode if old is None or target.given is not None else old.st_mode & RIGHTS | PRIVATE
-        try:
-            return os.open(".", WRITE | NAMELESS, needed, dir_fd=parent), None
-        except OSError as error:
-            if error.errno not in UNSUPPORTED:
-                raise
-    name = _scratch_name()
-    return os.open(name, WRITE | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=parent), name
-
-
-def _scratch_name() -> str:
-    return f"{LEFTOVER}{os.getpid()}-{os.urandom(CHANCE).hex()}"
 
 
 def _adopt(fd: int, target: Target, mode: int | None) -> None:

@@ -11,7 +11,7 @@ import os
 from clada.errors import Trouble
 from clada.grammar import MAX_PATH, SHORT
 from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, reason, trouble
-from clada.world.files.paths import FIRST_LETTERS, OUTSIDE, Parts, display_path, is_protected, protect
+from clada.world.files.paths import OUTSIDE, Parts, display_path, is_protected, protect
 from clada.world.handles import DIRECTORY, NO_LINK
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def open_workspace(directory: str) -> tuple[int, str]:
         os.close(handle)
         raise _of_workspace(error) from None
     for part in path.split("/"):
-        if part[:1] in FIRST_LETTERS and is_protected(part):  # so is every file in it, though no path says so
+        if is_protected(part):  # so is every file in it, though no path says so
             os.close(handle)
             message = f"{path} is in a directory that is protected ({part})"
             raise _of_workspace(Trouble("permission_denied", message, "work outside of it"))
@@ -102,6 +102,7 @@ class Directories:
         self._root, self._touched, self._limits = root, touched, limits
         self._root_identity = identity
         self._kept: dict[Parts, tuple[int, Identity]] = {}  # those that were used last at its end
+        self._most = _most_handles()
         self.snapshot: Snapshot | None = None  # in which what is made is told of first
         self.made: list[Parts] = []  # by the present step
 
@@ -185,7 +186,7 @@ class Directories:
             self.forget_all()  # what is below or beside it is no more to be trusted
         walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
         for size, handle in walk(parts, create=create).items():
-            if len(self._kept) >= MAX_HANDLES:
+            if len(self._kept) >= self._most:
                 self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
             status = os.fstat(handle)
             self._kept[parts[:size]] = handle, (status.st_dev, status.st_ino)
@@ -270,6 +271,14 @@ class Directories:
                 self._limits.add(1, 0)
                 os.mkdir(path)
                 self.made.append(parts[:size])
+
+
+def _most_handles() -> int:
+    """Return how many handles may be kept open, where the system allows only few."""
+    import resource
+
+    allowed, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_HANDLES if allowed < 0 else max(1, min(MAX_HANDLES, allowed // 8))
 
 
 def _below(handle: int, path: bytes) -> Identity:

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
+    from clada.world.autorun import AutorunGuard
     from clada.world.files.paths import Parts
     from clada.world.files.workspace import Workspace
 
@@ -66,6 +67,7 @@ class Overlay:
         self.identity = under.identity
         self.lineage = under.lineage
         self.touched: set[Parts] = set()
+        self.guard: AutorunGuard | None = None  # while an operation is carried out
         self._tree = _Branch()
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
         self._near: tuple[Parts, _Branch, bool] = ((), self._tree, True)
@@ -137,6 +139,8 @@ class Overlay:
 
     def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file."""
+        if self.guard:
+            self.guard.check(parts, lambda: text.data)
         if self._held and self._held[0] != parts:
             self.flush()
         self._held = (parts, text)
@@ -146,6 +150,8 @@ class Overlay:
         if not self.entry(parts):
             return False
         old = self.load(parts)
+        if self.guard:
+            self.guard.check(parts, lambda: old + data)
         addition = Addition(parts, old)
         addition.add(data)
         self._store(parts, old + addition.lead(old) + addition.data, None, len(addition.data))
@@ -156,24 +162,27 @@ class Overlay:
         self.flush()
         return self._tree.copied()
 
-    def end_mark(self, mark: _Branch, *, keep: bool) -> None:
-        """Go back to what it had changed then, unless what came since is kept."""
+    def end_mark(self, mark: _Branch, *, keep: bool) -> tuple[None, frozenset[str]]:
+        """Go back to what it had changed then, unless what came since is kept; nothing can go wrong."""
         self.flush()
         if not keep:
             self._tree = mark
             self._near = ((), mark, True)
+        return None, frozenset()
 
     def flush(self) -> None:
         """Put what is held in its place."""
         held, self._held = self._held, None
         if held:
-            self.store(held[0], held[1].data)
+            self._store(held[0], held[1].data, None, len(held[1].data))
 
     def forget(self) -> None:
         """Do nothing: there are no handles of its own."""
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
         """Put this content at a place, making parents."""
+        if self.guard:
+            self.guard.check(parts, lambda: data)
         self._store(parts, data, mode, len(data))
 
     def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
@@ -245,6 +254,11 @@ class Overlay:
         if self.names(parts):
             raise errno_trouble(errno.ENOTEMPTY)
         self._set(parts, None)
+
+    def is_read_only(self, parts: Parts) -> bool:
+        """Whether nobody is allowed to write a file."""
+        entry = self.entry(parts)
+        return entry is not None and entry.kind == "file" and not entry.mode & 0o222
 
     def set_mode(self, parts: Parts, mode: int) -> None:
         """Set the permission bits of a file or directory."""

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
 OUTSIDE = "/"
-FIRST_LETTERS = (".", "g", "G")  # of protected names: a quick look, for nearly all others
-PROTECTED = (".git", ".clada", "git~1")  # the last is how a file system with short names calls the first
+FIRST_LETTERS = tuple(".gGcC")  # of protected names: a quick look, for nearly all others
+PROTECTED = (".git", ".clada", "git~1", "clada~1")  # the last two are their short names on NTFS and FAT
+# Characters that HFS+ leaves out when it compares names; the list is git's own (core.protectHFS).
+_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 # What Python loads before clada has a say, by the directories that documents may write and in which it looks
 # for modules when clada is started as it was. The command line fills it; hardly ever is there one.
 loaded_early: dict[str, frozenset[str]] = {}
@@ -43,7 +45,7 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     if known:
         _refuse_long_way(parts)
     for part in parts[known:]:
-        if part[0] in FIRST_LETTERS and is_protected(part):
+        if is_protected(part):
             raise _protected(part)
     return parts
 
@@ -110,14 +112,20 @@ def refuse_early(parts: Parts, root: str) -> None:
 
 
 def is_protected(name: str) -> bool:
-    """Whether a file of this name belongs to git or to clada itself.
-
-    Dots, blanks and what follows a colon do not count behind the name: other file systems drop them, so git
-    takes `.git.` for its own too, and would not record it.
-    """
-    if name[:1] not in FIRST_LETTERS:
+    """Whether a file of this name belongs to git or to clada itself, on any file system."""
+    if name[:1] not in FIRST_LETTERS and name.isascii():
         return False
-    return name.partition(":")[0].rstrip(". ").casefold() in PROTECTED
+    return folded_name(name) in PROTECTED
+
+
+def folded_name(name: str) -> str:
+    """Return what a name has in common with all that some file system takes for the same.
+
+    HFS+ and NTFS ignore letter case. HFS+ ignores some invisible characters. NTFS drops dots and blanks at
+    the end, and takes what follows a colon for a stream of the file. So git takes `.git.` for its own, too.
+    """
+    visible = name if name.isascii() else name.translate(_IGNORED)
+    return visible.partition(":")[0].rstrip(". ").casefold()
 
 
 def _refuse_long(path: str) -> None:

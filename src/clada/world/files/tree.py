@@ -159,8 +159,8 @@ def _is_one_directory(files: Files, one: Parts, other: Parts) -> bool:
 
 def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> None:
     """Rename, whatever one place has to do with the other."""
-    if loaded_early:
-        _refuse_early(files, source, target)
+    if loaded_early or files.guard:
+        _check_moved(files, source, target)
     files.rename(source, target)
     if relation == "links" and files.entry(source):
         files.unlink(source)  # of two hard links to one file, the system renames neither
@@ -168,11 +168,21 @@ def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> 
         _respell(files, source, target)
 
 
-def _refuse_early(files: Files, source: Parts, target: Parts) -> None:
-    """Refuse to move what Python would then load, as a module or with a directory that is moved."""
-    below = walk(files, source) if existing(files, source).kind == "directory" else ()
-    for parts in (source, *(parts for parts, _entry in below)):
-        refuse_early((*target, *parts[len(source) :]), files.root)
+def _check_moved(files: Files, source: Parts, target: Parts) -> None:
+    """Refuse to move what would then run by itself: the file, or one in a directory that is moved."""
+    entry = existing(files, source)
+    below = walk(files, source) if entry.kind == "directory" else ()
+    for parts, each in ((source, entry), *below):
+        new = (*target, *parts[len(source) :])
+        if loaded_early:
+            refuse_early(new, files.root)
+        if files.guard and each.kind != "directory":
+            files.guard.check(new, lambda parts=parts, each=each: _content(files, parts, each))
+
+
+def _content(files: Files, parts: Parts, entry: Entry) -> bytes:
+    """Return what is in a file; of a link or a pipe, nothing."""
+    return files.load(parts) if entry.kind == "file" else b""
 
 
 def _respell(files: Files, source: Parts, target: Parts) -> None:

@@ -50,11 +50,9 @@ def now() -> int:
     return time.time_ns()
 
 
-def changed() -> Trouble:
+def changed(when: str = "while it was being edited") -> Trouble:
     """Return the trouble of a file that is not what was read."""
-    return Trouble(
-        "io_error", "changed while it was being edited", "another program saved it: look at it, and try again"
-    )
+    return Trouble("io_error", f"changed {when}", "another program saved it: look at it, and try again")
 
 
 def _stamp(status: os.stat_result) -> tuple[object, ...]:

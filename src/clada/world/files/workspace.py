@@ -5,8 +5,8 @@ are created, replaced, renamed and removed relative to their directory's handle.
 to the tree meanwhile cannot lead an operation out of it: there is no moment between a check and its use.
 
 New content is written to a file without a name (or, where the file system has none, with one of our own) and
-put in place by a link or a rename: a reader sees the old or the new content. What a kill between these steps
-leaves behind, the next run that writes into the same directory removes.
+put in place by a link or a rename: a reader sees the old or the new content. A kill between these steps
+leaves nothing in the workspace, or what the next run removes (scratch.py).
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from clada.world.files.paths import (
     protect,
     refuse_early,
 )
-from clada.world.files.versions import Version, now
-from clada.world.handles import NO_FOLLOW, READ, is_bare
+from clada.world.files.scratch import Scratch
+from clada.world.files.versions import Version, changed, now
+from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, is_bare, sync_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,13 +47,19 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from clada.text.match import Text
+    from clada.world.autorun import AutorunGuard
     from clada.world.files.appending import Addition
     from clada.world.files.atomic import Belongings, Target
     from clada.world.record.snapshot import Snapshot
+    from clada.world.record.states import State
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes
+ANY_WRITE = 0o222  # the bits of a mode that let somebody write
+TAIL = 1 << 16  # bytes at the end of a large file by which it is known to be a text, and its line ending
 ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
+ITSELF = (".",)  # the workspace, as the record names it
+TRIES = 5  # to keep what another program keeps saving, before it is moved
 
 
 class Limits:
@@ -96,15 +103,21 @@ class Workspace:
         status = os.fstat(self._root)
         self.identity: Identity = status.st_dev, status.st_ino
         self._directories = Directories(self._root, self.identity, self.touched, self.limits)
-        self._cleared: set[Parts] = set()  # directories in which nothing is left of earlier runs
+        self._scratch, self._has_cleared = Scratch(), False
         self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
         self._addition: Addition | None = None
         self._snapshot: Snapshot | None = None
+        self.guard: AutorunGuard | None = None  # while an operation is carried out
         # Loaded once they are needed, and at hand from then on: an import takes a while each time.
         self._text: type[Text] | None = None
         self._target: type[Target] | None = None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """Where what is changed is kept first, if it is."""
+        return self._snapshot
 
     def stop_recording(self) -> Snapshot | None:
         """Keep nothing more before it is changed; return where it was kept."""
@@ -114,6 +127,8 @@ class Workspace:
     def record_in(self, snapshot: Snapshot, planned: Iterable[str] = ()) -> None:
         """Let what is changed from now on be kept first; what is planned to change, now and all at once."""
         self._snapshot = self._directories.snapshot = snapshot
+        self._scratch.close()
+        self._scratch = Scratch(snapshot.scratch)
         for path in planned:
             try:
                 parts = self.locate(path)
@@ -144,6 +159,7 @@ class Workspace:
                 raise Trouble("io_error", message, "look where it is now: what was done is there")
         finally:
             self._directories.forget_all()
+            self._scratch.close()
             root, self._root = self._root, -1
             os.close(root)
 
@@ -210,6 +226,17 @@ class Workspace:
                 return None
             raise
 
+    def is_read_only(self, parts: Parts) -> bool:
+        """Whether nobody is allowed to write a file; what is held of it, and was read, stays as it is."""
+        if parts in ROOTS:
+            return False
+        try:
+            parent = self._directories.handle(parts[:-1])
+            mode = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
+        except (OSError, Trouble):
+            return False
+        return not mode & ANY_WRITE
+
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
         self.flush()
@@ -232,6 +259,20 @@ class Workspace:
             os.close(fd)
         self._read = (parts, Version(status, data, start, bare=bare))
         return data
+
+    def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
+        """Return the end of a large file, from the beginning of a character on, and what the file was."""
+        start = now()
+        fd = self._open(parts, READ)
+        try:
+            status = os.fstat(fd)
+            data = os.pread(fd, TAIL, max(0, status.st_size - TAIL))
+        except OSError as error:
+            raise trouble(error) from None
+        finally:
+            os.close(fd)
+        inner = next((at for at in range(4) if data[at : at + 1] and data[at] & 0xC0 != 0x80), 0)  # noqa: PLR2004
+        return data[inner:], Version(status, data, start)
 
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
@@ -266,6 +307,8 @@ class Workspace:
 
     def hold(self, parts: Parts, text: Text) -> None:
         """Take the new content of a file; it is written before anything else could look at it."""
+        if self.guard:
+            self.guard.check(parts, lambda: text.data)
         if self._held and self._held[0] == parts:
             self._held = (parts, text, self._held[2])
         else:
@@ -278,11 +321,17 @@ class Workspace:
         It is held, too: additions in a row are written once.
         """
         if not self._addition or self._addition.parts != parts:
-            if not self.entry(parts):
+            entry = self.entry(parts)
+            if not entry:
                 return False
             from clada.world.files.appending import Addition
 
-            self._addition = Addition(parts, self.load(parts), self._version_read(parts))
+            if self.guard:
+                self.guard.check(parts, lambda: self.load(parts) + data)
+            if entry.kind == "file" and entry.size > LARGE:
+                self._addition = Addition(parts, *self._load_tail(parts))
+            else:
+                self._addition = Addition(parts, self.load(parts), self._version_read(parts))
         self._addition.add(data)
         return True
 
@@ -307,7 +356,13 @@ class Workspace:
             parent = self._directories.make(above, looking=False)
             if self._snapshot:
                 self._snapshot.extend(parts, parent, addition)
-            done = extend(parent, parts[-1], addition, lambda: self._directories.confirm(above))
+
+            def confirm() -> None:
+                self._directories.confirm(above)
+                if self._snapshot and not self._snapshot.is_as_kept(parts, parent):
+                    self._snapshot.extend(parts, parent, addition)
+
+            done = extend(parent, parts[-1], addition, confirm)
         except OSError as error:
             raise trouble(error) from None
         if not done:
@@ -331,6 +386,8 @@ class Workspace:
 
         If the file there was the last that was read, it must still be what was read.
         """
+        if self.guard:
+            self.guard.check(parts, lambda: data)
         self.flush()
         self._store(parts, data, mode, self._version_read(parts), given)
 
@@ -356,9 +413,14 @@ class Workspace:
 
             self._target = Target
         above, directories = parts[:-1], self._directories
+        if not self._has_cleared:  # what an earlier run, which was killed, has left
+            self._has_cleared = True
+            self._scratch.clear()
         try:
             parent = directories.make(above, looking=False)
             target = self._target.find(parent, parts[-1], read)
+            folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
+            target = target.replace(scratch=self._scratch, folder=folder)
             self.limits.add(0 if target.old else 1, len(data))
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
@@ -372,12 +434,6 @@ class Workspace:
         self.touched.add(parts)
         if self._snapshot:
             self._snapshot.done(parts, parent)
-        if above not in self._cleared:
-            self._cleared.add(above)
-            if above not in directories.made:  # which has nothing in it
-                from clada.world.files.atomic import clear
-
-                clear(parent)
 
     def _confirm(self, above: Parts, parent: int) -> None:
         """Look once more, right before content takes its place."""
@@ -409,10 +465,12 @@ class Workspace:
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
             old, new = handles
-            if self._snapshot:
-                self._keep_moved(self._snapshot, (source, old), (target, new))
-            self._directories.confirm(source[:-1], old)
-            self._directories.confirm(target[:-1], new)
+            for _ in range(TRIES if self._snapshot else 1):
+                moved = self._keep_moved((source, old), (target, new))
+                self._directories.confirm(source[:-1], old)
+                self._directories.confirm(target[:-1], new)
+                if all(map(self._is_as_kept, moved)):
+                    break  # else another program has saved something of it at this moment
             os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
             if self._snapshot:
                 self._snapshot.moved_all()
@@ -427,8 +485,11 @@ class Workspace:
         self.forget()
         self.touched.update((source, target))
 
-    def _keep_moved(self, snapshot: Snapshot, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
-        """Keep what is moved, with all that is in it, and what has to make room for it."""
+    def _keep_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
+        """Keep what is moved, with all that is in it, and what has to make room for it; return the former."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return []
         from clada.world.files.tree import walk
 
         (source, parent), (target, new_parent) = old, new
@@ -438,16 +499,35 @@ class Workspace:
             there = target + parts[len(source) :]
             snapshot.move(parts, there, self._directories.handle(parts[:-1]), None)
         snapshot.move(source, target, parent, new_parent)
-        snapshot.moved.append((source, target))
+        if snapshot.moved[-1:] != [(source, target)]:
+            snapshot.moved.append((source, target))
+        return [*(parts for parts, _entry in below), source]
 
-    def clear(self, parts: Parts) -> None:
-        """Remove what a killed run left in a directory of the files that it was writing."""
-        from clada.world.files.atomic import clear
+    def _is_as_kept(self, parts: Parts) -> bool:
+        """Whether a path still is what was kept of it, right before it is changed."""
+        return self._snapshot is None or self._snapshot.is_as_kept(
+            parts, self._directories.handle(parts[:-1])
+        )
 
+    def adopt(self, parts: Parts, folder: int, state: State, started: int) -> None:
+        """Move a file here from a directory outside of the workspace, on the same file system.
+
+        Its state is told to the record. What has the same name must not have changed since it `started`.
+        """
+        above, name = parts[:-1], parts[-1]
         try:
-            clear(self._directories.handle(parts))
-        except (OSError, Trouble):
-            return  # there is no such directory
+            parent = self._directories.handle(above)
+            if self._snapshot:
+                self._snapshot.put(parts, parent, state)
+            if self._snapshot and self._snapshot.durable and state.kind == "file":
+                sync_file(name, folder)
+            self._confirm(above, parent)
+            if _changed_at(name, parent) > started and parts not in self.touched:
+                raise changed("while the command ran")
+            os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
+        except OSError as error:
+            raise trouble(error) from None
+        self._changed(parts, parent)
 
     def make_link(self, parts: Parts, target: bytes) -> None:
         """Make a symbolic link, which undo does; its parent exists."""
@@ -470,10 +550,13 @@ class Workspace:
         self._directories.forget(parts)
 
     def set_mode(self, parts: Parts, mode: int) -> None:
-        """Set the permission bits of a file or directory."""
-        if parts and self._snapshot:
+        """Set the permission bits of a file or directory, or of the workspace itself."""
+        if parts in ROOTS and mode & OWNER_ALL != OWNER_ALL:
+            message = "the workspace would be closed to its owner, and to clada"
+            raise Trouble("permission_denied", message, "leave the owner's rights: u+rwx")
+        if self._snapshot:
             self.flush()
-            self._snapshot.set_mode(parts, self._directories.handle(parts[:-1]), mode)
+            self._snapshot.set_mode(parts or ITSELF, self._directories.handle(parts[:-1]), mode)
         self._pinned(parts, lambda path: os.chmod(path, mode))
 
     def set_times(self, parts: Parts, accessed: int, modified: int) -> None:
@@ -514,6 +597,8 @@ class Workspace:
             os.close(fd)
         if parts:  # the workspace itself is in no commit
             self._changed(parts, self._directories.handle(parts[:-1]))
+        elif self._snapshot:
+            self._snapshot.done(ITSELF, self._root)
 
     def _open(self, parts: Parts, flags: int) -> int:
         if parts in ROOTS:
@@ -526,6 +611,14 @@ class Workspace:
     def forget(self) -> None:
         """Close the directory handles that are kept: where directories move, and before a command."""
         self._directories.forget_all()
+
+
+def _changed_at(name: str, parent: int) -> int:
+    """Return when a file was changed last; 0 where there is none."""
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ctime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _is_root(parts: Parts) -> Trouble:

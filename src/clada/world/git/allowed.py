@@ -7,6 +7,7 @@ import os
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.git.hidden import VERBOSE, stash_sides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,11 +58,12 @@ def _are_revisions(words: Sequence[str], directory: str, git: Git) -> bool:
 
 
 def allowed_command(
-    arguments: Sequence[str], git: Git, operands: Operands = NOTHING
+    arguments: Sequence[str], git: Git, operands: Operands = NOTHING, hidden: Sequence[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
     """Return the argv and the environment of an allowed git command.
 
     `arguments` follow the word `git`: the subcommand, its options and, where they are no paths, its operands.
+    `hidden` are paths from the root that it does not show.
     """
     words = [word for word in arguments if word != "--no-pager"]
     if words[0] == "stash" and words[1:2] not in (["list"], ["show"]):
@@ -74,8 +76,24 @@ def allowed_command(
         _refuse_stashed_approvals(git, words[2:])
     length = len(name.split())
     variables = {**git.variables, "GIT_OPTIONAL_LOCKS": "0"}
+    if hidden and name == "status":  # it would show all that is staged, whatever paths it is given
+        words = [word for word in words if not word.startswith(VERBOSE)]
+    elif hidden:
+        del variables["GIT_LITERAL_PATHSPECS"]
+        if name == "stash show":  # it takes no paths
+            shown = [word for word in words[2:] if word.startswith("-")]
+            name, words, operands = "diff", ["diff", *shown], Operands(stash_sides(words[2:]))
+        every_commit = ("--full-history", "--sparse") if name == "log" and not operands.paths else ()
+        words, operands = [*words, *every_commit], operands.replace(paths=_all_but(operands.paths, hidden))
+        length = 1
     options = (*ADDED_OPTIONS.get(name, ()), *words[length:])
     return [*git.command, *words[:length], *options, *_behind_options(name, operands)], variables
+
+
+def _all_but(paths: Sequence[str], hidden: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths, or everything, without what is hidden."""
+    given = [f":(literal){path}" for path in paths] or [":(top)"]
+    return (*given, *(f":(top,exclude,literal){path}" for path in hidden))
 
 
 def _behind_options(name: str, operands: Operands) -> list[str]:

@@ -41,6 +41,7 @@ SETTINGS = (
     ("diff.ignoreSubmodules", "all"),
     ("submodule.recurse", "false"),
     ("status.submoduleSummary", "false"),
+    ("stash.showIncludeUntracked", "false"),  # of these, nobody knows which look like secrets
     ("commit.gpgSign", "false"),
     ("log.showSignature", "false"),
     # started by a format of the repository's configuration, such as format.pretty = %G?

@@ -118,7 +118,10 @@ def _copy(source: str, target: str) -> tuple[tuple[int, ...], bytes]:
 
 
 class IndexLock:
-    """A context in which no other git process writes the index."""
+    """A context in which no other git process writes the index.
+
+    The lock is there at once with the words that say whose it is, by a link: so a kill leaves no other one.
+    """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -126,15 +129,24 @@ class IndexLock:
         self._handle = -1
 
     def __enter__(self) -> Self:
-        for _ in range(TRIES):
-            try:
-                self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            except FileExistsError:
-                if not clear_left_lock(self._repository):
-                    pause()
-            else:
-                self._mark()
-                return self
+        made = os.path.join(own_directory(self._repository), f"{LEFT}{os.urandom(16).hex()}")
+        self._handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            os.write(self._handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
+            for _ in range(TRIES):
+                try:
+                    os.link(made, self._path)
+                except FileExistsError:
+                    if not clear_left_lock(self._repository):
+                        pause()
+                else:
+                    return self
+        except BaseException:
+            os.close(self._handle)
+            raise
+        finally:
+            _unlink(made)
+        os.close(self._handle)
         message = f"another git process holds {escape_controls(self._path)}"
         remedy = "wait for it (where none is running any more, remove that file)"
         raise Trouble("git_operation_failed", message, remedy)
@@ -143,17 +155,23 @@ class IndexLock:
         _unlink(self._path)
         os.close(self._handle)
 
-    def _mark(self) -> None:
-        """Say whose lock it is; one that cannot, for the disk is full, would be in everybody's way."""
-        try:
-            os.write(self._handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
-        except BaseException:
-            self.__exit__()
-            raise
-
     def promise(self, new: OwnIndex, commit: str) -> None:
         """Leave word that this becomes the index as soon as HEAD is this commit."""
         os.write(self._handle, f" {commit} {new.name}\n".encode())
+
+
+def clear_left_lock_of(workspace: str) -> None:
+    """Clear the lock that a killed clada has left in the repository of a workspace, unless one is at work."""
+    from clada.world.git.repository import find
+
+    try:
+        repository = find(workspace)
+        if os.path.lexists(_lock_path(repository)) and left_lock(repository) is not None:
+            with repository.lock(0):
+                clear_left_lock(repository)
+                remove_left(repository)
+    except (Trouble, OSError):
+        return  # it is not the repository of a run, or a run holds it; if it matters, that run says why
 
 
 def clear_left_lock(repository: Repository) -> bool:

@@ -335,6 +335,26 @@ def _check_owner(repository: Repository) -> None:
         raise _trouble(message, f"if you trust it, run {trust}")
 
 
+def give_to_owner(repository: Repository) -> None:
+    """Give what root made in another user's git directory to that user: else it would lock them out.
+
+    What is left is root's own record, which nobody else may read.
+    """
+    if os.geteuid():
+        return
+    for top in dict.fromkeys((repository.git_dir, repository.common_dir)):
+        try:
+            owner = os.lstat(top)
+            for folder, folders, names in os.walk(top) if owner.st_uid else ():
+                if os.path.basename(folder) == "clada":
+                    folders.clear()
+                for path in (folder, *(os.path.join(folder, name) for name in names)):
+                    if os.lstat(path).st_uid == 0:
+                        os.lchown(path, owner.st_uid, owner.st_gid)
+        except OSError:
+            continue  # something has gone meanwhile; the next run as root comes by here, too
+
+
 def _check_configuration(repository: Repository) -> None:
     """Refuse a bare repository, and a git directory whose work tree is another one."""
     values = {key: value for _, key, value in git.configuration(repository)}

@@ -11,8 +11,8 @@ from clada.world.git.attributes import filtered_files, unfit_files
 from clada.world.git.commits import WorkTree, with_parents
 from clada.world.git.messages import listed
 from clada.world.git.repository import knows_workspace
-from clada.world.git.secrets import is_large, looks_secret
 from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
+from clada.world.secrets.names import looks_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Staged
 
+LARGE = 10 << 20  # bytes of an untracked file that is not committed unasked
 MANY = 500  # untracked files that are committed unasked, at most
 SNAPSHOTS = "use --record=snapshots"
 
@@ -182,7 +183,7 @@ class Selection:
             return True
         return not self._commit_all and (
             looks_secret(path)
-            or is_large(os.path.join(self._repository.root, path))
+            or _is_large(os.path.join(self._repository.root, path))
             or self._was_ignored_earlier(path)
         )
 
@@ -250,3 +251,11 @@ def _is_as_committed(repository: Repository, own: OwnIndex, found: commits.WorkT
 
 def _trouble(message: str, hint: str) -> Trouble:
     return Trouble("git_operation_failed", message, hint)
+
+
+def _is_large(path: str) -> bool:
+    """Return whether a file is too large to be committed unasked."""
+    try:
+        return os.lstat(path).st_size > LARGE
+    except OSError:
+        return False  # removed since it was listed, so no commit takes it in

@@ -10,9 +10,21 @@ from clada.world.clock import seconds_waited
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     # Takes lines, as many as came at once; true once it has enough: what follows is discarded.
     Emit = Callable[[list[str]], bool | None]
+
+    class OutputMask(Protocol):
+        """Replaces what must not be seen in a text."""
+
+        @property
+        def longest(self) -> int:
+            """How many bytes it can have, at most."""
+
+        def __call__(self, text: str) -> str:
+            """Return the text without it."""
+
 
 _CHUNK = 1 << 16
 _LONGEST_LINE = 1 << 16  # bytes; a longer line is passed on in pieces
@@ -25,9 +37,9 @@ _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by f
 class OutputReader:
     """Reads a pipe without waiting, and passes on its lines without their line breaks."""
 
-    def __init__(self, source: int, emit: Emit) -> None:
+    def __init__(self, source: int, emit: Emit, mask: OutputMask | None = None) -> None:
         os.set_blocking(source, False)
-        self.source, self._emit = source, emit
+        self.source, self._emit, self._mask = source, emit, mask
         self.tail: list[str] = []
         self._pending = b""
         self._nowhere = -1  # where output goes that nobody wants any more
@@ -77,16 +89,26 @@ class OutputReader:
         else:
             self._pending += chunk
         if len(self._pending) > _LONGEST_LINE:
-            end = _complete_length(self._pending)
-            self._pass_on(self._pending[:end])
-            self._pending = self._pending[end:]
+            self._pass_on_piece()
+
+    def _pass_on_piece(self) -> None:
+        """Pass on the start of a long line; what must be masked is masked first, or is kept for later."""
+        rest = 0
+        if self._mask:
+            self._pending = self._mask(self._pending.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
+            rest = min(self._mask.longest, len(self._pending) // 2)
+        end = _complete_length(self._pending[: len(self._pending) - rest])
+        self._pass_on(self._pending[:end])
+        self._pending = self._pending[end:]
 
     def _pass_on(self, block: bytes) -> None:
         """Pass on a block of lines; all that is done to them is done to the whole block, which is quick."""
         if self._nowhere >= 0:
             return
         text = block.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\r")
-        lines = escape_lines(text).split("\n")
+        lines = (self._mask(escape_lines(text)) if self._mask else escape_lines(text)).split("\n")
         self.tail = (self.tail + [line[:_TAIL_WIDTH] for line in lines[-_TAIL:]])[-_TAIL:]
         enough, waited = seconds_waited(self._emit, lines)
         self._seconds_waited += waited

@@ -4,7 +4,8 @@
                  emit=printed.extend, path=search_path(os.environ))
 
 `emit` gets lines without their line breaks, with control characters escaped, as many as came at once; what
-it waits for does not count as time of the program. Once it returns true, what follows is discarded. `stop`
+it waits for does not count as time of the program. Once it returns true, what follows is discarded. `mask`
+takes out of each line what must not be seen, before anything else gets it. `stop`
 is a handle that becomes readable when the run must end early. A program that cannot be started raises
 Trouble("exec_failed").
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clada.world.processes.children import Child, SupervisedChild
-    from clada.world.processes.output import Emit, OutputReader
+    from clada.world.processes.output import Emit, OutputMask, OutputReader
     from clada.world.processes.spawn import SpawnSpec, ThreadRules
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
@@ -82,6 +83,7 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     emit: Emit,
     stop: int | None = None,
     path: Sequence[str] = SYSTEM_PATH,
+    mask: OutputMask | None = None,
 ) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
     from clada.world.processes.spawn import SpawnSpec
@@ -90,14 +92,19 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
         program = find_program(argv[0], path)
         _refuse_directory(argv[0], directory)
         spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
-        result, tail = _run_with_retries(launcher, spec, emit, timeout, stop)
+        result, tail = _run_with_retries(launcher, spec, emit, timeout, stop, mask)
     finally:
         launcher.close()
     return launcher.explain(result, tail)
 
 
-def _run_with_retries(
-    launcher: Launcher, spec: SpawnSpec, emit: Emit, timeout: float | None, stop: int | None
+def _run_with_retries(  # noqa: PLR0913, PLR0917 (as above)
+    launcher: Launcher,
+    spec: SpawnSpec,
+    emit: Emit,
+    timeout: float | None,
+    stop: int | None,
+    mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
     from clada.world.processes.children import NotStarted
 
@@ -106,10 +113,10 @@ def _run_with_retries(
 
     for _attempt in range(_ATTEMPTS - 1):
         try:
-            return _run_once(start, launcher.listen(emit), timeout, stop)
+            return _run_once(start, launcher.listen(emit), timeout, stop, mask)
         except NotStarted:
             continue
-    return _run_once(start, launcher.listen(emit), timeout, stop)
+    return _run_once(start, launcher.listen(emit), timeout, stop, mask)
 
 
 def run_pipeline(  # noqa: PLR0913 (as above)
@@ -120,6 +127,7 @@ def run_pipeline(  # noqa: PLR0913 (as above)
     emit: Emit,
     stop: int | None = None,
     path: Sequence[str] = SYSTEM_PATH,
+    mask: OutputMask | None = None,
 ) -> ProcessResult:
     """Run programs at once, each reading what the one before it prints, until all have ended.
 
@@ -133,7 +141,7 @@ def run_pipeline(  # noqa: PLR0913 (as above)
     ]
     started = list(zip(specs, (launcher for _argv, launcher in programs), strict=True))
     try:
-        result, _tail = _run_once(lambda sink: _start_pipeline(started, sink), emit, timeout, stop)
+        result, _tail = _run_once(lambda sink: _start_pipeline(started, sink), emit, timeout, stop, mask)
     finally:
         for _argv, launcher in programs:
             launcher.close()
@@ -169,13 +177,17 @@ def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -
 
 
 def _run_once(
-    start: Callable[[int], Child], emit: Emit, timeout: float | None, stop: int | None
+    start: Callable[[int], Child],
+    emit: Emit,
+    timeout: float | None,
+    stop: int | None,
+    mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
     """Run what is started with its output to a handle; return how it ended, and its last lines of output."""
     from clada.world.processes.output import OutputReader
 
     source, sink = os.pipe()
-    output = OutputReader(source, emit)
+    output = OutputReader(source, emit, mask)
     try:
         try:
             child = start(sink)

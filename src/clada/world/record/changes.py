@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.files.paths import is_protected
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     Kept = tuple[JournalReader, Record]
     Contents = list[tuple[str, bytes | None, bytes | None]]
     Modes = list[tuple[str, str | None, str | None]]
+
+
+WORKSPACE = "."  # the path of the workspace itself, whose mode may change
 
 
 class ChangedPlace(Value):
@@ -75,31 +79,54 @@ class Changes:
     def __init__(self, paths: Sequence[str], since: int = 0) -> None:
         """Read the journals of these runs; of the last, only what came `since` a mark, if one is given."""
         self._journals = [read_journal(path) for path in paths]
-        kept: dict[str, Kept] = {}
-        told: dict[str, list[Kept]] = {}
-        lists: dict[str, dict[str, None]] = {"skipped": {}, "ignored": {}}
+        self._since = since
+        self._kept: dict[str, Kept] = {}
+        self._told: dict[str, list[Kept]] = {}
+        self._was: dict[str, Kept] = {}
+        self.found: dict[
+            str, None
+        ] = {}  # differences seen after a command: another program may have made them
+        self.skipped: dict[str, None] = {}  # what git had as not checked out
+        self.ignored: dict[str, None] = {}  # what git ignored, among what commands changed
+        self.suspects: dict[str, None] = {}  # differences seen after a kill, while a command was running
         plain: set[str] = set()
         for journal in self._journals:
             for record in journal.records():
                 kind, path = record.fields[0], record.fields[1] if len(record.fields) > 1 else ""
                 if kind == "mark" and path == str(since):
-                    kept = {each: (told[each] or [kept[each]])[-1] for each in kept}
-                    told = {each: [] for each in kept}
-                if not _is_plain(path, plain):
-                    continue
-                if kind in lists:
-                    lists[kind][path] = None
-                if journal.state(record, content=False) is None:
-                    continue
-                if kind == "before" and not _is_our_own((journal, record), path, kept, told):
-                    kept[path], told[path] = (journal, record), []
-                elif kind == "after" and path in kept:
-                    told[path].append((journal, record))
-        self._kept = kept
-        self.skipped = lists["skipped"]  # what git had as not checked out
-        self.ignored = lists["ignored"]  # what git ignored, among what commands changed
+                    self._begin_anew()
+                elif _is_plain(path, plain):
+                    self._add(kind, path, (journal, record))
+        kept, told = self._kept, self._told
         self.untold = [path for path in kept if not told[path]]  # after a power cut, it may be changed
         self.places = [ChangedPlace(path, kept[path], tuple(told[path])) for path in kept if told[path]]
+
+    def _begin_anew(self) -> None:
+        """Take what the run has left so far for what was there before."""
+        self._kept = {path: (self._told[path] or [kept])[-1] for path, kept in self._kept.items()}
+        self._told = {path: [] for path in self._kept}
+        self.found = {}
+
+    def _add(self, kind: str, path: str, record: Kept) -> None:
+        names = {"skipped": self.skipped, "ignored": self.ignored, "suspect": self.suspects}
+        if kind in names:
+            names[kind][path] = None
+        elif kind == "failed" and self._told.get(path):
+            del self._told[path][-(read_number(record[1].fields[2]) or 1) :]
+        state = record[0].state(record[1], content=False)
+        if state is None or (path == WORKSPACE and state.kind != "directory"):
+            return
+        if kind == "before" and not _is_our_own(record, path, self._kept, self._told):
+            self._kept[path], self._told[path] = record, []
+        elif kind in {"after", "found"} and path in self._kept:
+            self._told[path].append(record)
+            self.found |= {path: None} if kind == "found" else {}
+        elif kind == "replaced" and not self._since:
+            # A rollback took back more than can be attributed to the run: undo brings that back.
+            self._kept[path], self._told[path] = record, []
+            self.found.pop(path, None)
+        elif kind == "was":
+            self._was[path] = record
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +138,10 @@ class Changes:
     def kept(self, path: str) -> State:
         """Return what was at a place before the run."""
         return _state(self._kept[path])
+
+    def before_command(self, path: str) -> State | None:
+        """Return what was at a suspect path before the command that was killed; None if it was not kept."""
+        return _state(self._was[path]) if path in self._was else None
 
     def text(self, kind: str) -> bytes:
         """Return the document, or the report, of the last of the runs."""
@@ -132,6 +163,8 @@ def _is_plain(path: str, known: set[str]) -> bool:
 
     `known` are names that were looked at before: most are those of directories of other paths.
     """
+    if path == WORKSPACE:
+        return True
     names = set(path.split("/"))
     known.update(
         name

@@ -13,12 +13,13 @@ import sys
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.errors import Trouble
-from clada.world.handles import NO_FOLLOW
+from clada.world.files.paths import display_path
+from clada.world.handles import NO_FOLLOW, OWNER_ALL
 from clada.world.record import in_git
-from clada.world.record.changes import named
+from clada.world.record.changes import WORKSPACE, named
 from clada.world.record.journal import Journal, read_journal
 from clada.world.record.snapshot import MB, Snapshot
-from clada.world.record.states import ABSENT, State, is_same_save
+from clada.world.record.states import ABSENT, State, is_same_save, stamp_of
 from clada.world.record.trees import (
     changed_apart,
     changed_modes,
@@ -33,11 +34,12 @@ from clada.world.record.trees import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from clada.settings import Settings
     from clada.world.git.calls import Git
     from clada.world.git.commits import WorkTreeStatus
+    from clada.world.record.placing import OverlayWrites
     from clada.world.record.states import Stamp
     from clada.world.record.store import Store
     from clada.world.record.trees import Table
@@ -74,6 +76,7 @@ class Looks:
         with Journal(self._sidecar) as sidecar:
             found = self._ask(git) if git else None
             seen = look(self.store.workspace, self._ignored)
+            seen.stamps[WORKSPACE] = stamp_of(os.lstat(self.store.workspace))
             self._before, self._apart = seen.stamps, look_apart(self.store.workspace, seen.apart)
             only_here = self._only_in_tree(git, found)
             sizes = {path: self._before[path][SIZE] for path in only_here if S_ISREG(self._before[path][0])}
@@ -119,8 +122,12 @@ class Looks:
         self._clear()
         raise Trouble("permission_denied", message, f"{remedy}, or do without --atomic")
 
-    def recover(self) -> None:
-        """Look at what a command has changed whose run was killed meanwhile."""
+    def note_suspects(self) -> None:
+        """Name in the journal what is different since a command began whose run was killed meanwhile.
+
+        Nobody can tell what the command changed from what the user has changed since, days later perhaps: so
+        none of it is undone. What was there before the command is kept beside the names.
+        """
         with read_journal(self._sidecar) as journal:
             tables = {
                 each.fields[0]: journal.content(each) for each in journal.records() if not each.fields[1:]
@@ -129,7 +136,13 @@ class Looks:
             git = self._git()
             self._ignored = in_git.ignored_places(git, self.store.prefix) if git else frozenset()
             self._before, self._apart = unpacked(tables["table"]), unpacked(tables.get("apart", b""))
-            self.after()
+            _now, changed = self._changed_paths(git)
+            for path, before, _after in self._differences(git, changed):
+                self.snapshot.journal.add("suspect", path)
+                if before and before.can_be_put_back:
+                    self.snapshot.journal.add_state("was", path, before)
+            for path in self.lost:
+                self.snapshot.journal.add("suspect", path)
         self._clear()
 
     def after(self, *, own_git: bool = False) -> None:
@@ -143,6 +156,15 @@ class Looks:
         if changed:
             self._tell(git, changed, now)
         self._clear()
+
+    def take_over(self, writes: OverlayWrites) -> None:
+        """Learn what was put in place of a command that had an overlay: this is all that it changed."""
+        self.modes = writes.modes
+        self.lost += [display_path(parts) for parts in writes.repositories]
+        git = self._git()
+        paths = writes.paths if git else []
+        for path in in_git.ignored(git, self.store.prefix, paths) if git and paths else ():
+            self.snapshot.journal.add("ignored", path)
 
     def _git(self) -> Git | None:
         if self.store.repository is None:
@@ -193,7 +215,7 @@ class Looks:
 
     def _ignored_to_keep(self) -> list[str]:
         """Return the ignored files whose content is kept: what looks like a secret first, then small ones."""
-        from clada.world.git.secrets import looks_secret
+        from clada.world.secrets.names import looks_secret
 
         sizes = {path: self._before[path][SIZE] for path in self._ignored if path in self._before}
         room, kept = min(MOST_OF_IGNORED, self._room), list[str]()
@@ -215,7 +237,9 @@ class Looks:
 
     def _changed_paths(self, git: Git | None) -> tuple[Table, list[str]]:
         """Return what is there now, and what was changed of it."""
+        stamp = self._reopened()
         seen = look(self.store.workspace, self._ignored)
+        seen.stamps[WORKSPACE] = stamp
         now, closed = seen.stamps, seen.closed
         changed = [path for path, stamp in now.items() if self._before.get(path) != stamp]
         if closed:
@@ -232,6 +256,13 @@ class Looks:
         self.modes = changed_modes(self._before, now) + changed_modes(self._apart, apart)
         return now, [*changed, *gone]
 
+    def _reopened(self) -> Stamp:
+        """Return the stamp of the workspace itself, which we open to us again if a command has closed it."""
+        status = os.lstat(self.store.workspace)
+        if status.st_mode & OWNER_ALL != OWNER_ALL and status.st_uid == os.geteuid():
+            os.chmod(self.store.workspace, S_IMODE(status.st_mode) | OWNER_ALL)
+        return stamp_of(os.lstat(self.store.workspace))
+
     def _new_and_ignored(self, git: Git, changed: list[str], now: Table) -> set[str]:
         """Return what is new in directories that are ignored, or that has too much beside it that is."""
         from clada.world.git.commits import with_parents
@@ -247,15 +278,19 @@ class Looks:
         self._ignored |= alone
         return inside
 
-    def _tell(self, git: Git | None, paths: list[str], now: Table) -> None:
+    def _differences(self, git: Git | None, paths: list[str]) -> Iterator[tuple[str, State | None, State]]:
+        """Yield what was and what is at those of these paths where that differs; None if nobody kept it."""
         kept = _kept_states(self._sidecar)
         missing = [path for path in paths if path in self._before and path not in kept]
         files = [path for path in missing if not S_ISDIR(self._before[path][0])]
         kept |= self._from_git(git, files) if git and files else {}
         for path, after in states_of(self.store.workspace, paths, self.snapshot.limit):
             before = self._state_before(path, kept)
-            if before and before.is_like(after) and before.is_same_beside(after):
-                continue
+            if not (before and before.is_like(after) and before.is_same_beside(after)):
+                yield path, before, after
+
+    def _tell(self, git: Git | None, paths: list[str], now: Table) -> None:
+        for path, before, after in self._differences(git, paths):
             stamp = stamp_now(self.store.workspace, path)
             if not is_same_save(stamp, now.get(path)):
                 self.others.append(path)  # it was saved after the command had ended
@@ -264,7 +299,7 @@ class Looks:
                 self.lost.append(path)
                 self.unkept[path] = stamp
             else:
-                self.snapshot.left(tuple(path.split("/")), before, after, stamp)
+                self.snapshot.found(tuple(path.split("/")), before, after, stamp)
                 if path in self._ignored:
                     self.snapshot.journal.add("ignored", path)
 
@@ -307,8 +342,8 @@ class Looks:
                 continue
 
 
-def recover(store: Store, number: int, settings: Settings) -> None:
-    """Complete the journal of such a run, which may have been in another part of the repository."""
+def note_suspects(store: Store, number: int, settings: Settings) -> None:
+    """Complete the journal of a killed run, which may have been in another part of the repository."""
     from clada.world.record.history import all_runs
 
     run = next((run for run in all_runs(store) if run.number == number), None)
@@ -319,7 +354,7 @@ def recover(store: Store, number: int, settings: Settings) -> None:
         workspace = os.path.join(store.repository.root, run.prefix).rstrip("/")
         place = store.replace(workspace=workspace, prefix=run.prefix)
     with Journal(store.journal(number), again=True) as journal:
-        Looks(place, Snapshot(journal, settings.snapshot_limit), settings.history_size).recover()
+        Looks(place, Snapshot(journal, settings.snapshot_limit), settings.history_size).note_suspects()
 
 
 def _read(path: str) -> bytes:

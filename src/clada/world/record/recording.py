@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 
 from clada.errors import Error, Trouble, unforeseen
+from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
-from clada.world.git.repository import as_trouble, check_identity, os_errors_as_trouble, suggest_no_git
+from clada.world.git.repository import (
+    as_trouble,
+    check_identity,
+    give_to_owner,
+    os_errors_as_trouble,
+    suggest_no_git,
+)
 from clada.world.record import history, pending, unignored
-from clada.world.record.changes import named
+from clada.world.record.changes import WORKSPACE, named
 from clada.world.record.documents import refuse_again, status_to_keep
 from clada.world.record.journal import Journal
 from clada.world.record.snapshot import GITIGNORE, Snapshot
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
     from clada.world.record.looks import Looks
     from clada.world.record.snapshot import Mark
     from clada.world.record.store import Store
+    from clada.world.record.undo import RollBack
     from clada.world.world import World
 
 NO_REPOSITORY = "not a git repository: the run is recorded by a snapshot, which clada undo takes back"
@@ -83,6 +91,7 @@ class Recording:
         self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
         self._looks: Looks | None = None
         self._ignored: set[str] = set()  # what git ignored when an ignore file was changed
+        self._is_undoable = False  # a rollback replaced what may be the user's: undo has to find this run
         self.workspace: Workspace | None = None  # in which it runs
 
     @property
@@ -92,8 +101,12 @@ class Recording:
 
     @property
     def has_changes(self) -> bool:
-        """Whether the run changed something, and so will be what an undo takes back."""
-        return self.number > 0 and bool(self.snapshot.changed)
+        """Whether the run left anything else than was there, and so will be what an undo takes back."""
+        if not self.number or not self.snapshot.changed:
+            return False
+        from clada.world.record.undo import changes_files
+
+        return changes_files(self.store, [self.store.journal(self.number)])
 
     @property
     def looks(self) -> Looks:
@@ -127,6 +140,8 @@ class Recording:
         world.recording = world.takes_back = self
 
     def _unlock(self) -> None:
+        if self.store.repository:
+            give_to_owner(self.store.repository)
         if self._lock:
             self._lock.__exit__()
 
@@ -134,10 +149,11 @@ class Recording:
         """Check that commits can be made, if any are; begin the journal, and record that the run starts."""
         begun, settings = self._begun, self._settings
         self.store.make(durable=settings.durable)
+        self.store.clear_scratch()
         if not settings.again and not begun.resumes:
             refuse_again(self.store, begun.document)
         number = history.next_number(self.store)
-        self._recover(number - 1)
+        self._note_suspects(number - 1)
         if self.branch and begun.planned is not None:
             self.branch.prepare(begun.planned, wide=begun.wide, consent=begun.consent, stop=begun.stop)
             unignored.keep(self.store, self.branch.unignored)
@@ -183,32 +199,42 @@ class Recording:
         pending.add(self.store, self._run.number, mark.number)
         return mark
 
-    def end_mark(self, mark: Mark, *, keep: bool) -> Error | None:
-        """End it, and take it back unless it is kept; return what could not be put back."""
-        error = None
+    def end_mark(self, mark: Mark, *, keep: bool) -> tuple[Error | None, frozenset[str]]:
+        """End it, and take it back unless it is kept; return what went wrong, and the paths that remain."""
+        error, remaining = None, frozenset[str]()
         if not keep and self.workspace:
-            from clada.world.record.undo import roll_back
-
-            try:
-                since = roll_back(self.snapshot.journal.path, self.workspace, mark.number)
-                self.snapshot.forget_since(mark)
-                if since:
-                    message = f"not put back, as another program has changed them meanwhile: {named(since)}"
-                    error = Error("io_error", message, "look at them: clada history show has what they were")
-            except (Trouble, OSError) as raised:
-                error = raised.error if isinstance(raised, Trouble) else as_trouble(raised).error
-                hint = "repair this, and clada recover puts back the rest"
-                return error.replace(message=f"putting back stopped half way: {error.message}", hint=hint)
+            done = self._roll_back(mark, self.workspace)
+            error, remaining = _error_of(done), done.remaining
+            if done.failed:
+                return error, remaining  # it stays pending, so that clada recover can put back the rest
         pending.remove(self.store)
         self.snapshot.all_or_nothing = False
-        return error
+        return error, remaining
 
-    def _recover(self, number: int) -> None:
-        """See what the run before has changed, if it was killed: now, before this one changes more."""
+    def _roll_back(self, mark: Mark, workspace: Workspace) -> RollBack:
+        from clada.world.record.undo import RollBack, roll_back
+
+        changed = [display_path(parts) for parts in self.snapshot.changed if parts not in mark.changed]
+        try:
+            done = roll_back(self.snapshot.journal.path, workspace, mark.number)
+        except (Trouble, OSError) as raised:
+            error = raised.error if isinstance(raised, Trouble) else as_trouble(raised).error
+            done = RollBack(failed=dict.fromkeys(changed, error.message))
+        self.snapshot.forget_since(mark, (*done.replaced, *done.remaining))
+        if done.replaced:
+            self._is_undoable = True
+            self._note(
+                "put back as before the command; it or another program had changed them: "
+                f"{named(done.replaced, len(done.replaced))} (clada undo brings these versions back)"
+            )
+        return done
+
+    def _note_suspects(self, number: int) -> None:
+        """Name what differs since the run before was killed in a command: before this one changes more."""
         if self.store.was_looking(number):
-            from clada.world.record.looks import recover
+            from clada.world.record.looks import note_suspects
 
-            recover(self.store, number, self._settings)
+            note_suspects(self.store, number, self._settings)
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
         if kind is not None:
@@ -238,11 +264,12 @@ class Recording:
             ended=self.ended, commands=self.commands, changed=len(changed), unrecorded=unrecorded
         )
         try:
-            self._keep_marks(changed)
-            self._keep_unignored(changed)
+            files = [path for path in changed if path != WORKSPACE]
+            self._keep_marks(files)
+            self._keep_unignored(files)
             # Without a commit before, nothing was changed: what differs from HEAD is the user's.
-            if self.branch and (changed or unrecorded) and not self.snapshot.before_first_change:
-                run = run.replace(post=self._commit(self.branch, changed) or "")
+            if self.branch and (files or unrecorded) and not self.snapshot.before_first_change:
+                run = run.replace(post=self._commit(self.branch, files) or "")
         except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
             self._fail(error)
             run = run.replace(ended="failed")
@@ -348,7 +375,7 @@ class Recording:
         if self._run.number == 0:
             return
         with self.snapshot.journal as journal:
-            if not self._begun.kept:
+            if not self._begun.kept and not self._is_undoable:
                 os.unlink(journal.path)
                 return
             try:
@@ -359,6 +386,25 @@ class Recording:
                 journal.add("tasks", data="\n".join(statuses).encode())
             except Exception:  # noqa: BLE001 (the report itself reaches who asked for it)
                 return
+        if not self._begun.kept:
+            self._keep_for_undo()
+
+    def _keep_for_undo(self) -> None:
+        """Move the journal of a run that is not recorded to where undo finds it."""
+        import shutil
+
+        for store in (find_store(self.store.workspace), self.store):
+            try:
+                store.make()
+                with store.lock(self._settings.lock_timeout):
+                    run = self._run.replace(number=history.next_number(store), prefix=store.prefix)
+                    shutil.move(self.snapshot.journal.path, store.journal(run.number))
+                    history.start(store, run)
+                    changed = len(self.snapshot.changed)
+                    history.end(store, run.replace(ended=self.ended, changed=changed, commands=True))
+            except OSError:
+                continue  # the disk is full: it stays where it is
+            return
 
     def _take_notes(self) -> None:
         for note in self.branch.notes if self.branch else ():
@@ -367,6 +413,25 @@ class Recording:
     def _note(self, note: str) -> None:
         if note not in self.notes:
             self.notes = (*self.notes, note)
+
+
+def _error_of(done: RollBack) -> Error | None:
+    """Return what a rollback has to say, path by path; None if everything is as it was."""
+    parts = []
+    if done.failed:
+        reasons = (f"{path} ({reason})" for path, reason in done.failed.items())
+        parts.append(f"not put back: {', '.join(map(escape_controls, reasons))}")
+    if done.changed_since:
+        since = named(done.changed_since, len(done.changed_since))
+        parts.append(f"not put back, because another program has changed them meanwhile: {since}")
+    if done.unattributed:
+        left = named(done.unattributed, len(done.unattributed))
+        parts.append(f"not put back, because there was no room to keep what is there now: {left}")
+    if not parts:
+        return None
+    rest = "repair this, and clada recover puts back the rest"
+    hint = rest if done.failed else "clada history show has what they were"
+    return Error("io_error", "; ".join(parts), hint)
 
 
 def recording(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from clada.errors import Trouble
-from clada.world.files.paths import display_path
 from clada.world.files.workspace import Workspace
 from clada.world.record import history, pending
-from clada.world.record.changes import named
+from clada.world.record.changes import Changes, named
 from clada.world.record.journal import Journal
 from clada.world.record.looks import Looks
 from clada.world.record.snapshot import Snapshot
-from clada.world.record.undo import roll_back
+from clada.world.record.undo import roll_back, suspects_note
+from clada.world.sandbox.overlay import remove_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,27 +52,32 @@ def _taken_back(found: Pending, settings: Settings) -> str:
     with Journal(path, again=True) as journal, Workspace(store.workspace) as workspace:
         snapshot = Snapshot(journal, 1 << 62, durable=settings.durable)
         if store.was_looking(found.number):
-            Looks(store, snapshot, settings.history_size).recover()
-        commands = [display_path(parts) for parts in snapshot.changed]
+            Looks(store, snapshot, settings.history_size).note_suspects()
         workspace.record_in(snapshot)
-        since = roll_back(path, workspace, found.mark, killed=True)
-    if since:
-        message = f"run {found.number} was killed, and these were changed since: {named(since)}"
-        hint = f"put them back as that run left them, or remove {found.note} to leave all as it is"
-        raise Trouble("io_error", message, hint)
-    _note_end(found)
+        done = roll_back(path, workspace, found.mark, killed=True)
+    if done.failed:
+        reasons = (f"{path} ({reason})" for path, reason in done.failed.items())
+        message = f"run {found.number} was killed, and this cannot be put back: {', '.join(reasons)}"
+        raise Trouble("io_error", message, f"repair this, or remove {found.note} to leave all as it is")
+    remove_left(store.path)
+    is_recorded = _note_end(found)
     pending.remove(store)
-    note = (
-        f"run {found.number} was killed in the middle of something that is all or nothing: it was taken back"
-    )
-    # What was changed after its command began may be the command's, or that of somebody else.
-    return f"{note}, with what was changed since its command began: {named(commands)}" if commands else note
+    with Changes([path]) as changes:
+        suspects = suspects_note(found.number, changes, is_shown=is_recorded)
+    if not is_recorded:
+        os.unlink(path)
+    notes = [f"run {found.number} was killed, or could not be rolled back: what it had done was taken back"]
+    left = (*done.changed_since, *done.unattributed)
+    if left:
+        notes.append(
+            f"left, because they were changed since, or by another program: {named(left, len(left))}"
+        )
+    return "; ".join((*notes, *suspects))
 
 
-def _note_end(found: Pending) -> None:
-    """Note in the history that the run has failed, and changed nothing; the others leave no trace."""
+def _note_end(found: Pending) -> bool:
+    """Note in the history that the run has failed, and changed nothing; return whether it is there."""
     run = next((run for run in history.runs(found.store) if run.number == found.number), None)
-    if run is None:
-        os.unlink(found.store.journal(found.number))
-    elif run.ended == "killed":
+    if run and run.ended == "killed":
         history.end(found.store, run.replace(ended="failed"))
+    return run is not None

@@ -8,15 +8,19 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.atomic import AS_OWNER, Belongings
 from clada.world.files.attributes import give
+from clada.world.files.entries import trouble
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.record.changes import ChangedPlace
-from clada.world.record.states import ABSENT, State, state_at
+from clada.world.record.snapshot import ChangedMeanwhile
+from clada.world.record.states import ABSENT, State, stamp_at, state_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Self
+
+    from clada.world.record.states import Stamp
 
 OPEN = 0o700  # what its owner may do to a directory
 OTHER_BELONGINGS = "has another owner, or other attributes, than it had"
@@ -29,6 +33,7 @@ class RestoreStep(Value):
     now: State
     before: State
     left: State  # by the run
+    stamp: Stamp | None = None  # of what is there: another one means that it was changed meanwhile
 
     @property
     def parts(self) -> Parts:
@@ -37,15 +42,26 @@ class RestoreStep(Value):
 
 
 def state_now(workspace: Workspace, parts: Parts) -> State:
-    """Return what stands at a place; nothing does where its directory is gone, or something else by now."""
+    """Return what is at a path."""
+    return look_at(workspace, parts)[0]
+
+
+def look_at(workspace: Workspace, parts: Parts) -> tuple[State, Stamp | None]:
+    """Return what is at a path, and a stamp from before; nothing is there if its directory is gone.
+
+    Any other error while looking is raised: that a path cannot be seen says nothing about it.
+    """
     try:
         parent = workspace.handle(parts[:-1])
-    except Trouble as trouble:
-        if trouble.error.type in {"file_not_found", "symlink_not_allowed"}:
-            return ABSENT
-        return State("other")  # nobody may look there
+    except Trouble as error:
+        if error.error.type in {"file_not_found", "symlink_not_allowed"}:
+            return ABSENT, None
+        raise
     try:
-        return state_at(parent, parts[-1])
+        stamp = stamp_at(parent, parts[-1])
+        return state_at(parent, parts[-1]), stamp
+    except OSError as error:
+        raise trouble(error) from None
     finally:
         os.close(parent)
 
@@ -66,7 +82,10 @@ class OpenedUp:
         for parts in self._places:
             ways.update(new_on_the_way(parts, ways))
         for parts in sorted(ways, key=len):
-            now = state_now(self._workspace, parts)
+            try:
+                now = state_now(self._workspace, parts)
+            except Trouble:
+                continue  # whoever looks at a path below it will say why it cannot
             mode = now.mode or 0
             if now.kind == "directory" and mode & OPEN != OPEN and now.owner and now.owner[0] == os.geteuid():
                 self._workspace.set_mode(parts, mode | OPEN)
@@ -84,23 +103,50 @@ class OpenedUp:
                 self._workspace.set_mode(parts, mode)
 
 
-def put_back(workspace: Workspace, steps: Sequence[RestoreStep]) -> list[str]:
-    """Put everything back; what is in the way goes first, and directories get their modes last."""
+def put_back(
+    workspace: Workspace,
+    steps: Sequence[RestoreStep],
+    since: list[str],
+    failures: dict[str, str] | None = None,
+) -> list[str]:
+    """Put everything back; what is in the way goes first, and directories get their modes last.
+
+    What another program changes meanwhile is left, and its path added to `since`. The first error is raised;
+    with `failures`, the reasons are put there by path instead, and the rest is done.
+    """
     deepest = sorted(steps, key=lambda step: len(step.parts), reverse=True)
-    _open_up(workspace, deepest)
-    _clear_away(workspace, deepest)
-    notes = []
-    for step in reversed(deepest):
-        try:
-            notes += _put(workspace, step)
-        except Trouble as trouble:
-            message = f"{step.place.path}: {trouble.error.message}"
-            hint = trouble.error.hint or "repair this, and undo again: it goes on from there"
-            raise Trouble.of(trouble.error.replace(message=message, hint=hint)) from None
-    for step in deepest:
-        if step.before.kind == "directory":
-            notes += _finish_directory(workspace, step)
+    going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
+    directories = [step for step in deepest if step.before.kind == "directory"]
+    if workspace.snapshot:
+        files = [step for step in steps if step.now.kind != "directory"]
+        workspace.snapshot.expected = {step.parts: step.stamp for step in files}
+    notes: list[str] = []
+    for some, action in (
+        (deepest[::-1], _open_up),
+        (going, _unlink),
+        (going, _remove_if_empty),
+        (deepest[::-1], _put),
+        (directories, _finish_directory),
+    ):
+        for step in some:
+            if step.place.path in since or (failures and step.place.path in failures):
+                continue
+            try:
+                notes += action(workspace, step)
+            except ChangedMeanwhile:
+                since.append(step.place.path)
+            except (Trouble, OSError) as error:
+                raised = trouble(error) if isinstance(error, OSError) else error
+                if failures is None:
+                    raise _named_failure(step, raised) from None
+                failures[step.place.path] = raised.error.message
     return notes
+
+
+def _named_failure(step: RestoreStep, raised: Trouble) -> Trouble:
+    message = f"{step.place.path}: {raised.error.message}"
+    hint = raised.error.hint or "repair this, and undo again: it goes on from there"
+    return Trouble.of(raised.error.replace(message=message, hint=hint))
 
 
 def _put(workspace: Workspace, step: RestoreStep) -> list[str]:
@@ -121,12 +167,12 @@ def _put(workspace: Workspace, step: RestoreStep) -> list[str]:
     return []
 
 
-def _open_up(workspace: Workspace, deepest: Sequence[RestoreStep]) -> None:
-    """Give ourselves the right to reach what is in directories that the run has closed."""
-    for step in reversed(deepest):
-        mode = step.now.mode or 0
-        if step.now.kind == "directory" and mode & OPEN != OPEN:
-            workspace.set_mode(step.parts, mode | OPEN)
+def _open_up(workspace: Workspace, step: RestoreStep) -> list[str]:
+    """Give ourselves the right to reach what is in a directory that the run has closed."""
+    mode = step.now.mode or 0
+    if step.now.kind == "directory" and mode & OPEN != OPEN:
+        workspace.set_mode(step.parts, mode | OPEN)
+    return []
 
 
 def _finish_directory(workspace: Workspace, step: RestoreStep) -> list[str]:
@@ -147,29 +193,28 @@ def _finish_directory(workspace: Workspace, step: RestoreStep) -> list[str]:
     return notes
 
 
-def _clear_away(workspace: Workspace, deepest: Sequence[RestoreStep]) -> None:
-    """Remove what the run put where there was nothing, or something else."""
-    going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
-    for step in going:
-        if step.now.kind not in {"absent", "directory"}:
-            workspace.unlink(step.parts)
-    for step in going:
-        if step.now.kind == "directory":
-            _remove_if_empty(workspace, step)
+def _unlink(workspace: Workspace, step: RestoreStep) -> list[str]:
+    """Remove a file or a link that the run put where there was nothing, or something else."""
+    if step.now.kind not in {"absent", "directory"}:
+        workspace.unlink(step.parts)
+    return []
 
 
-def _remove_if_empty(workspace: Workspace, step: RestoreStep) -> None:
-    """Remove a directory that the run made; where somebody has put something into it, it stays."""
+def _remove_if_empty(workspace: Workspace, step: RestoreStep) -> list[str]:
+    """Remove a directory that the run made; if another program has put something into it, it stays."""
+    if step.now.kind != "directory":
+        return []
     try:
         if not workspace.names(step.parts):
             workspace.remove_directory(step.parts)
-            return
+            return []
     except Trouble:
         if not workspace.names(step.parts):
-            raise  # else somebody was faster
+            raise  # else another program was faster
     if step.before.kind != "absent":
         path = "/".join(step.parts)
         raise Trouble("permission_denied", f"there is something in {path} by now", "move it elsewhere")
+    return [f"{step.place.path}/ is not empty, and stays"]
 
 
 def _put_file(workspace: Workspace, step: RestoreStep) -> list[str]:

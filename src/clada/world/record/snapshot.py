@@ -6,10 +6,13 @@ what comes next is written, unless somebody else has saved there meanwhile: then
 
 from __future__ import annotations
 
+import os
+
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.record.states import ABSENT, State, is_same_save, size_at, stamp_at, state_at
+from clada.world.record.store import SCRATCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ MB = 1 << 20
 TRIES = 5  # to keep a file that somebody else keeps writing to
 GITIGNORE = ".gitignore"
 IN_BETWEEN = (0,)  # the stamp of a place while it is being changed
+
+
+class ChangedMeanwhile(Trouble):
+    """Another program has changed a path that was to be put back."""
 
 
 class Mark(Value):
@@ -53,12 +60,21 @@ class Snapshot:
         self.before_ignoring: Callable[[], None] = lambda: None  # called before an ignore file changes
         self.before_first_change: Callable[[], None] | None = None
         self.all_or_nothing = False  # whether all that changes is put back if something fails
+        # What must still be at a path when it is changed, by its stamp; of others, whatever is there is kept.
+        self.expected: dict[Parts, Stamp | None] = {}
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
+        self._told: dict[Parts, int] = {}  # how often a change was told of that is not done yet
         self._moving: dict[Parts, Stamp | None] = {}
+        self._sources: dict[Parts, Stamp | None] = {}  # what is being moved, and its stamp when it was kept
         self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp of what goes
         self._unsynced = False
         self._marks = 0
+
+    @property
+    def scratch(self) -> str:
+        """The directory for files that are about to take the place of others."""
+        return os.path.join(os.path.dirname(os.path.dirname(self.journal.path)), SCRATCH)
 
     def prepare(self, parts: Parts, parent: int) -> None:
         """Keep what stands at a place that will probably be changed: before anything is, in one go."""
@@ -73,9 +89,9 @@ class Snapshot:
             self.journal.sync()
         return Mark(self._marks, tuple(self.changed), len(self.moved))
 
-    def forget_since(self, mark: Mark) -> None:
-        """Forget what was changed since a mark, for it was taken back."""
-        self.changed = dict.fromkeys(mark.changed)
+    def forget_since(self, mark: Mark, remaining: Iterable[str] = ()) -> None:
+        """Forget what was changed since a mark, because it was taken back, but for these paths."""
+        self.changed = dict.fromkeys(mark.changed) | {tuple(path.split("/")): None for path in remaining}
         del self.moved[mark.moved :]
 
     def begin_changes(self) -> None:
@@ -97,8 +113,17 @@ class Snapshot:
 
     def extend(self, parts: Parts, parent: int, addition: Addition) -> None:
         """Keep a file that something is added to."""
-        content = state_at(parent, parts[-1]).content
-        self._change(parts, parent, State("file", content=content + addition.lead(content) + addition.data))
+        if parts[0] == OUTSIDE:
+            self._change(parts, parent, ABSENT)
+            return
+        self._check_size(parts, size_at(parent, parts[-1]))
+        for _ in range(TRIES):
+            stamp = stamp_at(parent, parts[-1])
+            content = state_at(parent, parts[-1]).content
+            added = addition.lead(content) + addition.data
+            self._change(parts, parent, State("file", content=content + added))
+            if self._next and self._next[1] == stamp:
+                return  # else it was saved at this moment, and the addition comes after that
 
     def make(self, parts: Parts, parent: int) -> None:
         """Tell of a directory that is made."""
@@ -107,6 +132,10 @@ class Snapshot:
     def link(self, parts: Parts, parent: int, target: bytes) -> None:
         """Tell of a link that is made."""
         self._change(parts, parent, State("link", content=target))
+
+    def put(self, parts: Parts, parent: int, after: State) -> None:
+        """Keep what makes room for something that is moved here from outside of the workspace."""
+        self._change(parts, parent, after)
 
     def remove(self, parts: Parts, parent: int) -> None:
         """Keep what is removed."""
@@ -128,6 +157,7 @@ class Snapshot:
         state = self._keep(source, parent)
         self.begin_changes()
         self._moving |= {source: None, target: self._stamps[source]}
+        self._sources[source] = self._stamps[source]
         if new_parent is not None:
             self.prepare(target, new_parent)
         elif target not in self._stamps:
@@ -136,13 +166,23 @@ class Snapshot:
         self._tell(source, ABSENT)
         self._sync()
 
+    def is_as_kept(self, parts: Parts, parent: int) -> bool:
+        """Whether what is about to be moved, or added to, still is what was kept or left there."""
+        changing = {self._next[0]: self._next[1]} if self._next else {}
+        kept = self._sources.get(parts) or changing.get(parts)
+        return kept is None or stamp_at(parent, parts[-1]) == kept
+
     def moved_all(self) -> None:
         """Take note that all that was to be moved has been, as it was."""
         self._stamps |= self._moving
+        self._told |= dict.fromkeys(self._moving, 0)
         self._moving.clear()
+        self._sources.clear()
 
     def done(self, parts: Parts, parent: int) -> None:
         """Remember what the change has left, to see whether somebody else comes there before the next."""
+        self.expected.pop(parts, None)
+        self._told[parts] = 0
         if parts in self._stamps:
             self._stamps[parts] = stamp_at(parent, parts[-1])
 
@@ -157,13 +197,14 @@ class Snapshot:
         return IN_BETWEEN not in self._stamps.values()
 
     def settle(self, states_of: Callable[[Iterable[str]], Iterable[tuple[str, State]]]) -> None:
-        """Tell what is really there where a change has failed, at the end of the run."""
+        """Tell which changes have failed, at the end of the run: what is there may be another program's."""
         failed = {display_path(parts): parts for parts, stamp in self._stamps.items() if stamp == IN_BETWEEN}
         for path, state in states_of(failed):
             parts = failed[path]
-            self.journal.add_state("after", path, state)
             if self._next and self._next[0] == parts and state.is_like(self._next[2]):
                 del self._stamps[parts]  # it was done when an interrupt came
+            else:
+                self.journal.add("failed", path, str(self._told[parts]))
 
     def _change(self, parts: Parts, parent: int, after: State) -> None:
         """Keep what stands at a place, unless that is what we left there; tell what will."""
@@ -175,6 +216,8 @@ class Snapshot:
         for _ in range(TRIES):
             if parts not in self._stamps or self._stamps[parts] != stamp:
                 self._keep(parts, parent)
+            if parts in self.expected and not is_same_save(self.expected[parts], self._stamps[parts]):
+                raise ChangedMeanwhile("io_error", "changed while it was being put back")
             if self.before_first_change and not state_at(parent, parts[-1]).is_like(after):
                 self.begin_changes()
             self._next = (parts, self._stamps[parts], after)
@@ -197,10 +240,11 @@ class Snapshot:
         if self._next and stamp_at(parent, self._next[0][-1]) != self._next[1]:
             self._change(self._next[0], parent, self._next[2])
 
-    def _tell(self, parts: Parts, after: State) -> None:
+    def _tell(self, parts: Parts, after: State, kind: str = "after") -> None:
         self.changed[parts] = None
         self._stamps[parts] = IN_BETWEEN
-        self.journal.add_state("after", display_path(parts), after)
+        self._told[parts] = self._told.get(parts, 0) + 1
+        self.journal.add_state(kind, display_path(parts), after)
 
     def _sync(self) -> None:
         """Wait for the disk, if what was kept since the last time has to be there first."""
@@ -208,11 +252,12 @@ class Snapshot:
             self.journal.sync()
             self._unsynced = False
 
-    def left(self, parts: Parts, before: State, after: State, stamp: Stamp | None) -> None:
-        """Tell of a change that a command has made: what was there, and what is there now, by its stamp."""
+    def found(self, parts: Parts, before: State, after: State, stamp: Stamp | None) -> None:
+        """Record a difference seen after a command, which the command or another program has made."""
         self.journal.add_state("before", display_path(parts), before)
-        self._tell(parts, after)
+        self._tell(parts, after, "found")
         self._stamps[parts] = stamp
+        self._told[parts] = 0
 
     def _keep(self, parts: Parts, parent: int) -> State:
         self._check_size(parts, size_at(parent, parts[-1]))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 OWNER_ALL = 0o700
+SCRATCH = "scratch"  # the directory for files that are about to take the place of others
 MAX_NAME = 60  # characters of a workspace's name in that of its record
 
 
@@ -40,6 +41,13 @@ class Store(Value):
     def runs(self) -> str:
         """The directory with a journal for each run."""
         return os.path.join(self.path, "runs")
+
+    def clear_scratch(self) -> None:
+        """Remove what killed runs have left of files that they were writing."""
+        from clada.world.files.scratch import Scratch
+
+        for directory in (os.path.join(self.path, SCRATCH), None):
+            Scratch(directory).clear()
 
     def journal(self, number: int) -> str:
         """Return the path of a run's journal."""

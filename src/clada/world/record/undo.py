@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import Trouble, system_words
 from clada.values import Value
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
@@ -16,9 +16,9 @@ from clada.world.git.repository import os_errors_as_trouble
 from clada.world.record import history
 from clada.world.record.caches import is_cache
 from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
-from clada.world.record.looks import recover
+from clada.world.record.looks import note_suspects
 from clada.world.record.recording import Recording, RunToRecord
-from clada.world.record.restoring import OpenedUp, RestoreStep, put_back, state_now
+from clada.world.record.restoring import OpenedUp, RestoreStep, look_at, put_back, state_now
 from clada.world.record.states import State
 from clada.world.record.store import Store, around, find_store
 
@@ -68,20 +68,24 @@ def undo(
         run, stopped = _chosen(store, number)
         journals = _journals(store, run)
         if store.was_looking(run.number):
-            recover(store, run.number, settings)
+            note_suspects(store, run.number, settings)
         branch = None if settings.dry_run else _branch(store, settings, record or run.record)
         with (
             Changes(journals) as changes,
             Changes(_journals(store, stopped) if stopped else []) as begun,
             Workspace(store.workspace) as workspace,
         ):
-            if not settings.dry_run and (run.ended == "killed" or stopped):
-                _clear_up(workspace, changes)
+            if not settings.dry_run:
+                store.clear_scratch()
             with OpenedUp(workspace, [place.parts for place in changes.places]) as closed:
                 steps, left = _steps(run, changes, begun, workspace, closed.modes)
             if not steps and not stopped:  # of one that was stopped, all may have been done
                 raise _nothing_to_undo(store, run, changes)
-            notes = (*_notes(run, left), *_unsure(run, changes, workspace))
+            notes = (
+                *_notes(run, left),
+                *_unsure(run, changes, workspace),
+                *suspects_note(run.number, changes),
+            )
             undone = _described(run, steps).replace(notes=notes)
             if settings.dry_run:
                 return undone
@@ -116,6 +120,7 @@ def _recorded(
     recording: Recording, workspace: Workspace, steps: Sequence[RestoreStep], undone: Undone
 ) -> Undone:
     """Put everything back, as a run of its own."""
+    left: list[str] = []
     try:
         with recording:
             workspace.record_in(recording.snapshot)
@@ -124,15 +129,19 @@ def _recorded(
                 *(f"restore {path}" for path in undone.restored),
                 *(f"remove {path}" for path in undone.removed),
             ]
-            notes = put_back(workspace, steps)
+            notes = put_back(workspace, steps, left)
             workspace.close()
     finally:
         recording.close()
     if recording.error:
         raise Trouble.of(recording.error)
+    if left:
+        notes.append(f"left, because another program has changed them meanwhile: {named(left, len(left))}")
     return undone.replace(
         number=recording.number,
         commit=recording.commits[1],
+        restored=tuple(path for path in undone.restored if path not in left),
+        removed=tuple(path for path in undone.removed if path not in left),
         notes=(*undone.notes, *notes, *recording.notes),
     )
 
@@ -141,6 +150,7 @@ def _nothing_to_undo(store: Store, run: RecordedRun, changes: Changes) -> Troubl
     done = any(place.changes_anything() for place in changes.places)
     what = "is undone already" if done else "changed nothing that could be undone"
     lost = f"; not restored: {named(run.unrecorded)}" if run.unrecorded else ""
+    lost += "".join(f"; {note}" for note in suspects_note(run.number, changes))
     older = (each for each in history.runs(store) if each.number < run.number)
     before = next((each.number for each in older if _changed_something(store, each)), None)
     hint = f"clada undo {before} takes back the run before it" if before and lost else LISTED
@@ -200,7 +210,12 @@ def _changed_something(store: Store, run: RecordedRun) -> bool:
         return True  # it must not be passed over without a word
     if not (run.changed or run.continues or run.ended == "killed"):
         return False
-    with Changes(_journals(store, run)) as changes:
+    return changes_files(store, _journals(store, run))
+
+
+def changes_files(store: Store, journals: Sequence[str]) -> bool:
+    """Whether what these journals tell left any file, except caches, in another state than before."""
+    with Changes(journals) as changes:
         changed = [place.path for place in changes.places if place.changes_anything()]
         return not all(is_cache(store.workspace, path, but=changed) for path in changed)
 
@@ -238,10 +253,14 @@ def _unsure(run: RecordedRun, changes: Changes, workspace: Workspace) -> list[st
     )
 
 
-def _clear_up(workspace: Workspace, changes: Changes) -> None:
-    """Remove what a kill has left of files that were being written."""
-    for parts in dict.fromkeys(place.parts[:-1] for place in changes.places):
-        workspace.clear(parts)
+def suspects_note(number: int, changes: Changes, *, is_shown: bool = True) -> list[str]:
+    """Name what a command may have changed that ran when its run was killed."""
+    if not changes.suspects:
+        return []
+    paths = named(sorted(changes.suspects), len(changes.suspects))
+    where = f" (clada history show {number} has the differences)" if is_shown else ""
+    why = f"a command was running when run {number} was killed, and it or you changed"
+    return [f"left, because {why}: {paths}{where}"]
 
 
 def _steps(
@@ -252,12 +271,17 @@ def _steps(
     `begun` is what an earlier undo has done of it, before it was stopped. Files that git ignores, and that
     commands of the run have changed, and caches, other programs may write all the time: they are left, and
     returned.
+    Left is also what a command may have changed that was killed, which `suspects_note` names.
     """
-    steps, since = _compared(changes, begun, workspace, modes, killed=run.ended == "killed")
+    steps, since, unseen = _compared(changes, begun, workspace, modes, killed=run.ended == "killed")
+    if unseen:
+        path, reason = next(iter(unseen.items()))
+        raise Trouble("io_error", f"{path}: {reason}", "repair this, and undo again")
     going = {step.place.path for step in steps}
     others = {path for path in since if path in changes.ignored or is_cache(workspace.root, path)}
     left = [path for path in since if path in others and path not in going]
-    since = [path for path in since if path not in left]
+    since = [path for path in since if path not in left and path not in changes.suspects]
+    steps = [step for step in steps if step.place.path not in changes.suspects]
     if since:
         raise _trouble(
             f"changed since run {run.number}: {named(since)}",
@@ -284,31 +308,73 @@ def changed_since(store: Store, runs: Sequence[RecordedRun]) -> tuple[list[str],
     return changed, put_back
 
 
-def roll_back(journal: str, workspace: Workspace, mark: int, *, killed: bool = False) -> list[str]:
-    """Put back what was done since a mark; return what somebody else has changed meanwhile, and so stays."""
+class RollBack(Value):
+    """What a rollback did, path by path."""
+
+    changed_since: tuple[str, ...] = ()  # left as they are, because another program has changed them
+    failed: Mapping[str, str] = {}  # could not be looked at, or put back: why
+    replaced: tuple[str, ...] = ()  # put back, though another program may have changed them; kept for undo
+    unattributed: tuple[str, ...] = ()  # left as they are, because another program may have changed them
+
+    @property
+    def remaining(self) -> frozenset[str]:
+        """The paths that are not as they were before."""
+        return frozenset((*self.changed_since, *self.failed, *self.unattributed))
+
+
+def roll_back(journal: str, workspace: Workspace, mark: int, *, killed: bool = False) -> RollBack:
+    """Put back what was done since a mark, by a run that failed or, days ago perhaps, was `killed`.
+
+    What only a comparison found after a command may be another program's work. It is put back while the run
+    lasts, and what that replaces is kept in the journal first; after a kill it is left.
+    """
+    workspace.forget()  # there may be few handles left, and each path needs some
+    done = _put_back_since(journal, workspace, mark, killed=killed)
+    if not done.failed:
+        return done
+    # There may be no room to record this. The journal has all that is needed to try again without; only what
+    # would have to be kept first cannot be put back then.
+    snapshot = workspace.stop_recording()
     try:
-        return _put_back_since(journal, workspace, mark, killed=killed)
-    except (Trouble, OSError):
-        # There may be no room to record that: the journal has all that is needed to try again without.
-        snapshot = workspace.stop_recording()
-        try:
-            return _put_back_since(journal, workspace, mark, killed=killed)
-        finally:
-            if snapshot:
-                workspace.record_in(snapshot)
+        again = _put_back_since(journal, workspace, mark, killed=killed)
+    finally:
+        if snapshot:
+            workspace.record_in(snapshot)
+    return again.replace(replaced=done.replaced)
 
 
-def _put_back_since(journal: str, workspace: Workspace, mark: int, *, killed: bool) -> list[str]:
+def _put_back_since(journal: str, workspace: Workspace, mark: int, *, killed: bool) -> RollBack:
     with (
         Changes([journal], since=mark) as changes,
         Changes([]) as nothing,
         OpenedUp(workspace, [place.parts for place in changes.places]) as closed,
     ):
-        steps, since = _compared(changes, nothing, workspace, closed.modes, killed=killed)
+        steps, since, failed = _compared(changes, nothing, workspace, closed.modes, killed=killed)
         steps = [step for step in steps if step.place.path not in since]
-        put_back(workspace, steps)
+        found = [step for step in steps if step.place.path in changes.found]
+        replaced = () if killed else _kept_first(workspace, found, failed)
+        left = [step.place.path for step in found if step.place.path not in replaced]
+        steps = [step for step in steps if step.place.path not in left]
+        put_back(workspace, steps, since, failed)
         closed.are_done(step.parts for step in steps)
-    return since
+        done = tuple(path for path in replaced if path not in failed and path not in since)
+        return RollBack(tuple(since), failed, done, tuple(path for path in left if path not in failed))
+
+
+def _kept_first(
+    workspace: Workspace, steps: Sequence[RestoreStep], failed: dict[str, str]
+) -> tuple[str, ...]:
+    """Write what a rollback replaces into the journal, for an undo; return the paths where that worked."""
+    if workspace.snapshot is None:
+        return ()
+    kept = []
+    for step in steps:
+        try:
+            workspace.snapshot.journal.add_state("replaced", step.place.path, step.now)
+            kept.append(step.place.path)
+        except OSError as error:
+            failed[step.place.path] = system_words(error)
+    return tuple(kept)
 
 
 def _compared(
@@ -318,16 +384,22 @@ def _compared(
     modes: Mapping[Parts, int],
     *,
     killed: bool,
-) -> tuple[list[RestoreStep], list[str]]:
-    """Return what has to be put back, and what somebody has changed since.
+) -> tuple[list[RestoreStep], list[str], dict[str, str]]:
+    """Return what has to be put back, what another program has changed since, and what cannot be looked at.
 
     `modes` are those of directories that have others for the moment.
     """
     steps: list[RestoreStep] = []
     since: list[str] = []
+    unseen: dict[str, str] = {}
     ours = {place.path: place for place in begun.places}
     for place in changes.places:
-        now, before = state_now(workspace, place.parts), place.before
+        before = place.before
+        try:
+            now, stamp = look_at(workspace, place.parts)
+        except Trouble as trouble:
+            unseen[place.path] = trouble.error.message
+            continue
         now = now.replace(mode=modes.get(place.parts, now.mode))
         if before.digest:
             continue  # its content was not kept: clada has written no such record
@@ -339,11 +411,11 @@ def _compared(
         elif left and before.kind == now.kind == "directory" and left.mode is None:
             continue
         if left:
-            steps.append(RestoreStep(place, now, before, left))
+            steps.append(RestoreStep(place, now, before, left, stamp))
         elif not now.replace(mode=None).is_like(before):  # whoever has changed only its mode, meant that
             since.append(place.path)
     since += (*_blocked(workspace, steps), *_in_the_way(workspace, steps))
-    return steps, since
+    return steps, since, unseen
 
 
 def _got_others(place: ChangedPlace, now: State, before: State) -> bool:

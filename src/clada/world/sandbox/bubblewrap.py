@@ -171,7 +171,7 @@ def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
     options += _hidden(_closed(confinement, programs, listening))
     if home == confinement.workspace:
         options += _covered(confinement.workspace)
-        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", confinement.write)
+        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", _writable(confinement))
     return [*options, *_protected(confinement), *_bound("--ro-bind-try", late), "--remount-ro", "/"]
 
 
@@ -183,10 +183,19 @@ def _open(confinement: Confinement, home: str, programs: Iterable[str]) -> Itera
     for place in programs:
         if not visible.is_in(place, workspace):  # there it could not be written any more
             yield "--ro-bind-try", place, place
-    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", confinement.write)):
+    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", _writable(confinement))):
         for place in places:
             yield option, place, place
-    yield "--bind", workspace, workspace
+    yield (("--overlay", confinement.overlay) if confinement.overlay else ("--bind", workspace)) + (
+        workspace,
+    )
+
+
+def _writable(confinement: Confinement) -> Sequence[str]:
+    """Return what can be written outside of the workspace; what lies in an overlay must not lead past it."""
+    if not confinement.overlay:
+        return confinement.write
+    return [path for path in confinement.write if not visible.is_in(path, confinement.workspace)]
 
 
 def _closed(confinement: Confinement, programs: Iterable[str], listening: Sequence[str]) -> Iterator[str]:
@@ -205,7 +214,8 @@ def _protected(confinement: Confinement) -> list[str]:
     """
     names = confinement.protected
     paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
-    above = _bound("--bind", (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
+    option = "--bind-inside" if confinement.overlay else "--bind"
+    above = _bound(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
     return above + _bound("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
 
 

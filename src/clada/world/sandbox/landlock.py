@@ -40,7 +40,8 @@ class LandlockRules(Value):
     """What a program may do, by the paths below which it may; and whether it has the network.
 
     Where `read` is given, only that, what is written and what is executed can be read; None: everything,
-    and every program can be executed. `capabilities`: root keeps those that Landlock does not make worthless.
+    and every program can be executed. Below `listed`, the names of files can be read. `capabilities`: root
+    keeps those that Landlock does not make worthless.
     `umask`: with which the program makes files; None: with that of this process.
     """
 
@@ -50,6 +51,7 @@ class LandlockRules(Value):
     execute: tuple[str, ...] = ()
     capabilities: bool = False
     umask: int | None = None
+    listed: tuple[str, ...] = ()
 
     def opened(self) -> KeptRules:
         """Return the rules with all files looked up, as they are now; raise Trouble if that fails."""
@@ -85,6 +87,7 @@ class LandlockRules(Value):
         wanted = (
             (self.write, _DIRECTORY | _READ),
             (self.read or (), _READ),
+            (self.listed, _READ_DIR),
             (self.execute, _READ | _EXECUTE),
         )
         for paths, rights in wanted:

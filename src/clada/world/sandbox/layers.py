@@ -63,6 +63,10 @@ _NO_NETWORK = (
 _OWN = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (each command has its own, or none)
 
 
+# What overlayfs refuses: to rename a directory of the lower layer, and to copy a file of another owner.
+_NOT_ON_OVERLAY = ("cross-device link", "EXDEV", "value too large for defined data type", "EOVERFLOW")
+
+
 class _Signs(Value):
     """What a program prints when it could not reach, read or write something."""
 
@@ -102,6 +106,7 @@ class Confinement(Value):
     hide: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
+    overlay: str = ""  # the directory that takes all writes to the workspace; only in the layer `namespace`
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -109,6 +114,7 @@ class Confinement(Value):
         return (*PROTECTED, *self.nested)
 
 
+WITH_MOUNTS = ("bubblewrap", "namespace")
 FORCED = "CLADA_SANDBOX_LAYER"  # the variable with which tests, and a person who compares, choose a layer
 _found: list[Layer] = []
 
@@ -344,6 +350,11 @@ def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
     signs = _SIGNS[confinement.layer]
     if not confinement.network and _with_any(signs.no_network, lines):
         return "ran without network: approve it with network"
+    if confinement.overlay and _with_any(_NOT_ON_OVERLAY, lines):
+        return (
+            "in an atomic run, commands cannot rename directories that were there before, or change files of "
+            "another owner or group: do without --atomic"
+        )
     unwritten = _with_any(signs.no_write, lines)
     for name in PROTECTED:
         if any(name in line for line in unwritten):

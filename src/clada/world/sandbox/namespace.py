@@ -51,6 +51,9 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
 _INET, _DATAGRAMS, _SET_FLAGS, _IS_UP = 2, 2, 0x8914, 0x1 | 0x40
 _OLD, _NEW = "/old", "/new"
+_LOWER, _SCRATCH = "/lower", "/scratch"
+# As users may mount it. No sync, because all is thrown away after a crash; each file is whole in `upper`.
+_OVERLAY = "userxattr,volatile,index=off,metacopy=off,redirect_dir=nofollow,xino=off"
 _WORDS = {"--dev": 1, "--proc": 1, "--tmpfs": 1, "--remount-ro": 1}  # of an option; the others have two
 
 
@@ -128,24 +131,28 @@ def start(spec: SpawnSpec, supervised: Callable[[SpawnSpec], Child]) -> Child:
 
 
 class _Probe(Launcher):
-    """Starts a program in namespaces with nothing but the system in them."""
+    """Starts a program in namespaces with nothing in them but the system and these mounts."""
+
+    def __init__(self, mounts: tuple[str, ...]) -> None:
+        super().__init__({})
+        self._mounts = mounts
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start it."""
         from clada.world.sandbox.bubblewrap import bare_mounts
 
-        return start(spec.replace(namespaces=NamespaceRules(tuple(bare_mounts()))), super().start)
+        return start(spec.replace(namespaces=NamespaceRules((*self._mounts, *bare_mounts()))), super().start)
 
 
-def trouble() -> str | None:
-    """Return why such namespaces do not work here, by trying them; None if they do."""
+def trouble(*mounts: str) -> str | None:
+    """Return why such namespaces do not work here, with these mounts, by trying them; None if they do."""
     from clada.errors import Trouble
     from clada.world.processes.running import find_program, run
 
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         argv = [find_program("true")]
-        result = run(argv, _Probe({}), directory=root, timeout=5.0, emit=lambda _lines: None)
+        result = run(argv, _Probe(mounts), directory=root, timeout=5.0, emit=lambda _lines: None)
     except Trouble as error:
         return str(error)
     finally:
@@ -271,6 +278,21 @@ def _bind_if_there(source: str, target: str, attributes: int = _NO_SUID | _NO_DE
 _LOCKED = _NO_SUID | _NO_DEV | _READ_ONLY
 
 
+def _overlay(scratch: str, target: str) -> None:
+    """Show a directory of the host under a layer that takes all writes: `upper` of the scratch directory."""
+    for name, source in ((_LOWER, target), (_SCRATCH, scratch)):
+        os.mkdir(name)  # options cannot hold every path, and so get short ones
+        _mount(_OLD + _resolved(source), name, "", _BIND)
+    _make_place(_NEW + target, is_directory=True)
+    layers = f"lowerdir={_LOWER},upperdir={_SCRATCH}/upper,workdir={_SCRATCH}/work"
+    _mount("overlay", _NEW + target, "overlay", _NO_SUID | _NO_DEV, f"{_OVERLAY},{layers}")
+
+
+def _bind_inside(source: str, target: str) -> None:
+    """Make a directory that the command sees a mount of its own."""
+    _mount(_NEW + source, _NEW + target, "", _BIND | _RECURSIVE)
+
+
 def _tmpfs(target: str) -> None:
     _make_place(_NEW + target, is_directory=True)
     _mount("tmpfs", _NEW + target, "tmpfs", _NO_SUID | _NO_DEV, "mode=755")
@@ -312,6 +334,9 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "--ro-bind": lambda source, target: _bind(source, target, _LOCKED),
     "--ro-bind-try": lambda source, target: _bind_if_there(source, target, _LOCKED),
     "--remount-ro": _seal,
+    # Not bubblewrap's:
+    "--overlay": _overlay,
+    "--bind-inside": _bind_inside,
 }
 
 

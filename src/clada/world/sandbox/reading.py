@@ -6,13 +6,14 @@ to what is allowed, or not.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from clada.world.processes.running import Launcher
     from clada.world.sandbox.landlock import LandlockRules
@@ -39,7 +40,7 @@ LOADERS = (
 class ReadOnly(Value):
     """How a reader is confined: it writes nothing, and reads what is below these paths, or the system's own.
 
-    Without paths it may read everything.
+    Without paths it may read everything. Of what is hidden, it sees the names only.
     """
 
     read: tuple[str, ...] | None = None
@@ -47,6 +48,7 @@ class ReadOnly(Value):
     execute: tuple[str, ...] = ()  # programs that it may start, or directories of them
     capabilities: bool = False  # of root, who works in a repository of somebody else's
     layer: str = "landlock"
+    hidden: tuple[str, ...] = ()  # files below the paths that it cannot read
 
 
 def has_landlock() -> bool:
@@ -66,7 +68,45 @@ def rules(confinement: ReadOnly, program: str) -> LandlockRules:
     if confinement.read is None:
         return given
     execute = (program, *LOADERS, *confinement.execute)
-    return given.replace(read=(*SYSTEM, *confinement.read), execute=execute)
+    hidden = confinement.hidden
+    listed = tuple(path for path in confinement.read if any(map(_below(path), hidden)))
+    read = [path for path in confinement.read if path not in listed]
+    for path in listed:
+        read += _all_but(path, hidden)
+    return given.replace(read=(*SYSTEM, *read), listed=listed, execute=execute)
+
+
+def _below(folder: str) -> Callable[[str], bool]:
+    return lambda path: path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _all_but(folder: str, hidden: Sequence[str]) -> Iterator[str]:
+    """Yield what is in a directory but not hidden, in as few paths as possible.
+
+    Landlock can allow what is below a directory, and cannot take a file out of that: so next to a hidden file
+    each file is allowed by itself. Links are left out: what they lead to is allowed, or not, by its own path.
+    """
+    above = {parent for path in hidden for parent in _parents(path)}
+    files, waiting = set(hidden), [folder]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            if entry.path in above and entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            elif entry.path not in files and not entry.is_symlink():
+                yield entry.path
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return  # gone, or closed to this user: then a reader cannot read it either
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def reader_launcher(confinement: ReadOnly, environment: Mapping[str, str]) -> Launcher:

@@ -11,6 +11,7 @@ import time
 from stat import S_ISREG
 
 from clada.values import Value
+from clada.world.autorun import ASK, INSTALLED, autorun_of
 from clada.world.handles import NO_FOLLOW
 from clada.world.sandbox.guard import PROTECTED, first_few
 
@@ -55,6 +56,12 @@ class Tree(Value):
     programs: frozenset[str]
     privileged: frozenset[str]  # setuid and setgid files
     whole: bool
+
+    def has(self, path: str) -> bool:
+        """Whether the walk has seen a regular file or a folder at this path."""
+        above, _, name = path.rpartition("/")
+        folder = self.folders.get(above, _EMPTY)
+        return path in self.folders or name in folder.files
 
 
 def look(workspace: str, before: Tree | None = None, changed: Modes | None = None) -> Tree:
@@ -242,3 +249,15 @@ def news(before: Tree, after: Tree) -> Iterator[str]:
         yield f"the command made setuid or setgid files: {first_few(sorted(after.privileged))}"
     if after.programs:
         yield f"the command made executables: {first_few(sorted(after.programs))}"
+    if found := sorted(_new_autorun_files(before, after)):
+        yield f"the command made files that run by themselves: {first_few(found)}"
+
+
+def _new_autorun_files(before: Tree, after: Tree) -> Iterator[str]:
+    """Yield new files that a person would be asked about, but for those of installed packages."""
+    for path, folder in after.folders.items():
+        for name in folder.files - before.folders.get(path, _EMPTY).files:
+            parts = (*path.split("/"), name) if path else (name,)
+            found = autorun_of(parts)
+            if found and found.level == ASK and found.reason != INSTALLED:
+                yield "/".join(parts)

@@ -1,0 +1,435 @@
+"""Parts of a document that are not scanned for operations, in any notation.
+
+    reasoning        see `reasoning`
+    hidden text      HTML comments, elements that are not rendered, titles of link definitions
+    records          fences tagged as the output of a program, indented code
+    quoted data      results of tools, documents and the user's turns in a transcript
+
+What a reader of the rendered answer does not see as an operation is not one. A part counts only where it
+opens outside of an operation: in the content of one, it is content. So the document is read first. The parts
+that have operations in them are blanked, and it is read again, until none is left.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clada.errors import Problem
+from clada.grammar import START_DELIMITER
+from clada.notations.markdown import is_indented_code
+from clada.notations.reasoning import CLOSED_ALONE, REASONING
+from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from re import Match, Pattern
+    from typing import Any
+
+    from clada.model import Plan
+
+    Read = Callable[[bytes], tuple[Plan, Any]]
+    Span = tuple[int, int]
+
+MARKER = START_DELIMITER.encode()  # how a line of CSL starts
+MOST_ROUNDS = 50  # readings of one document; each blanks at least one part
+NEVER_CLOSED = "{} is never closed, and there are operations after it: close it, or leave it out"
+TOO_MANY = "too many parts that are not scanned have unfinished operations in them: leave these parts out"
+
+# Fences with one of these tags show what a program printed.
+RECORDS = frozenset(
+    """
+    ansi console irb log logs output pycon pytb result results session shell-session shellsession stderr
+    stdout terminal text-output traceback transcript
+    """.split()
+)
+# Elements that a browser does not show, whatever is in them.
+_NOT_RENDERED = (
+    rb"audio|canvas|datalist|dialog|head|iframe|noembed|noframes|noscript|object|script|style|template|title"
+    rb"|video"
+)
+_VOID = rb"area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr"
+_ATTRIBUTE = rb"""\s++[\w:@.-]{1,100}+(?:\s*+=\s*+(?:"[^"<]{0,500}+"|'[^'<]{0,500}+'|[^\s"'<>]{1,500}+))?+"""
+_HIDING_STYLE = (
+    rb"(?:display\s*+:\s*+none|visibility\s*+:\s*+hidden|(?:opacity|font-size)\s*+:\s*+0(?![.\d]))"
+)
+_HIDING = (
+    rb"""\s++(?:hidden(?=[\s=>/])|style\s*+=\s*+["'][^"'<>]{0,500}?""" + _HIDING_STYLE + rb")[^<>]{0,500}+"
+)
+# Elements that hold what a tool, a file or a user said. An answer may be in <output> or <final_result>.
+_DATA = (
+    rb"(?:[\w-]{1,50}:)?(?:(?!(?:final|model|assistant|answer|ai|your|my)[_-])[\w-]{0,50}?[\w][_-]"
+    rb"(?:result|response|output|observation)s?"
+    rb"|toolresults?|observations?|stdout|stderr|documents?|document[_-]contents?|attachments?|attached[_-]files?"
+    rb"|file[_-]contents?|web[_-]?page|search[_-]results?|summary|context|user|human|system"
+    rb"|(?:user|system|environment|additional)[_-][\w-]{1,50})"
+)
+# Elements that an answer may be in, in a transcript: all others are quoted data.
+_ANSWERS = (
+    rb"answer|assistant|response|result|output|final[\w-]{0,50}|solution|changes?|edits?|patch|tasks|artifact"
+    rb"|tool[_-]calls?|tool-use|(?:[\w-]{1,50}:)?(?:invoke|parameter)|(?:[\w-]{1,50}:)?function_calls|boltArtifact|CodeProject|antArtifact|dyad-[\w-]{1,50}"
+    rb"|article|b|blockquote|body|center|code|codeblock|dd|details|div|dl|dt|em|figure|font|h[1-6]|html|i|kbd|li|main"
+    rb"|ol|p|pre|section|small|source|sourcecode|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul"
+)
+_OTHERS = rb"(?!(?:assistant|model|gpt|ai)\b)[a-z_]{1,30}+"  # who is not the model, where roles are tagged
+_USER = rb"(?:human|user|system|tool(?:[ _]results?)?)"
+_MODEL = rb"(?:assistant|ai|model|claude|chatgpt|gemini)"
+# A line that opens a turn: `User:`, `**User:** hello` or `## User`.
+_TURN = (
+    rb"^(?:\#{1,6}[ \t]++[*_]{0,3}+%b[*_]{0,3}+:?+[*_]{0,3}+[ \t]*+$|[*_]{0,3}+%b(?:[*_]{1,3}+:|:[*_]{0,3}+))"
+)
+_USERS_TURN, _MODELS_TURN = (_TURN % (who, who) for who in (_USER, _MODEL))
+_TAGGED_TURN = rb"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<\|assistant\|>|\[/INST\]"
+_CALLED = rb"<(?:[\w-]{1,50}:)?function_calls>|<tool_call>|<tool-use>"
+
+# What becomes of a document with operations after a part that is never closed.
+READ, REFUSED, ALL_OF_IT = "read", "refused", "all of it"  # as if it did not open; not at all; as part of it
+
+
+class Form(Value):
+    """One kind of part that is not scanned: its name for messages, how it opens, and how it closes."""
+
+    name: str
+    opening: Pattern[bytes]
+    closing: bytes  # \1 in it is what the first group of the opening has matched
+    unclosed: str = READ
+    nests: bytes = b""  # what opens another one in it, which is closed first; \1 as above
+    noted: bool = True  # a note tells that operations were passed over
+    only_in_transcripts: bool = False
+
+
+def _form(name: str, opening: bytes, closing: bytes, unclosed: str = READ, **others: Any) -> Form:
+    return Form(name, re.compile(opening, re.IGNORECASE | re.MULTILINE), closing, unclosed, **others)
+
+
+def _element(name: str, opening: bytes, unclosed: str = READ, **others: Any) -> Form:
+    return _form(name, opening, rb"</\1[ \t\n]*+>", unclosed, nests=rb"<\1(?=[\s>])", **others)
+
+
+DRAFT = "reasoning"
+OTHERS_TURN = "a turn that is not the model's"
+_FENCE = _form(
+    "a fence tagged {}",
+    rb"^[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:(`{3,}+)([^`\n]*+)|(~{3,}+)([^\n]*+))$",
+    b"",
+)
+_INLINE_CODE = _form("inline code", rb"(?<!`)(`++)", rb"(?<!`)\1(?!`)|\n[ \t]*+\n")
+_INDENTED = _form("indented code", rb"^(?:[ ]{4}|[ ]{0,3}\t)[ \t]*+(?=[^\s])", b"")
+_CLOSED_ALONE = _form("reasoning without an opening tag", CLOSED_ALONE, b"")
+_TURN_OF_MODEL = _form("", _TAGGED_TURN, b"")
+_LINE_OF_MODEL = _form("", _MODELS_TURN, b"", only_in_transcripts=True)
+FORMS = (
+    _FENCE,
+    *(_form(DRAFT, rb"^[ \t]*+" + opening, closing, REFUSED, noted=False) for opening, closing in REASONING),
+    *(_form(DRAFT, *row, noted=False) for row in REASONING),
+    _CLOSED_ALONE,
+    _form("an HTML comment", rb"^[ \t]*+<!--(?!-?>)", rb"-->", REFUSED),
+    _form("an HTML comment", rb"<!--(?!-?>)", rb"-->"),
+    _form("a processing instruction", rb"^[ \t]*+<\?", rb"\?>"),
+    _form(
+        "the title of a link definition",
+        rb"""^[ ]{0,3}\[[^\]\n]{1,200}+\]:[ \t]*+[^\s]++\s++["'(]""",
+        rb"""["')][ \t]*+$""",
+    ),
+    _element("an element that is not shown", rb"<(" + _NOT_RENDERED + rb")(?=[\s>])[^<>]{0,500}+>", REFUSED),
+    _element(
+        "an element that is not shown",
+        rb"<(?!(?:" + _VOID + rb")\b)([a-z][\w-]{0,50}+)(?:" + _ATTRIBUTE + rb")*?" + _HIDING + rb">",
+        REFUSED,
+    ),
+    *(
+        _form(OTHERS_TURN, opening, closing, ALL_OF_IT)
+        for opening, closing in (
+            (rb"<\|im_start\|>[ \t]*+" + _OTHERS, rb"<\|im_end\|>|(?=<\|im_start\|>)"),  # ChatML: Qwen
+            (
+                rb"<\|start_header_id\|>[ \t]*+" + _OTHERS,
+                rb"<\|eot_id\|>|(?=<\|start_header_id\|>)",
+            ),  # Llama 3
+            (rb"<start_of_turn>[ \t]*+" + _OTHERS, rb"<end_of_turn>|(?=<start_of_turn>)"),  # Gemma
+            (rb"<\|start\|>[ \t]*+" + _OTHERS, rb"<\|end\|>|(?=<\|start\|>)"),  # harmony: gpt-oss
+            (rb"<\|(?:user|system|tool|observation)\|>", rb"<\|end\|>|(?=<\|assistant\|>)"),  # Phi, GLM
+            (rb"\[(INST|TOOL_RESULTS|SYSTEM_PROMPT)\]", rb"\[/\1\]"),  # Mistral
+        )
+    ),
+    _form(OTHERS_TURN, _USERS_TURN, rb"(?=" + _MODELS_TURN + rb")", ALL_OF_IT, only_in_transcripts=True),
+    _element("quoted data (<\\1>)", rb"^[ \t]*+<(" + _DATA + rb")(?=[\s>])[^<>\n]{0,500}+>", REFUSED),
+    _form(
+        "quoted data (<\\1>)",
+        rb"^[ \t]*+<(?!(?:" + _ANSWERS + rb")[\s>])([a-z][\w:.-]{0,50}+)(?:[ \t][^<>\n]{0,500}+)?>[ \t]*+$",
+        rb"</\1[ \t]*+>",
+        only_in_transcripts=True,
+    ),
+    _TURN_OF_MODEL,
+    _LINE_OF_MODEL,
+    _INLINE_CODE,
+    _INDENTED,
+)
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_ANY = re.compile(
+    b"|".join(rb"(?P<form%d>%b)" % (number, form.opening.pattern) for number, form in enumerate(FORMS)),
+    _FLAGS,
+)
+_TRANSCRIPT = re.compile(
+    b"|".join((_TAGGED_TURN, _CALLED, rb"^[ \t]*+<" + _DATA + rb"(?=[\s>])", _MODELS_TURN)), _FLAGS
+)
+_LESS_INDENTED = re.compile(rb"^(?![ ]{4}|[ ]{0,3}\t|[ \t]*+$)", re.MULTILINE)
+_BLANKED = re.compile(rb"[^\n]")
+
+
+class Part(Value):
+    """A part of a document that is not scanned. Its end is None where it is never closed."""
+
+    start: int
+    inside: int  # where an operation in it may start
+    end: int | None
+    form: Form
+    name: str
+
+    def holds(self, places: list[int]) -> bool:
+        """Whether one of these places, which are in order, is in it."""
+        from bisect import bisect_left
+
+        first = bisect_left(places, self.inside)
+        return first < len(places) and (self.end is None or places[first] < self.end)
+
+
+class Scan:
+    """Finds the parts of a document that are not scanned, from its start to its end."""
+
+    def __init__(
+        self, data: bytes | bytearray, marker: bytes = MARKER, *, is_transcript: bool = False
+    ) -> None:
+        self.data, self._marker, self._is_transcript = data, marker, is_transcript
+        self._fence = b""  # the mark of the fence that is open around the place that was reached
+        self._message = 0  # where the model's message starts that this place is in
+        self._unclosed: set[bytes] = set()  # patterns that do not occur any more
+
+    def parts(self, start: int, stop: int) -> Iterator[Part]:
+        """Yield the parts that open in a text without operations. The last one may reach beyond it."""
+        last_line = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start].strip()
+        if self._fence and last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
+            self._fence = b""  # the last operation took the end of its fence with it
+        at = start
+        while at < stop and (found := _ANY.search(self.data, at, stop)):
+            part = self._part(FORMS[int((found.lastgroup or "form0")[4:])], found, stop)
+            if isinstance(part, Part):
+                yield part
+                at = len(self.data) if part.end is None else max(part.end, found.end())
+            else:
+                at = max(part, found.end())
+
+    def over(self, start: int, at: int) -> Part | None:
+        """Return the part that opens in this text and is open at its end; the document may have grown."""
+        self._unclosed.clear()
+        return next((part for part in self.parts(start, at) if part.end is None or part.end > at), None)
+
+    def _part(self, form: Form, found: Match[bytes], stop: int) -> Part | int:
+        """Return the part that opens here; where to go on, if none does."""
+        start, inside = found.span()
+        if self._is_marker(start):
+            return inside  # of CSL, whose delimiters may be those of a comment
+        if form.only_in_transcripts and not self._is_transcript:
+            return start + 1
+        if form is _FENCE:
+            return self._fenced(start, inside, stop)
+        if form is _INDENTED:
+            return self._indented(start, inside)
+        if form is _CLOSED_ALONE:
+            return Part(self._message, self._message, inside, form, form.name)
+        if form in (_TURN_OF_MODEL, _LINE_OF_MODEL):
+            self._message = inside
+            return inside
+        return self._closed(form, start, stop)
+
+    def _fenced(self, start: int, inside: int, stop: int) -> Part | int:
+        """Return a fence that is a record. Others are passed over, unless there are operations in them."""
+        line = _FENCE.opening.match(self.data, start, inside)
+        mark, info = (line[1] or line[3], line[2] or line[4] or b"") if line else (b"", b"")
+        if self._fence:
+            if mark.startswith(self._fence) and not info.strip():
+                self._fence = b""
+            return inside
+        close = self._find(rb"^[ \t]*+%b{%d,}+[ \t]*+$" % (mark[:1], len(mark)), inside)
+        language = re.split(rb"[\s:{,]", info.strip(), maxsplit=1)[0].lower().decode(errors="replace")
+        if language in RECORDS:
+            end = close.end() if close else len(self.data)
+            return Part(start, inside, end, _FENCE, _FENCE.name.format(language))
+        if close and close.end() <= stop:
+            return close.end()
+        self._fence = mark if close else b""
+        return inside
+
+    def _indented(self, start: int, inside: int) -> Part | int:
+        before = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
+        if self._fence or before.strip() or not is_indented_code(bytes(self.data), start):
+            return inside
+        end = self._find(_LESS_INDENTED.pattern, inside)
+        return Part(start, start, end.start() if end else len(self.data), _INDENTED, _INDENTED.name)
+
+    def _closed(self, form: Form, start: int, stop: int) -> Part | int:
+        """Return the part that opens here, up to its end."""
+        opening = form.opening.match(self.data, start)
+        if not opening:
+            return start + 1
+        inside = opening.end()
+        tag = opening[1] if form.opening.groups else b""
+        closing, nested = (text.replace(rb"\1", re.escape(tag)) for text in (form.closing, form.nests))
+        close = self._balanced(nested, closing, inside) if nested else self._find(closing, inside)
+        if form is _INLINE_CODE:
+            is_code = close and close.end() <= stop and close[0].strip()
+            return close.end() if close and is_code else inside
+        name = form.name.replace("\\1", tag.decode(errors="replace"))
+        if close:
+            return Part(start, inside, close.end(), form, name)
+        if form.unclosed == READ:
+            return inside
+        return Part(start, inside, None if form.unclosed == REFUSED else len(self.data), form, name)
+
+    def _find(self, pattern: bytes, at: int) -> Match[bytes] | None:
+        """Return the next match; once there is none, it is not looked for again.
+
+        A line that starts like a marker of CSL closes nothing: its end delimiter may end a comment, too.
+        """
+        if pattern in self._unclosed:
+            return None
+        for found in re.compile(pattern, _FLAGS).finditer(self.data, at):
+            line = self.data.rfind(b"\n", 0, found.start()) + 1
+            if line < at or not self._is_marker(line):
+                return found
+        self._unclosed.add(pattern)
+        return None
+
+    def _is_marker(self, at: int) -> bool:
+        after = at + len(self._marker)
+        return self.data.startswith(self._marker, at) and self.data[after : after + 1].isalpha()
+
+    def _balanced(self, opening: bytes, closing: bytes, at: int) -> Match[bytes] | None:
+        """Return what closes an element, in which others of the same name are closed first."""
+        depth = 1
+        for found in re.compile(rb"(%b)|%b" % (opening, closing), _FLAGS).finditer(self.data, at):
+            depth += 1 if found[1] else -1
+            if not depth:
+                return found
+        return None
+
+
+def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
+    """Read a document without the parts that are not scanned; return what `read` does.
+
+    The plan has the text with blanks in place of these parts.
+    """
+    text, noted, blanked_all = data, dict[int, str](), False
+    for _ in range(MOST_ROUNDS):
+        plan, prose = read(text)
+        parts = _parts_of(text, plan, marker)
+        chosen = _with_operations(text, parts, plan)
+        unclosed = next((part for part in chosen if part.end is None), None)
+        if unclosed:
+            return _never_closed(plan, unclosed), prose
+        if not chosen and not blanked_all and not plan.has_operations and not plan.fatal:
+            chosen = [part for part in parts if part.end is not None and part.form is not _INDENTED]
+            blanked_all = True
+        elif chosen:
+            places = _places(text, plan)
+            told = [part for part in chosen if part.form.noted and part.holds(places)]
+            noted |= {text.count(b"\n", 0, part.start) + 1: part.name for part in told}
+        if not chosen:
+            notes = [
+                f"Line {line}: operations in {name} were passed over" for line, name in sorted(noted.items())
+            ]
+            return plan.replace(notes=(*plan.notes, *notes)) if notes else plan, prose
+        text = _blanked(text, chosen)
+    return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
+
+
+def blank_parts(text: bytes) -> bytes:
+    """Return a text without operations with blanks in place of its parts that are not scanned."""
+    scan = Scan(text, is_transcript=bool(_TRANSCRIPT.search(text)))
+    parts = [part for part in scan.parts(0, len(text)) if part.form is not _INDENTED]
+    return _blanked(text, parts) if parts else text
+
+
+def _parts_of(text: bytes, plan: Plan, marker: bytes) -> list[Part]:
+    """Return the parts that open outside of the operations of a plan; not behind what is fatal in it."""
+    spans = [item.span for block in plan.blocks for item in block.operations]
+    limit = len(text)
+    if plan.fatal and plan.fatal.line:
+        limit = max(_line_start(text, plan.fatal.line), max((end for _, end in spans), default=0))
+    scan = Scan(text, marker, is_transcript=_is_transcript(text, spans))
+    parts: list[Part] = []
+    at = 0
+    for start, end in [*sorted(spans), (limit, limit)]:
+        if start >= at:
+            parts += scan.parts(at, start)
+            reached = (len(text) if part.end is None else part.end for part in parts[-1:])
+            at = max(at, *reached) if parts else at
+            at = max(at, end) if at <= start else at
+    return parts
+
+
+def _is_transcript(text: bytes, spans: list[Span]) -> bool:
+    """Whether a document shows the marks of a transcript, in its operations' places or beside them."""
+    at, ends = 0, [(len(text), len(text))]
+    for start, end in [*sorted(spans), *ends]:
+        if _TRANSCRIPT.search(text, at, start) or (end > start and _TRANSCRIPT.match(text, start)):
+            return True
+        at = max(at, end)
+    return False
+
+
+def _line_start(text: bytes, line: int) -> int:
+    at = 0
+    for _ in range(line - 1):
+        at = text.find(b"\n", at) + 1
+    return at
+
+
+def _places(text: bytes, plan: Plan) -> list[int]:
+    """Return where operations, blocks without any, and what is fatal start."""
+    places = [item.span[0] for block in plan.blocks for item in block.operations]
+    places += [_line_start(text, block.line) for block in plan.blocks if not block.operations]
+    if plan.fatal and plan.fatal.line:
+        places.append(_line_start(text, plan.fatal.line))
+    return sorted(places)
+
+
+def _with_operations(text: bytes, parts: list[Part], plan: Plan) -> list[Part]:
+    """Return the parts to be blanked: reasoning, and those with operations in them.
+
+    Behind an operation that is not complete in its part, the next reading tells more.
+    """
+    places = _places(text, plan)
+    spans = [item.span for block in plan.blocks for item in block.operations]
+    chosen: list[Part] = []
+    for part in parts:
+        holds = part.holds(places)
+        if not holds and (part.form.name != DRAFT or part.end is None):
+            continue
+        chosen.append(part)
+        end = len(text) if part.end is None else part.end
+        if any(part.inside <= start < end < stop for start, stop in spans) or (holds and plan.fatal):
+            break
+    return chosen
+
+
+def _blanked(text: bytes, parts: list[Part]) -> bytes:
+    """Return a text with blanks in place of these parts, line by line."""
+    pieces, at = [], 0
+    for part in sorted(parts, key=lambda each: each.start):
+        end = len(text) if part.end is None else part.end
+        pieces += [text[at : part.start], _BLANKED.sub(b" ", text[max(at, part.start) : end])]
+        at = max(at, end)
+    return b"".join([*pieces, text[at:]])
+
+
+def _never_closed(plan: Plan, part: Part) -> Plan:
+    line = plan.source.count(b"\n", 0, part.inside) + 1
+    tag = plan.source[part.start : part.inside].strip().decode()
+    blocks = tuple(block for block in plan.blocks if block.line < line)
+    message = f"Line {line}: {NEVER_CLOSED.format(tag)}"
+    return plan.replace(blocks=blocks, fatal=Problem(_error_type(plan), message, line))
+
+
+def _error_type(plan: Plan) -> str:
+    return NOTATIONS.get(plan.notation or "", UNKNOWN).error_type

@@ -1,0 +1,109 @@
+"""Finds the files of a workspace that look like secrets, in bounded time, and learns their values."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+
+from clada.values import Value
+from clada.world.secrets.masking import Mask
+from clada.world.secrets.names import DIRECTORIES, in_secret_directory, is_revealed, looks_secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MOST_ENTRIES = 50_000  # of the workspace that are looked at: about a tenth of a second
+MOST_FILES, LARGEST, MOST_BYTES = 200, 256 << 10, 2 << 20  # of secret files whose values are read
+SKIPPED = frozenset((".git", ".clada"))  # no command may name them
+# Directories of other people's packages are looked at last.
+DEPENDENCIES = frozenset("node_modules .venv venv site-packages vendor .tox target __pycache__".split())
+
+
+class SecretFiles(Value):
+    """The files that look like secrets, as paths in the workspace; `whole` if all of it was looked at."""
+
+    paths: tuple[str, ...] = ()
+    whole: bool = True
+
+
+class WorkspaceSecrets:
+    """What is known of the secrets in a workspace: looked for before a command runs, and not before that."""
+
+    def __init__(self, root: str, reveal: Sequence[str]) -> None:
+        self._root, self._reveal = root, tuple(reveal)
+        self.mask = Mask()  # values stay known for the whole run, wherever their file goes
+        self.files = SecretFiles()
+        self.is_stale = True  # whether files may have changed since they were looked for
+
+    def refresh(self) -> None:
+        """Look for secret files, and learn their values, unless nothing has changed."""
+        if not self.is_stale:
+            return
+        self.files = find_secret_files(self._root, self._reveal)
+        room = MOST_BYTES
+        for path in self.files.paths[:MOST_FILES]:
+            content = _content(os.path.join(self._root, path), min(LARGEST, room))
+            self.mask.add(path, content)
+            room -= len(content)
+        self.is_stale = False
+
+    def names(self, path: str) -> bool:
+        """Return whether a path of the workspace names a file, or a directory, that looks like a secret."""
+        if is_revealed(path, self._reveal):
+            return False
+        if os.path.isdir(os.path.join(self._root, path)):
+            return in_secret_directory(path.lower().split("/"))
+        return looks_secret(path)
+
+
+def find_secret_files(root: str, reveal: Sequence[str] = ()) -> SecretFiles:
+    """Return the files below a directory that look like secrets: outer ones first, following no link."""
+    found: list[str] = []
+    left = MOST_ENTRIES
+    waiting, last = deque([""]), deque[str]()
+    while (waiting or last) and left > 0:
+        folder = waiting.popleft() if waiting else last.popleft()
+        for entry in _entries(os.path.join(root, folder) if folder else root):
+            left -= 1
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name.lower() not in SKIPPED:
+                    (last if entry.name in DEPENDENCIES else waiting).append(path)
+            elif looks_secret(path) and not is_revealed(path, reveal):
+                found.append(path)
+    return SecretFiles(tuple(found), not waiting)
+
+
+def excluded_names(paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of files, and of directories, without which a walk passes over all these paths."""
+    files, folders = dict[str, None](), dict[str, None]()
+    for path in paths:
+        *above, name = path.split("/")
+        known = next((each for each in above if each.lower() in DIRECTORIES), None)
+        if known:
+            folders[known] = None
+        elif looks_secret(name):
+            files[name] = None
+        else:  # only its directory says what it is, as in .docker/config.json
+            folders[above[-1]] = None
+    return tuple(files), tuple(folders)
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return  # gone, or closed to this user: then commands cannot read it either
+
+
+def _content(path: str, most: int) -> bytes:
+    """Return the start of a regular file, also through a link; nothing if it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    with open(handle, "rb", buffering=0) as file:
+        return file.read(max(0, most)) or b"" if stat.S_ISREG(os.fstat(handle).st_mode) else b""
