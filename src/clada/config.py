@@ -13,6 +13,7 @@ from clada.grammar import AUTHOR, read_author, read_number
 from clada.settings import BY_NAME, FOREVER, Settings, with_record
 from clada.world.files.entries import reason
 from clada.world.handles import NO_LINK, READ, is_link, read_at_most
+from clada.world.xdg import config_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,8 +127,7 @@ def _shared_data(workspace: str) -> bytes | None:
 
 def user_file() -> str:
     """Return the path of the user's own file."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(home, "clada", FILE)
+    return os.path.join(config_home(), "clada", FILE)
 
 
 def _data(path: str, folder: int | None = None) -> bytes | None:

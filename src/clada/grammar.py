@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Complaints: TypeAlias = list[tuple[str | None, str]]  # the attribute, and what is wrong with it
-    Row: TypeAlias = tuple[str, str, bool, Any, "Field"]  # name, kind, required, default, and all of it
 
 MAX_INPUT = 52_428_800  # bytes of one document: 50 MB
 DELIMITERS = START_DELIMITER, END_DELIMITER = "<---", "--->"  # of CSL markers
@@ -62,51 +61,34 @@ def read_number(text: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_COUNT_DIGITS else None
 
 
-def attribute_rows(fields: Iterable[Field]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """Return the fields that markers and tags have as attributes: the usual ones, and those that few have.
-
-    The usual ones are filled in, or complained of, where they are not given. A row is read quicker.
-    """
-    found = [field for field in fields if field.kind not in NOT_ATTRIBUTES]
-    usual = [field for field in found if field.required or field.default is not None]
-    rows = {field.name: (field.name, field.kind, field.required, field.default, field) for field in found}
-    return (
-        tuple(rows[field.name] for field in usual),
-        tuple(rows[field.name] for field in found if field not in usual),
-    )
-
-
 def take_fields(
-    rows: Iterable[Row],
-    rare: tuple[Row, ...],
+    fields: Iterable[Field],
     attributes: dict[str, str],
     complaints: Complaints,
     names: Mapping[str, str],
 ) -> dict[str, Any]:
     """Take what is written as attributes out of them, and return it by the names of the fields.
 
-    `rows` and `rare` are those of an operation. `names` has the attributes that are called otherwise than
-    their field. Defaults are filled in.
+    `fields` are those of an operation; some of them are never attributes. `names` has the attributes that are
+    called otherwise than their field. Defaults are filled in.
     """
     taken: dict[str, Any] = {}
-    for name, kind, required, default, field in rows:
-        key = names.get(name, name)
+    for field in fields:
+        if field.kind in NOT_ATTRIBUTES:
+            continue
+        key = names.get(field.name, field.name)
         written = attributes.pop(key, None)
-        if written and kind == "path" and len(written) <= SHORT and written.isprintable():  # the usual case
-            taken[name] = written
-        elif written is None and not required:
-            if default is not None:
-                taken[name] = default
-        elif not written and required:
+        if written is None and not field.required:
+            if field.default is not None:
+                taken[field.name] = field.default
+        elif not written and field.required:
             complaints.append((key, f"Missing required attribute '{key}'"))
         else:
             value, complaint = _read_attribute(field, key, written or "")
             if complaint:
                 complaints.append((key, complaint))
             else:
-                taken[name] = value
-    if attributes and rare:
-        taken |= take_fields(rare, (), attributes, complaints, names)
+                taken[field.name] = value
     return taken
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clada.errors import Error, Problem, shortened
 from clada.exit_codes import DONE, exit_code
-from clada.grammar import attribute_rows
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, ClassVar, Self
 
-    from clada.grammar import Field, Row
+    from clada.grammar import Field
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
@@ -43,9 +42,6 @@ class Operation(Item):
 
     name: ClassVar[str]  # in plans and reports
     fields: ClassVar[tuple[Field, ...]]  # in the order in which missing and wrong ones are reported
-    # Those that markers and tags have as attributes, and those of them that few have.
-    attribute_rows: ClassVar[tuple[Row, ...]]
-    rare_rows: ClassVar[tuple[Row, ...]]
     phrases: ClassVar[Mapping[str, Phrases]]  # what a status line says, for each result
     details_title: ClassVar[str] = "what the file has:"
     in_part: ClassVar[str] = ""  # what was done if only some hunks of its file were made; else all or none
@@ -64,10 +60,6 @@ class Operation(Item):
         @abstractmethod
         def apply(self, world: World) -> Outcome:
             """Carry it out; raise Trouble where that cannot be done."""
-
-    def __init_subclass__(cls) -> None:
-        """Make the rows."""
-        cls.attribute_rows, cls.rare_rows = attribute_rows(cls.fields)
 
     @classmethod
     def from_fields(

@@ -6,6 +6,7 @@ text ─► plan ─► workspace ─► lock ─► record ─► engine ─►
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 from clada.engine import Engine
 from clada.errors import Error, Trouble, shortened, unforeseen
@@ -17,6 +18,7 @@ from clada.settings import KEPT, Settings
 from clada.world.autorun import AutorunGuard
 from clada.world.files.workspace import Limits, Workspace
 from clada.world.world import Stop, World
+from clada.world.xdg import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,17 +114,17 @@ def _carry_out(
     recorded = changing and (settings.record != "none" or settings.atomic or plan.atomic)
     limits = Limits(settings.max_files, settings.max_bytes)
     resumes = left_out is not None
-    state = os.environ.get("XDG_STATE_HOME", "")  # as record/store.py has it, which is not loaded for this
-    state = state if state.startswith("/") else os.path.expanduser("~/.local/state")
-    if changing and os.path.isdir(f"{state}/clada/pending"):  # mostly, there is none
+    if changing and os.path.isdir(f"{state_home()}/clada/pending"):  # mostly, there is none
         caller.tell(_recovered(settings, caller, wait=recorded))
-    with (
-        Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits) as workspace,
-        # To close a workspace again does nothing: it also stands for a lock, or a record, that is not needed.
-        _lock(settings.lock_file, settings, caller) if settings.lock_file and changing else workspace,
-        _record(plan, settings, caller, course, resumes=resumes) if recorded else workspace,
-        workspace,  # what it holds in memory is written before it is recorded
-    ):
+    with ExitStack() as stack:
+        workspace = stack.enter_context(
+            Workspace(settings.workspace, allow_escape=settings.allow_escape, limits=limits)
+        )
+        if settings.lock_file and changing:
+            stack.enter_context(_lock(settings.lock_file, settings, caller))
+        if recorded:
+            stack.enter_context(_record(plan, settings, caller, course, resumes=resumes))
+        stack.push(workspace)  # closed before the record ends, because closing writes what is held in memory
         if course.record:
             course.record.tell = caller.tell
             caller.tell(course.record.notes)

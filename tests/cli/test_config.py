@@ -41,6 +41,14 @@ def test_the_users_file_is_found_by_xdg_config_home(shell: Shell) -> None:
     assert done.returncode == 0
 
 
+def test_a_relative_xdg_config_home_is_ignored(shell: Shell) -> None:
+    """It would be another one in each directory, the repository's own too."""
+    shell.write("elsewhere/clada/config.toml", 'summary = "xml"\n')
+    done = shell("--no-git", document=WRITE, XDG_CONFIG_HOME="elsewhere")
+    assert done.returncode == 0
+    assert "<result" not in done.stdout
+
+
 def test_flags_win_over_the_workspace_and_the_workspace_over_the_user(shell: Shell) -> None:
     shell.configure("no_git = true\nfinal_newline = false\n")
     shell(document=WRITE)

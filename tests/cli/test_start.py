@@ -22,6 +22,7 @@ HEAVY = set(
     threading tomllib typing unicodedata urllib uuid xml
     """.split()
 )
+NEEDED_TO_CONFINE_GIT = {"ctypes"}
 PROGRAM = """
 import os, sys
 before = set(sys.modules)
@@ -53,6 +54,13 @@ def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...
     assert not {name.partition(".")[0] for name in found} & HEAVY
 
 
+def test_a_recorded_run_loads_nothing_heavy(shell: Shell) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
+    found = loaded(shell)
+    assert "clada.world.record.recording" in found
+    assert {name.partition(".")[0] for name in found} & HEAVY <= NEEDED_TO_CONFINE_GIT
+
+
 def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not_need(shell: Shell) -> None:
     found = loaded(shell, "--no-git")
     unneeded = [
@@ -63,6 +71,7 @@ def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not
                 "clada.commands", "clada.operations.run", "clada.notations.cml", "clada.notations.json",
                 "clada.notations.toml", "clada.world.git", "clada.world.processes", "clada.world.sandbox",
                 "clada.report.json", "clada.report.xml", "clada.cli.help", "clada.cli.terminal",
+                "clada.text.remarks",
             )
         )
     ]  # fmt: skip

@@ -58,3 +58,9 @@ def test_a_problem_names_its_field(text: str, field: str, message: str) -> None:
     """By the name that it has in plans."""
     (problem,) = clada.parse(text).problems
     assert (problem.field, problem.message, problem.type) == (field, message, "malformed_xml")
+
+
+def test_a_section_that_never_ends_is_fatal() -> None:
+    """Also where the text that would end it stands before it."""
+    plan = clada.parse(']]></write>\n<write path="a"><![CDATA[\n')
+    assert plan.fatal is not None

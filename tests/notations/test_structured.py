@@ -1,4 +1,4 @@
-"""From tasks to operations: the quick way is a way to the same."""
+"""From tasks to operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import clada
 from clada.model import Operation
-from clada.notations.structured import INSERTION, OTHER, RawTask, checked, plain
+from clada.notations.structured import INSERTION, OTHER, RawTask, operation
 
 NAMES = """
     path content append search find replace count search_start search_end from to command cmd dir why
@@ -32,30 +32,29 @@ NEEDED = {
 @given(
     action=ACTIONS, fields=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4), whole=st.booleans()
 )
-def test_what_the_quick_way_makes_of_a_task_the_thorough_one_makes_too(
+def test_a_task_is_an_operation_or_says_what_is_wrong_with_it(
     action: str, fields: dict[str, Any], whole: bool
 ) -> None:
-    """And where it makes nothing, that is none of its business."""
+    """Whatever its fields are."""
     given_fields = {**dict.fromkeys(NEEDED[action], "a"), **fields} if whole else fields
     members = {name: (value, 5) for name, value in {"action": action, **given_fields}.items()}
-    task = RawTask(3, 9, members)
-    quick = plain(task, 2)
-    assert quick is None or quick == checked(task, b"0123456789", 2, 1)
+    made = operation(RawTask(3, 9, members), b"0123456789", 2, 1)
+    assert isinstance(made, Operation) != bool(made.problems)
 
 
-def test_a_task_with_what_it_needs_is_for_the_quick_way() -> None:
-    """Or it would not be one."""
+def test_a_task_with_what_it_needs_is_an_operation() -> None:
+    """Texts of other names are its attributes."""
     for action, needed in NEEDED.items():
         members = dict.fromkeys(needed, ("a", 5)) | {"action": (action, 5), "why": ("b", 6), "n": (1, 7)}
-        operation = plain(RawTask(3, 9, members), 2)
-        assert isinstance(operation, Operation)
-        assert operation.attributes == {"why": "b"}
+        made = operation(RawTask(3, 9, members), b"0123456789", 2, 1)
+        assert isinstance(made, Operation)
+        assert made.attributes == {"why": "b"}
 
 
-def test_what_is_no_task_is_not() -> None:
+def test_a_task_without_a_known_action_is_invalid() -> None:
     """No action, an unknown one, one that is no text, or no object at all."""
     for members in (None, {}, {"action": ("delete", 5)}, {"action": (OTHER, 5)}, {"path": ("a", 5)}):
-        assert plain(RawTask(3, 9, members), 2) is None
+        assert operation(RawTask(3, 9, members), b"0123456789", 2, 1).problems
 
 
 def problems(task: str) -> list[tuple[int | None, str | None, str]]:

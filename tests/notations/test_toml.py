@@ -661,3 +661,12 @@ def test_dates_and_special_numbers_are_values_that_no_field_takes() -> None:
     read = ours(text)["task"][0]
     assert read["a"] == dt.date(1979, 5, 27)
     assert math.isnan(read["c"])
+
+
+def test_a_control_character_in_a_literal_string_is_told_with_its_remedy() -> None:
+    """The message of tomllib does not say what to write instead."""
+    good = "[[task]]\naction = \"write\"\npath = \"a\"\ncontent = '''\ntext'''\n"
+    plan = parse(f"{good}{good}{good.replace('text', 'text' + chr(1))}{good}".encode())
+    assert plan.fatal is not None
+    assert r"write \u0001 in double quotes" in plan.fatal.message
+    assert (plan.fatal.line, len(plan.blocks)) == (15, 2)

@@ -15,7 +15,6 @@ import os
 
 from clada.batch import kept, workspaces
 from clada.errors import Trouble
-from clada.report.line import quoted
 from clada.world import handles
 
 TYPE_CHECKING = False
@@ -50,7 +49,7 @@ class KeptJournal:
         if not self._room:
             self._turn()
         self._room -= 1
-        record = f"[{number}, {quoted(id_)}, {len(data)}]\n".encode() + data
+        record = json.dumps([number, id_, len(data)]).encode() + b"\n" + data
         try:
             handles.write(self._files[-1], record)
         except OSError:

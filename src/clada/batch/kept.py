@@ -14,7 +14,6 @@ import os
 import stat
 
 from clada.model import Operation
-from clada.report.line import quoted
 from clada.values import Value
 from clada.world import handles
 from clada.world.files.paths import is_protected
@@ -108,13 +107,8 @@ def _first_missing(workspace: str, path: str) -> str:
 
 def packed(files: Sequence[KeptFile]) -> bytes:
     """Return files as they are kept."""
-    rows = [
-        f"[{quoted(file.path)}, null, 0, {quoted(file.made)}]"
-        if file.content is None
-        else f"[{quoted(file.path)}, {file.mode}, {len(file.content)}, {quoted(file.made)}]"
-        for file in files
-    ]
-    return b"".join([f"[{', '.join(rows)}]\n".encode(), *[file.content or b"" for file in files]])
+    rows = [(file.path, file.mode, len(file.content or b""), file.made) for file in files]
+    return b"".join([json.dumps(rows).encode(), b"\n", *[file.content or b"" for file in files]])
 
 
 def write(target: str, data: bytes, flags: int = NEW) -> None:

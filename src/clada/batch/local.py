@@ -425,5 +425,5 @@ def _given_up(sent: _Sent, trouble: str) -> Finished:
     job = sent.line.job
     error = Error("io_error", sent.error, f"its workspace was not put back: {trouble}" if trouble else None)
     found = failure(sent.status, error)
-    line = result_line(job, found, ("null", None), ATTEMPTS, (0.0, sent.cpu, sent.peak))
+    line = result_line(job, found, (None, None), ATTEMPTS, (0.0, sent.cpu, sent.peak))
     return Finished(sent.line, sent.status, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 from clada.batch import kept, workspaces
@@ -9,7 +10,7 @@ from clada.batch.jobs import resolved
 from clada.batch.journal import LARGE
 from clada.errors import Error, Trouble, unforeseen
 from clada.grammar import MAX_INPUT
-from clada.report.line import encode, quoted, report_line
+from clada.report.json import to_dict
 from clada.report.patch import patch
 from clada.run import execute, plan_for
 from clada.settings import Settings
@@ -81,7 +82,7 @@ class JobOutcome(Value):
     report: Report | None = None
     changes: Contents | None = None  # None where they are not known
     modes: Modes | None = None
-    told: Sequence[str | None] = ()  # the report as JSON, and the changes as a patch, where that is done
+    told: Sequence[Any] = ()  # the report as a dict, and the changes as a patch, where that is done
     checks: Sequence[dict[str, Any]] = ()
     workspace: str | None = None
     seconds_workspace: float = 0.0
@@ -249,7 +250,7 @@ def _checks(prepared: Prepared, config: Config, started: float) -> list[dict[str
         if left <= 0:
             found.append(_not_run(check, "the job's time is over"))
             continue
-        plan = plan_for(f'{{"tasks": [{{"action": "run", "command": {quoted(check)}}}]}}', Settings())
+        plan = plan_for(json.dumps({"tasks": [{"action": "run", "command": check}]}), Settings())
         own = settings.replace(  # noqa: S604 (a person approved this text, as it is)
             format="auto", record="none", atomic=False, approve=(check,), shell="approved", timeout=left,
             total_timeout=left, max_output=room, dry_run=False,
@@ -306,15 +307,14 @@ def trouble_of(bug: Exception) -> Error:
     return bug.error if isinstance(bug, Trouble) else unforeseen(bug)
 
 
-def told(found: JobOutcome, config: Config) -> tuple[JobOutcome, str, str | None]:
-    """Return what came of a job, with its report as JSON, and what it changed as a patch."""
+def told(found: JobOutcome, config: Config) -> tuple[JobOutcome, dict[str, Any] | None, str | None]:
+    """Return what came of a job, with its report as a dict, and what it changed as a patch."""
     try:
         if found.told:
-            return found, found.told[0] or "null", found.told[1]
-        report = report_line(found.report) if found.report else "null"
-        return found, report, _patch(found, config.max_output)
+            return found, found.told[0], found.told[1]
+        return found, to_dict(found.report) if found.report else None, _patch(found, config.max_output)
     except Exception as bug:  # noqa: BLE001 (as above)
-        return failure(FAILED, trouble_of(bug)), "null", None
+        return failure(FAILED, trouble_of(bug)), None, None
 
 
 def _patch(found: JobOutcome, most: int) -> str | None:
@@ -328,7 +328,7 @@ def _patch(found: JobOutcome, most: int) -> str | None:
 def result_line(
     job: Job,
     found: JobOutcome,
-    what: tuple[str, str | None],
+    what: tuple[dict[str, Any] | None, str | None],
     attempts: int,
     took: tuple[float, float, int],
 ) -> bytes:
@@ -339,14 +339,25 @@ def result_line(
     """
     report, diff = what
     seconds, cpu, peak = took
-    fields = "".join([f"{quoted(name)}:{encode(value)}," for name, value in job.fields.items()])
-    checks = encode(found.checks) if found.checks else "[]"
-    return (
-        f'{{"schema":"{SCHEMA}","id":{quoted(job.id)},{fields}"status":"{found.status}",'
-        f'"error_type":{quoted(found.error_type)},"error":{quoted(found.error)},'
-        f'"notation":{quoted(found.notation)},"dialect":{quoted(found.dialect)},"report":{report},'
-        f'"diff":{quoted(diff)},"checks":{checks},"workspace":{quoted(found.workspace)},'
-        f'"seconds_workspace":{found.seconds_workspace:.6f},"seconds_run":{found.seconds_run:.6f},'
-        f'"seconds_checks":{found.seconds_checks:.6f},"attempts":{attempts},"seconds":{seconds:.6f},'
-        f'"cpu_seconds":{cpu:.6f},"peak_memory":{peak}}}\n'
-    ).encode()
+    result = {
+        "schema": SCHEMA,
+        "id": job.id,
+        **job.fields,
+        "status": found.status,
+        "error_type": found.error_type,
+        "error": found.error,
+        "notation": found.notation,
+        "dialect": found.dialect,
+        "report": report,
+        "diff": diff,
+        "checks": found.checks,
+        "workspace": found.workspace,
+        "seconds_workspace": round(found.seconds_workspace, 6),
+        "seconds_run": round(found.seconds_run, 6),
+        "seconds_checks": round(found.seconds_checks, 6),
+        "attempts": attempts,
+        "seconds": round(seconds, 6),
+        "cpu_seconds": round(cpu, 6),
+        "peak_memory": peak,
+    }
+    return json.dumps(result, separators=(",", ":")).encode() + b"\n"

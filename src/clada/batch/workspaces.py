@@ -15,6 +15,7 @@ from clada.batch.kept import put_back
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.handles import OWNER_ALL, make_directory, open_file, remove_tree
+from clada.world.xdg import cache_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ def check_directory(path: str) -> None:
 
 
 def _mirrors() -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(home, "clada", "mirrors")
+    return os.path.join(cache_home(), "clada", "mirrors")
 
 
 # Putting back.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations.registry import LONG, NOTATIONS, holds_any
+from clada.notations.registry import NOTATIONS, holds_any
 from clada.notations.unscanned import read_scanned
 
 TYPE_CHECKING = False
@@ -212,7 +212,7 @@ def with_remarks(
         seen = "" if plan.notes or shown else nearest(plan.source)
         return plan.replace(notes=(NOTHING_FOUND + seen, *plan.notes, *shown), not_applied=())
     prose, gaps = beside_it or beside(plan)
-    if not gaps or (len(prose) <= LONG and not _has_signs(prose)):  # a few plain words, as most are
+    if not gaps or not _has_signs(prose):
         return plan
     from clada.notations.lookalikes import overlooked
 

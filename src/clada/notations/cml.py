@@ -17,11 +17,10 @@ import re
 from xml.parsers import expat
 
 from clada.errors import Problem, cut_off, shortened
-from clada.grammar import BLOCK_VERSIONS, DELIMITERS, SHORT, take_fields
+from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
 from clada.model import Block, Invalid, NotApplied, Plan
 from clada.notations.line_counter import LineCounter
 from clada.operations import find
-from clada.operations.write import Write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
 # after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
 _TAG = re.compile(rb"""<(?!!)[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
-# A write as most are: a path that is what it says, and one section of CDATA.
-_PLAIN_START, _PLAIN_END = re.compile(rb'<write path="([^"&<\t\n]++)"><!\[CDATA\['), b"]]></write>"
 _ATTRIBUTE = re.compile(rb"""([^\s=]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _REFERENCE = re.compile(r"&(?:#([0-9]++)|#x([0-9a-fA-F]++)|([a-z]++));")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -58,9 +55,6 @@ _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 CDATA, CDATA_END = b"<![CDATA[", b"]]>"
 COMMENT, COMMENT_END = b"<!--", b"-->"
 INSTRUCTION, INSTRUCTION_END = b"<?", b"?>"
-# The characters that XML refuses anywhere: what is in CDATA without them need not pass through expat.
-_FORBIDDEN = tuple(bytes([code]) for code in range(32) if code not in b"\t\n\r")
-_FORBIDDEN_BEYOND_ASCII = ("\ufffe".encode(), "\uffff".encode())
 _MARKUP = (b"<", b"&")
 _CURLY_QUOTES = tuple(chr(code).encode() for code in range(0x2018, 0x2020))
 # What expat says when the text ends too soon.
@@ -118,39 +112,19 @@ class _Reading:
             at = self._read_element(start)
 
     def _read_element(self, start: int) -> int:
-        end = self._plain_write(start)
-        if not end:
-            node = self._parse(start, *_extent(self.data, start))
-            self._add(node)
-            end = node.end
+        node = self._parse(start, _extent(self.data, start))
+        self._add(node)
+        end = node.end
         beside = self.data[end : end + 1] != b"\n" and _SAME_LINE.match(self.data, end)
         if beside:
             line, name = self.lines.line(end), beside.group(1).decode()
             self.not_applied.append(NotApplied(line, f"<{name}>", "an element must start its line"))
         return end
 
-    def _plain_write(self, start: int) -> int:
-        """Read a write that is written as most are, without expat; return where it ends, 0 if it is another.
-
-        Whatever this does not take, expat reads: it would read the same.
-        """
-        opened = _PLAIN_START.match(self.data, start) if self.builder.clean else None
-        stop = self.data.find(CDATA_END, opened.end()) if opened else -1
-        if not opened or stop < 0 or not self.data.startswith(_PLAIN_END, stop):
-            return 0
-        path = opened.group(1).decode()
-        if len(path) > SHORT or not path.isprintable():
-            return 0
-        line, end = self.lines.line(start), stop + len(_PLAIN_END)
-        text = str(self.builder.view[opened.end() : stop], "utf-8").replace("]]&gt;", "]]>")
-        operation = Write(line, (start, end), NO_ATTRIBUTES, path, text)
-        self.blocks.append(Block(line, None, True, (operation,)))
-        return end
-
-    def _parse(self, start: int, end: int | None, sections: list[tuple[int, int]]) -> _Node:
+    def _parse(self, start: int, end: int | None) -> _Node:
         builder = self.builder
         try:
-            return builder.read(start, end, sections)
+            return builder.read(start, end)
         except expat.ExpatError as error:
             cut = error.code in _CUT_OFF
             offset = builder.offset(builder.parser.ErrorByteIndex)
@@ -210,8 +184,7 @@ class _Reading:
         complaints: Complaints = []
         _restore_blanks(self.data, node)
         operation = find(node.name)
-        rows, rare = (operation.attribute_rows, operation.rare_rows) if operation else ((), ())
-        fields = take_fields(rows, rare, node.attributes, complaints, {})
+        fields = take_fields(operation.fields if operation else (), node.attributes, complaints, {})
         _READERS.get(node.name, _unknown)(node, fields, complaints)
         rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
         if operation and not complaints:
@@ -267,13 +240,12 @@ def _advice(data: bytes, offset: int, message: str) -> str:
     return ""
 
 
-def _extent(data: bytes, at: int) -> tuple[int | None, list[tuple[int, int]]]:
-    """Return where the element that opens here ends, None where its tags do not tell; and its CDATA."""
-    depth, sections = 0, []
+def _extent(data: bytes, at: int) -> int | None:
+    """Return where the element that opens here ends; None where its tags do not tell."""
+    depth = 0
     while (start := data.find(b"<", at)) >= 0:
         if data.startswith(CDATA, start):
             at = _closed(data, start, CDATA_END)
-            sections.append((start + len(CDATA), at - len(CDATA_END)))
         elif data.startswith(COMMENT, start):
             at = _closed(data, start, COMMENT_END)
         elif data.startswith(INSTRUCTION, start):
@@ -285,10 +257,10 @@ def _extent(data: bytes, at: int) -> tuple[int | None, list[tuple[int, int]]]:
             elif data[at - 2] != SLASH:
                 depth += 1
             if depth <= 0:
-                return at, sections
+                return at
         else:
             break
-    return None, []
+    return None
 
 
 def _closed(data: bytes, start: int, closing: bytes) -> int:
@@ -331,9 +303,6 @@ class _Builder:
         self.top: _Node | None = None
         self.stack: list[_Node] = []
         self.into: list[str] = []  # where character data goes
-        self.in_section = False
-        forbidden = _FORBIDDEN if data.isascii() else _FORBIDDEN + _FORBIDDEN_BEYOND_ASCII
-        self.clean = not any(character in data for character in forbidden)  # nothing that XML refuses
         self.parser = expat.ParserCreate("utf-8")
         self.parser.Parse(b"<document>", False)
         self.fed = len(b"<document>")
@@ -351,34 +320,18 @@ class _Builder:
         parser.CommentHandler = self._comment
         parser.ProcessingInstructionHandler = self._instruction
 
-    def _feed(self, start: int, end: int | None) -> None:
+    def read(self, start: int, end: int | None) -> _Node:
+        """Read the element from start to end; without an end, it is fed to the last byte and refused."""
+        self.top, self.base = None, start - self.fed
         text = self.view[start:end]
         self.parser.Parse(text, False)
         self.fed += len(text)
-
-    def read(self, start: int, end: int | None, sections: list[tuple[int, int]]) -> _Node:
-        """Read the element from start to end; without an end, it is fed to the last byte and refused.
-
-        What its CDATA sections hold is taken as it is, where expat agrees that they are sections.
-        """
-        self._begin(start)
-        for first, last in sections if self.clean else ():
-            self._feed(start, first)
-            start = first
-            if self.in_section:
-                self.into.append(str(self.view[first:last], "utf-8"))
-                self.base += last - first
-                start = last
-        self._feed(start, end)
         if end is None:
             self.parser.Parse(b"", True)
         if end is None or self.stack or not self.top:
             raise _RefusedError("the element is not closed")
         self.top.end = end
         return self.top
-
-    def _begin(self, start: int) -> None:
-        self.top, self.base = None, start - self.fed
 
     def operation(self) -> _Node | None:
         """Return the operation that is open, if any is."""
@@ -414,14 +367,14 @@ class _Builder:
         self.into.append(text)
 
     def _open_section(self) -> None:
-        self.into, self.in_section = [], True
+        self.into = []
         node = self.stack[-1]
         if node.sections is NO_SECTIONS:
             node.sections = []
         node.sections.append(self.into)
 
     def _close_section(self) -> None:
-        self.into, self.in_section = self.stack[-1].plain, False
+        self.into = self.stack[-1].plain
 
     def _comment(self, _text: str) -> None:
         if self.stack:

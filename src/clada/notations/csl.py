@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 NAME = "csl"
 BLANKS = " \t"
-LARGE = 1 << 20  # a slice that is worth decoding without a copy
 
 OPENING = ("WRITE", "RUN", "SEARCH", "TASKS")
 CLOSING = ("END", "TO", "REPLACE")
@@ -96,8 +95,6 @@ class Parser:
         self._mark, self._line_mark = start.encode(), f"\n{start}".encode()
         self._end, self._end_text = end.encode(), end
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
-        # Closing markers as they are usually written.
-        self._plain_lines = {name: f"\n{start}{name}{end}\n".encode() for name in CLOSING}
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
         self._outside = 0  # since here, no part was looked for that is not scanned
@@ -200,14 +197,13 @@ class Parser:
     def _read_in_content(self, state: str, at: int, end: int) -> None:
         """Read a line of content that may be the marker that ends it."""
         for name in COUNTING[state]:
-            plain = self._data.startswith(self._plain_lines[name], at - 1)
-            if plain or self._counts(name, at, end):
-                if not plain and self._marker(at, end) != (name, ""):
+            if self._counts(name, at, end):
+                if self._marker(at, end) != (name, ""):
                     raise _FatalError(at, f"{name} marker cannot have attributes")
                 if name == "END":
                     self._end_operation(state, at, end)
                 else:
-                    self._texts[state] = self._text(self._text_start, at - 1)
+                    self._texts[state] = self._data[self._text_start : at - 1].decode()
                     self._state, self._text_start = name, end + 1
                 return
         if state not in MAY_BE_LITERAL:
@@ -294,13 +290,6 @@ class Parser:
         self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
         self._block, self._in_block, self._state = None, [], None
 
-    def _text(self, start: int, stop: int) -> str:
-        """Return the text between two markers."""
-        if stop - start < LARGE:
-            return self._data[start:stop].decode()
-        with memoryview(self._data) as view:
-            return str(view[start:stop], "utf-8")
-
     def _end_operation(self, state: str, at: int, end: int) -> None:
         """End the last text of an operation, and make it of its attributes and texts."""
         marker, start, attributes = self._opened
@@ -308,11 +297,10 @@ class Parser:
         self._outside = end + 1
         if state == "SEARCH":
             raise _FatalError(at, "SEARCH requires a REPLACE marker before END")
-        texts[state] = self._text(self._text_start, at - 1)
+        texts[state] = self._data[self._text_start : at - 1].decode()
         complaints: Complaints = []
         kind = find(OPERATIONS[marker])
-        rows, rare = (kind.attribute_rows, kind.rare_rows) if kind else ((), ())
-        fields = take_fields(rows, rare, attributes, complaints, ATTRIBUTES)
+        fields = take_fields(kind.fields if kind else (), attributes, complaints, ATTRIBUTES)
         for before, text in texts.items():
             if text or before not in EMPTY:
                 fields[TEXTS[before]] = text
@@ -416,11 +404,6 @@ class _FatalError(Exception):
 
 def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
-    key, _, value = text.partition('="')
-    if key[:1] == " " and key[1:].isalnum() and value[-1:] == '"':
-        value = value[:-1]
-        if '"' not in value and "\\" not in value:
-            return {key[1:]: value}  # the usual case: one, written plainly
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:

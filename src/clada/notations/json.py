@@ -55,16 +55,6 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?+)*+"?+|[{}\[\]]', re.DOTALL)  # a strin
 _DEEPER = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 
 _GAP = re.compile(r"[ \t\n\r]*+")
-_COMMA = re.compile(r"[ \t\n\r]*+,[ \t\n\r]*+(?![\]}])")
-_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f\x80-\xff]*+)"[ \t\n\r]*+:')
-# Of a plain task, up to two short strings and the start of another; then a member, or the end.
-_KEY = _PLAIN_KEY.pattern + r"[ \t\n\r]*+"
-_SHORT = r'([^"\\\x00-\x1f\x80-\xff]{0,100}+)"'
-_BEFORE = rf'(?:{_KEY}"{_SHORT}[ \t\n\r]*+,[ \t\n\r]*+)?'
-_HEAD = re.compile(rf'\{{[ \t\n\r]*+{_BEFORE}{_BEFORE}{_KEY}"')
-_MEMBER = rf'{_KEY}(?:"(?:{_SHORT}|)|(true|false|[1-9][0-9]{{0,15}}+))'
-_NEXT = re.compile(rf"[ \t\n\r]*+(?:,[ \t\n\r]*+{_MEMBER}|\}})")
-_WORDS = {"true": True, "false": False}
 # What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
 # keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
 _PIECE = re.compile(
@@ -202,10 +192,10 @@ def _read_tasks(reader: ValueReader, draft: Draft, depth: int) -> None:
         raise reader.expected("a list of tasks")
     for start in reader.elements(depth):
         draft.expect_task(start)
-        members = reader.plain_object()
-        if members is None and reader.next() == "{":
+        members = None
+        if reader.next() == "{":
             members = _read_members(reader, depth + 1)
-        elif members is None:
+        else:
             reader.skip(depth + 1)
         draft.add(RawTask(start, reader.ended, members))
 
@@ -263,45 +253,6 @@ class ValueReader:
         """Return the character that the next token starts with; nothing at the end."""
         return self._text[self.at] if self.at < self._end else ""
 
-    def plain_object(self) -> dict[str, tuple[Any, int]] | None:
-        """Read an object of strings, counts and booleans, as nearly every task is; each with its key's place.
-
-        Any other, or what is wrong in any way, is left to the other methods: None.
-        """
-        member = _HEAD.match(self._text, self.at, self._end)
-        if not member:
-            return None
-        first, one, second, two, key = member.groups()
-        found: dict[str, tuple[Any, int]] = {}
-        if first is not None:
-            found[first] = one, member.start(1) - 1
-        if second is not None:
-            found[second] = two, member.start(3) - 1
-        count, most = (first is not None) + (second is not None), MAX_VALUES - self._values
-        value: Any = None
-        place = member.start(5) - 1
-        while key is not None:
-            at = member.end()
-            if value is None:
-                try:
-                    value, at = self._scanned(at)
-                except ValueError:
-                    return None
-            found[key] = value, place
-            count += 1
-            member = _NEXT.match(self._text, at, self._end)
-            if not member or count > most:
-                return None
-            key, value, word = member.groups()
-            place = member.start(1) - 1
-            if word:
-                value = _WORDS[word] if word in _WORDS else int(word)
-        if len(found) < count:
-            return None
-        self._values += count
-        self._move(member.end())
-        return found
-
     def members(self, depth: int) -> Iterator[tuple[str, int]]:
         """Yield each key of an object and its place; the caller reads the value."""
         seen: set[str] = set()
@@ -325,10 +276,6 @@ class ValueReader:
             return
         while True:
             yield self.at
-            comma = _COMMA.match(self._text, self.ended, self._end)
-            if comma:
-                self.at = comma.end()
-                continue
             if self._take(",", close) == close:
                 return
             if self.next() == close:
@@ -336,10 +283,6 @@ class ValueReader:
 
     def _key(self) -> str:
         """Read a key and the colon after it."""
-        plain = _PLAIN_KEY.match(self._text, self.at, self._end)
-        if plain:
-            self._move(plain.end())
-            return plain.group(1)
         if self.next() != '"':
             raise self.expected("a key in double quotes")
         key = self._string()

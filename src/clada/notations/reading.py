@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.errors import Problem, cut_off
-from clada.grammar import DELIMITERS, SHORT, path_complaint
+from clada.grammar import DELIMITERS, path_complaint
 from clada.model import NO_ATTRIBUTES, Block, Invalid
 from clada.notations.line_counter import LineCounter
 from clada.notations.path_text import relative
@@ -83,7 +83,7 @@ class Reading:
         """
         for key in PATHS & fields.keys():
             path = fields[key] = self.path(fields[key])
-            complaint = path_complaint(path) if len(path) > SHORT or not path.isprintable() else None
+            complaint = path_complaint(path)
             if complaint:
                 message = f"Invalid value for '{key}': {complaint}"
                 return self.refused(name, at, span, message, field=key)

@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 # `[task-1] Success: created a.txt`.
 TAGGED, SENTENCES = "tagged", "sentences"
 
-LONG = 1 << 16  # bytes of a text that is worth a look for single bytes first
-COMMON = (
-    b"QZXJKVWBGYFPMUHDLRSNIOATECqzxjkvbpygfwmucldrhsnioate .,-"  # the rarer ones first, rarest not at all
-)
-
 ONE = "a document is in one notation only"
 COLUMN = "a marker must start at the first column"
 LINE_START = "an element must start its line"
@@ -112,13 +107,10 @@ def dialect(
 
 
 def holds_any(text: bytes, hints: Iterable[bytes]) -> bool:
-    """Whether one of the hints is in a text.
-
-    In a long one, the rarest byte of each is looked for first, which is many times as quick.
-    """
-    if len(text) > LONG:
-        hints = [hint for hint in hints if min(hint, key=COMMON.find) in text]
-    return any(hint in text for hint in hints)
+    """Whether one of the hints is in a text."""
+    return any(
+        hint[:1] in text and hint in text for hint in hints
+    )  # one byte is found far sooner than several
 
 
 UNKNOWN = Notation(

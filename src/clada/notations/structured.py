@@ -7,7 +7,6 @@ from clada.grammar import (
     BLOCK_VERSIONS,
     LARGE_COUNT,
     MAX_COUNT_DIGITS,
-    SHORT,
     WRONG_COUNT,
     WRONG_LINE,
     WRONG_NUMBER,
@@ -15,7 +14,7 @@ from clada.grammar import (
     choice_complaint,
     path_complaint,
 )
-from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
+from clada.model import Block, Invalid, Plan
 from clada.notations.line_counter import LineCounter
 from clada.operations import OPERATIONS, find
 from clada.values import Value
@@ -164,61 +163,7 @@ def checked_version(value: Any, offset: int) -> str:
 
 
 def operation(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
-    """Make an operation of a task, with all that is wrong with it."""
-    return plain(task, line) or checked(task, data, line, block_line)
-
-
-class _Known(Value):
-    """What a task of one kind may have: its fields as they may be written, needed ones, and defaults."""
-
-    fields: Mapping[str, Field]
-    needed: frozenset[str]
-    defaults: Mapping[str, Any]
-    special: frozenset[str]  # fields that do not stand for themselves
-
-
-_known: dict[type[Operation], _Known] = {}
-
-
-def _known_of(kind: type[Operation]) -> _Known:
-    fields = {field.name: field for field in kind.fields}
-    aliases = {alias: fields[name] for alias, name in ALIASES.items() if name in fields}
-    needed = frozenset(field.name for field in kind.fields if field.required)
-    defaults = {field.name: field.default for field in kind.fields if field.default is not None}
-    special = RANGE.union(field.name for field in kind.fields if field.excludes or field.beside)
-    return _Known({**fields, **aliases}, needed, defaults, frozenset(special))
-
-
-def plain(task: RawTask, line: int) -> Operation | None:
-    """Make an operation of a task that has what it needs, and nothing special: most are, and this is quicker.
-
-    None where something may be wrong, or is not for this to tell: whatever `checked` makes of it, holds.
-    """
-    members = task.members
-    kind = find(members["action"][0]) if members and "action" in members else None
-    if not members or not kind:
-        return None
-    known = _known.get(kind) or _known.setdefault(kind, _known_of(kind))
-    values: dict[str, Any] = {}
-    others: dict[str, str] = {}
-    for written, (value, _place) in members.items():
-        field = known.fields.get(written)
-        if field is None:
-            if isinstance(value, str) and written != "action":
-                others[written] = value
-        elif field.name in values or value == "" or _wrong(field, value, written):
-            return None
-        else:
-            values[field.name] = value
-    if not known.needed <= values.keys() or not known.special.isdisjoint(values):
-        return None
-    return kind.from_fields(
-        line, (task.start, task.end), others or NO_ATTRIBUTES, {**known.defaults, **values}
-    )
-
-
-def checked(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
-    """Make an operation of a task, whatever it is like; where something is wrong with it, an invalid one."""
+    """Make an operation of a task; where something is wrong with it, an invalid one with all of that."""
     members = task.members or {}
     name, complaints = _action(task)
     kind = find(name)
@@ -356,10 +301,6 @@ def _wrong(field: Field, value: Any, written: str) -> str | None:
     """Return what is wrong with a field's value, or None."""
     if field.kind == "count":
         return _count_complaint(value)
-    if field.kind == "text" and value and isinstance(value, str):
-        return None  # the usual case
-    if field.kind == "path" and isinstance(value, str) and len(value) <= SHORT and value.isprintable():
-        return None  # this, too
     if field.kind == "choice":
         complaint = choice_complaint(value, field.choices)
     else:

@@ -83,9 +83,6 @@ def _read_document(data: bytes, draft: Draft) -> None:
         start = fence.start if fence else line
         scan = Scan(data, start, fence)
         tables, trouble = _tables(scan, scan.run())
-        if trouble:  # to say how it can be mended takes a closer look
-            scan = Scan(data, start, fence, careful=True)
-            tables, trouble = _tables(scan, scan.run())
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
             raise Malformed("A document has either [[task]] or [[tasks]], not both", scan.first_of_either())

@@ -61,19 +61,6 @@ _CUT_LINE = re.compile(
 _ANY_FENCE = re.compile(rb"`{3}|~{3}")
 _BARE = rb"[\w+.:-]{1,1000}+(?![\w+.:-])"  # numbers, dates, booleans: which they are, tomllib knows
 _BARE_VALUE = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.Zz+-]{1,40}+|" + _BARE)
-_PLAIN_KEY = rb"([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+"
-_PLAIN_VALUE = rb'(?:"[^"\\\x00-\x08\n-\x1f\x7f]*+"|' + _BARE + rb")[ \t]*+"
-# A header of a task, or a pair of the plainest kinds, with the line breaks before it; of a string of several
-# lines, not that itself.
-_PLAIN_LINE = re.compile(
-    rb"[ \t]*+\n[ \t\n]*+(?:(\[\[task\]\])(?=\n)|%b(?:%b(?=\n|\Z)|(?='{3}|\"{3})()))"
-    % (_PLAIN_KEY, _PLAIN_VALUE)
-)
-# A task as most are that write a file, with the line breaks before it, up to its content.
-_PLAIN_TASK = re.compile(
-    rb"[ \t]*+\n[ \t\n]*+(\[\[task\]\])\n%b%b\n%b%b\n%b'{3}(?!')"
-    % (_PLAIN_KEY, _PLAIN_VALUE, _PLAIN_KEY, _PLAIN_VALUE, _PLAIN_KEY)
-)
 # What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
 # keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
 _ESCAPES = (
@@ -122,10 +109,9 @@ class Scope:
 class Scan:
     """One pass over the tokens of a TOML text: where it ends, and its places."""
 
-    def __init__(self, data: bytes, start: int, fence: TaggedFence | None, *, careful: bool = False) -> None:
-        """Take where it starts; `careful` looks for what tomllib refuses too, but not as helpfully."""
+    def __init__(self, data: bytes, start: int, fence: TaggedFence | None) -> None:
         self._data, self._start, self.at = data, start, start
-        self._fence, self._careful = fence, careful
+        self._fence = fence
         self._begun = False
         self._closing = closing(fence.mark).pattern if fence else _ANY_FENCE
         self.sound = start  # up to here it has been scanned without trouble
@@ -144,7 +130,6 @@ class Scan:
         """Scan to the end of the TOML; return the trouble that ended it sooner."""
         try:
             while self._statement():
-                self._plain_lines()
                 if self._owner:
                     self._owner.end = self.at
             if self._fence and self.at >= len(self._data):
@@ -224,47 +209,6 @@ class Scan:
             raise self._unexpected("a line break")
         self._begun = True
         return self._scan_header(breaks) if first == BRACKET else self._scan_pair(breaks)
-
-    def _plain_lines(self) -> None:
-        """Step over headers of tasks, and keys with values of the plainest kinds: this is quicker."""
-        data = self._data
-        while len(self._header) < MAX_DEPTH and (line := _PLAIN_LINE.match(data, self.at)):
-            header, key, lines = line.groups()
-            if header:
-                if self._owner:
-                    self._owner.end = self.at
-                self.at = self.sound = line.start(1)
-                self._enter(TASK, listed=True)
-                self.at = line.end()
-                continue
-            self.at = self.sound = line.start(2)
-            self._count()
-            if self._scope:
-                self._scope.note(key.decode(), self.at, dotted=False)
-            self.at = line.end()
-            if lines is not None:
-                self._scan_lines(data[self.at : self.at + 3])
-                if not data.startswith(b"\n", self.at) and self._goes_on():
-                    raise self._unexpected("a line break")
-                self._plain_tasks()
-
-    def _plain_tasks(self) -> None:
-        """Step over tasks as most are that write a file, each in one step, while no limit is near."""
-        data, keys = self._data, (2, 3, 4)
-        while not self._careful and (task := _PLAIN_TASK.match(data, self.at)):
-            places = {task[key].decode(): task.start(key) for key in keys}
-            end = data.find(b"'''", task.end()) + 3
-            if not data.startswith(b"\n", end) or end < task.end() or len(places) < len(keys):
-                break  # which takes a closer look
-            if self._values + len(keys) > MAX_VALUES:
-                break
-            if self._owner:
-                self._owner.end = self.at
-            self.at = self.sound = task.start(1)
-            self._enter(TASK, listed=True)
-            self.tasks[-1].keys = places
-            self._values += len(keys)
-            self.at = end
 
     def _scan_header(self, breaks: int) -> bool:
         double = self._data.startswith(b"[[", self.at)
@@ -436,7 +380,7 @@ class Scan:
         """Return where the quotes are, or before them what must not be in a string."""
         close = self._data.find(b"'''", start)
         end = len(self._data) if close < 0 else close
-        inside = self._data[start:end] if self._careful else b""
+        inside = self._data[start:end]
         if len(inside.translate(None, _CONTROLS)) == len(inside):  # several times as quick as the pattern
             return end
         match = _NO_CONTROL.match(inside)

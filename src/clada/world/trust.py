@@ -18,6 +18,7 @@ from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.entries import reason
 from clada.world.handles import is_link, is_regular, open_directory, open_file, read_at_most
+from clada.world.xdg import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,8 +134,6 @@ def _look_at(workspace: str, name: str, folder: int) -> CladaFile | None:
 
 
 def _top() -> str:
-    from clada.world.record.store import state_home  # not loaded where a workspace has no `.clada`
-
     return os.path.join(state_home(), "clada", "trust")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -446,29 +445,6 @@ def test_a_repository_with_longer_names_of_objects(tmp_path: Path) -> None:
     assert repo.names() == ["a", "c"]
     assert repo.status() == [" A announced"]
     assert repo.git("show", ":b") == "3"
-
-
-def test_what_the_commits_load_is_light(repo: Repo) -> None:
-    """Start-up is a feature: none of the heavy modules is needed."""
-    repo.write("a")
-    script = """
-import sys
-before = set(sys.modules)
-from clada.world.git.branch import BranchCommits
-from clada.world.git.repository import find
-record = BranchCommits(find(sys.argv[1]), "clada")
-record.before(["b"], wide=True, consent=None)
-open(sys.argv[1] + "/b", "w").close()
-record.after(["b"], run=1)
-heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json".split()
-heavy += "tempfile shutil hashlib".split()
-print(sorted((set(sys.modules) - before) & set(heavy)))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script, repo.root], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
-    assert repo.subjects() == ["clada:post", "clada:pre"]
 
 
 def test_another_repository_than_the_named_one_is_refused(repo: Repo, tmp_path: Path) -> None:

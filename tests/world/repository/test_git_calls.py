@@ -186,32 +186,6 @@ def test_ctrl_c_on_a_terminal_does_not_reach_git() -> None:
     assert group != os.getpgrp()
 
 
-def test_what_recording_loads_is_light(repo: Repo) -> None:
-    """Start-up is a feature: none of the heavy modules is needed to record a run."""
-    repo.write("a")
-    script = """
-import sys
-before = set(sys.modules)
-from clada.settings import Settings
-from clada.world.files.workspace import Workspace
-from clada.world.record.recording import RunToRecord, recording
-with recording(RunToRecord("", planned=("b",)), Settings(sys.argv[1]), None, None) as record:
-    with Workspace(sys.argv[1]) as workspace:
-        workspace.record_in(record.snapshot, ())
-        workspace.store(("b",), b"")
-record.close()
-heavy = "re typing dataclasses subprocess enum signal contextlib threading functools collections json".split()
-heavy += "tempfile shutil hashlib".split()
-print(sorted((set(sys.modules) - before) & set(heavy)), record.error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", script, repo.root],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "src"},
-        cwd=os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))),
-    )  # fmt: skip
-    assert done.stdout == "[] None\n", done.stderr
-
-
 LOOK = ["status"]
 COMMIT = "update-index write-tree commit-tree update-ref".split()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.errors import Trouble, system_words
@@ -68,33 +69,31 @@ class Repository(Value):
         return RepositoryLock(os.path.join(self.common_dir, "clada"), timeout, waiting, stop)
 
 
-class os_errors_as_trouble:  # noqa: N801 (called like contextlib.suppress; contextlib costs start-up)
-    """A context manager that turns an OSError into Trouble with a hint."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError):
-            raise as_trouble(error) from None
+@contextmanager
+def os_errors_as_trouble() -> Iterator[None]:
+    """Turn an OSError into Trouble with a hint."""
+    try:
+        yield
+    except OSError as error:
+        raise as_trouble(error) from None
 
 
 class NoRepository(Trouble):
     """Says that there is no repository around a workspace."""
 
 
-class suggest_no_git:  # noqa: N801 (as above)
-    """A context manager that adds to the hint of an error of git how to work without commits."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Trouble) and error.error.type == "git_operation_failed":
-            hint = f"{error.error.hint}, or {NO_GIT}" if error.error.hint else NO_GIT
-            if SNAPSHOTS not in hint:
-                hint += f"; {SNAPSHOTS} makes none and can undo all the same"
-            raise Trouble.of(error.error.replace(hint=hint)) from None
+@contextmanager
+def suggest_no_git() -> Iterator[None]:
+    """Add to the hint of an error of git how to work without commits."""
+    try:
+        yield
+    except Trouble as trouble:
+        if trouble.error.type != "git_operation_failed":
+            raise
+        hint = f"{trouble.error.hint}, or {NO_GIT}" if trouble.error.hint else NO_GIT
+        if SNAPSHOTS not in hint:
+            hint += f"; {SNAPSHOTS} makes none and can undo all the same"
+        raise Trouble.of(trouble.error.replace(hint=hint)) from None
 
 
 def as_trouble(error: OSError) -> Trouble:

@@ -7,7 +7,8 @@ import os
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.record.journal import escape_field, unescape_field
-from clada.world.record.store import Store, check_private, find_store, name_for, outside_store, state_home
+from clada.world.record.store import Store, check_private, find_store, name_for, outside_store
+from clada.world.xdg import state_home
 
 OWNER_ALL, OWNER_ONLY = 0o700, 0o600
 _TRIES = 100  # more than runs are likely to end while one begins

@@ -8,6 +8,7 @@ import stat
 from clada.errors import Trouble
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.xdg import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,9 +175,3 @@ def name_for(path: str) -> str:
     from hashlib import sha256
 
     return sha256(os.fsencode(path)).hexdigest()[:16]
-
-
-def state_home() -> str:
-    """Return where programs keep what they remember from one start to the next."""
-    home = os.environ.get("XDG_STATE_HOME", "")  # a relative one is to be ignored, says its specification
-    return home if os.path.isabs(home) else os.path.expanduser("~/.local/state")
