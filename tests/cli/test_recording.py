@@ -56,6 +56,16 @@ def test_what_programs_read_is_as_it_was(repository: Shell) -> None:
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()][-1] == "run_ended"
 
 
+def test_a_file_that_git_was_only_told_of_is_not_said_to_be_taken_out(repository: Shell) -> None:
+    """`git add -N` puts a name into the index, and no content."""
+    repository.write("mine.txt", "mine\n")
+    repository.git("add", "-N", "mine.txt")
+    done = repository(document=WRITE)
+    assert "clada: not committed, because git add -N only announces them: mine.txt\n" in done.stderr
+    assert "taken them out" not in done.stderr
+    assert repository.git("status", "--porcelain") == " A mine.txt\n"
+
+
 # Without a repository.
 
 

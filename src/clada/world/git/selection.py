@@ -173,8 +173,12 @@ class Selection:
         """Return which files the user took out of the index, or only announced: the tree does not decide."""
         held = {path for path in paths if path in different and different[path].is_taken_out}
         present = sorted(path for path in held if os.path.lexists(os.path.join(self._repository.root, path)))
-        if present:
-            self.note(f"not committed, as you have taken them out of the index: {self.listed(present)}")
+        announced = [path for path in present if different[path].announced]
+        removed = [path for path in present if not different[path].announced]
+        if announced:
+            self.note(f"not committed, because git add -N only announces them: {self.listed(announced)}")
+        if removed:
+            self.note(f"not committed, as you have taken them out of the index: {self.listed(removed)}")
         return held
 
     def _is_suspect(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
