@@ -61,7 +61,7 @@ USAGE_ERRORS = {
     ("--max-output=10TB",): "--max-output must be a size such as 512B, 64KB, 10MB or 1GB, not '10TB'",
     ("--max-output=",): "--max-output must be a size such as 512B, 64KB, 10MB or 1GB, not ''",
     ("--output-mode=loud",): "--output-mode must be one of stream, buffer, silent, not 'loud'",
-    ("--dry-run=maybe",): "--dry-run takes no value (or true or false), not 'maybe'",
+    ("--dry-run=maybe",): "--dry-run takes no value (or true, false, always, never), not 'maybe'",
     ("--start-delimiter=",): "--start-delimiter must not be empty",
     ("--end-delimiter=a\nb",): "--end-delimiter must not contain a line break or anything else unprintable",
     ("--git-author", ""): "--git-author must not be empty",

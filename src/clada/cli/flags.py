@@ -333,7 +333,7 @@ def _read_flag(word: str, waiting: list[str], given: dict[str, Any], row: Comman
         raise UsageError(f"unknown flag {flag}{near}")
     if setting.kind == "switch":
         if equals and value not in SWITCH_WORDS:
-            raise UsageError(f"{flag} takes no value (or true or false), not {value!r}")
+            raise UsageError(f"{flag} takes no value (or {', '.join(SWITCH_WORDS)}), not {value!r}")
         given[setting.name] = SWITCH_WORDS[value] if equals else True
         return
     if not equals:
