@@ -96,7 +96,8 @@ def make(job: Job, place: JobPlace, base: str) -> None:
     remove_tree(place.workspace)  # of an attempt that was cut short
     if job.repo is None:
         copy_tree(source, place.workspace)
-        os.chmod(place.workspace, OWNER_ALL)  # a copy of another user's files is for the caller alone
+        # A copy of another user's files is for the caller alone.
+        os.chmod(place.workspace, os.stat(place.workspace).st_mode & OWNER_ALL)
         return
     from clada.world.git.shared_tree import is_url, make_work_tree, mirror
 
