@@ -132,7 +132,7 @@ def _carry_out(
         files = _overlay(workspace) if settings.dry_run else workspace
         world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
         world.consent = caller.would_consent if settings.dry_run else caller.consent
-        world.autorun = _autorun_guard(world)
+        world.autorun = AutorunGuard(files.root, world.asked, allowed=settings.allow_autorun)
         if course.record:
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
@@ -146,13 +146,6 @@ def _carry_out(
             _describe(course.record, plan, course.blocks, caller.stop)
     if course.record:
         caller.tell(course.record.notes)
-
-
-def _autorun_guard(world: World) -> AutorunGuard:
-    """Return what decides on files that run by themselves."""
-    ask = world.consent
-    consent = (lambda question: world.untimed(ask, question)) if ask else None
-    return AutorunGuard(world.files.root, consent, allowed=world.settings.allow_autorun)
 
 
 def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) -> Report:

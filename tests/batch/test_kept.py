@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.batch.conftest import edit
 
 import clada
 from clada.batch import kept, workspaces
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from clada.batch.jobs import Job, name_of
 
 WRITE = '<---WRITE file="{}"--->\nnew\n<---END--->\n'
 DOCUMENTS = {
@@ -116,3 +114,36 @@ def test_a_copy_is_what_it_is_a_copy_of(tmp_path: Path) -> None:
     (folder / "more").mkdir()
     workspaces.copy_over(str(tmp_path / "copy"), str(folder))
     assert picture(folder) == picture(tmp_path / "copy")
+
+
+def test_a_copy_has_no_setuid_or_setgid_bits(tmp_path: Path) -> None:
+    """Root's copy of another user's file would else give everybody root's rights."""
+    folder = tmp_path / "w"
+    fill(folder)
+    (folder / "run.sh").chmod(0o6755)
+    (folder / "sub").mkdir()
+    (folder / "sub").chmod(0o2755)
+    workspaces.copy_tree(str(folder), str(tmp_path / "copy"))
+    assert (tmp_path / "copy" / "run.sh").stat().st_mode & 0o7777 == 0o755
+    assert (tmp_path / "copy" / "sub").stat().st_mode & 0o7777 == 0o755
+
+
+def test_no_other_user_can_look_into_the_workspaces_of_a_batch(tmp_path: Path) -> None:
+    folder, work = tmp_path / "w", tmp_path / "work"
+    fill(folder)
+    folder.chmod(0o755)
+    work.mkdir(mode=0o755)
+    workspaces.make_directories(str(work))
+    job = Job(id="a", document="", path="w")
+    place = workspaces.place_of(1, job, str(work), str(tmp_path))
+    workspaces.make(job, place, str(tmp_path))
+    made = [work, work / workspaces.BEGUN, work / workspaces.TREES, Path(place.workspace)]
+    assert [path.stat().st_mode & 0o7777 for path in made] == [0o700] * 4
+
+
+def test_the_names_of_workspaces_have_the_whole_hash() -> None:
+    """Two ids that differ in what names leave out have workspaces of their own, however many there are."""
+    name = name_of("a/b")
+    assert name.startswith("a-b-")
+    assert len(name.removeprefix("a-b-")) >= 32
+    assert name != name_of("a:b")

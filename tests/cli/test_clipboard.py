@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.waiting import eventually
 
 from clada.cli import clipboard
 from clada.errors import Trouble
+from clada.grammar import MAX_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +98,40 @@ def test_without_a_display_that_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DISPLAY", ":0")
     with pytest.raises(Trouble, match="no clipboard: no program for it is installed"):
         clipboard.copy("text")
+
+
+ENDLESS = "#!/bin/sh\nprintf %s $$ > {}\nexec /bin/cat /dev/zero\n"
+
+
+def _stubs(monkeypatch: pytest.MonkeyPatch, folder: Path, paste: str) -> None:
+    for name, text in (("wl-copy", COPYING), ("wl-paste", paste)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("WAYLAND_DISPLAY", "x")
+
+
+def test_a_clipboard_without_end_is_read_as_far_as_a_document_may_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And its program is ended."""
+    _stubs(monkeypatch, tmp_path, ENDLESS.format(tmp_path / "pid"))
+    assert len(clipboard.paste()) == MAX_INPUT + 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_clipboard_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _stubs(monkeypatch, tmp_path, "#!/bin/sh\nexec /bin/sleep 1000\n")
+    monkeypatch.setattr(clipboard, "LONG", 0.2)
+    with pytest.raises(Trouble, match="wl-paste could not paste: it takes more than"):
+        clipboard.paste()
+
+
+def test_why_a_clipboard_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _stubs(monkeypatch, tmp_path, "#!/bin/sh\necho no display >&2\nexit 3\n")
+    with pytest.raises(Trouble, match="wl-paste could not paste: no display"):
+        clipboard.paste()
 
 
 @needs("xclip")

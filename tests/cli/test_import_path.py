@@ -150,7 +150,8 @@ def test_a_document_cannot_write_what_python_loads_before_clada(
     tasks = [list(_planting(plant, name, top)) for name in EARLY for plant in PLANTS]
     document = json.dumps([{"tasks": block} for block in tasks])
     for switch in ("--dry-run", "--no-git"):
-        printed = run(shell, (*way, "--format=json", "--summary=none", switch), document, **environment)
+        flags = ("--format=json", "--summary=none", "--allow-autorun", switch)
+        printed = run(shell, (*way, *flags), document, **environment)
         assert printed.count(": Python would load ") == len(tasks), printed
     assert "SUCCESS" in (printed := run(shell, (*way, "--no-git"), READ, **environment))
     assert "LOADED" not in printed

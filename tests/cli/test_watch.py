@@ -348,6 +348,17 @@ def test_a_file_that_is_no_report_is_not_overwritten(shell: Shell, terminal: Ter
     assert (shell.workspace / "answer.report.md").read_text() == "my own notes\n"
 
 
+@pytest.mark.parametrize("what", ["a pipe", "a device"])
+def test_a_report_that_could_be_read_for_ever_is_not(shell: Shell, terminal: Terminals, what: str) -> None:
+    report = shell.workspace / "answer.report.md"
+    os.mkfifo(report) if what == "a pipe" else report.symlink_to("/dev/zero")
+    screen = terminal("watch", "--yes", "--no-git", "answer.md")
+    screen.until(QUIT)
+    shell.write("answer.md", write("a", "x"))
+    screen.until("clada: answer.report.md is no report of clada's, and is not overwritten; move it away")
+    assert not report.is_file()
+
+
 def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, terminal: Terminals) -> None:
     screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)

@@ -98,6 +98,14 @@ PROTECTED = (
     ".git::$INDEX_ALLOCATION/config",
     "GIT~1/config",
     ".clada./config.toml",
+    "CLADA~1/config.toml",
+    ".clada::$INDEX_ALLOCATION/config.toml",
+    ".g\u200cit/config",
+    "\u200d.git/config",
+    ".git\ufeff/config",
+    ".\u202agit/hooks/pre-commit",
+    ".gi\u206ft. /config",
+    "sub/.cl\u200eada/allowed-commands.json",
 )
 
 

@@ -276,14 +276,14 @@ def _digest(id_: str) -> bytes:
 
 
 def key_of(id_: str) -> str:
-    """Return a short name for a job that can be that of a file."""
-    return _digest(id_)[:10].hex()
+    """Return a name for a job that can be that of a file, and that no other job has."""
+    return _digest(id_).hex()
 
 
 def name_of(id_: str) -> str:
     """Return a name for a job's workspace: a person finds it by the id, and no two have the same."""
     plain = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in id_)
-    return f"{plain.lstrip('.')[:60] or 'job'}-{key_of(id_)[:10]}"
+    return f"{plain.lstrip('.')[:60] or 'job'}-{key_of(id_)}"
 
 
 def resolved(base: str, path: str) -> str:

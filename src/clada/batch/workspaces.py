@@ -58,9 +58,10 @@ class JobPlace(Value):
 
 
 def make_directories(work: str) -> None:
-    """Make the batch's own directory."""
+    """Make the batch's own directory, which other users cannot look into: copies keep the modes of files."""
     for path in (work, f"{work}/{BEGUN}", f"{work}/{TREES}"):
         make_directory(path)
+        os.chmod(path, OWNER_ALL)
 
 
 def remove_directories(work: str) -> None:
@@ -95,6 +96,8 @@ def make(job: Job, place: JobPlace, base: str) -> None:
     remove_tree(place.workspace)  # of an attempt that was cut short
     if job.repo is None:
         copy_tree(source, place.workspace)
+        # A copy of another user's files is for the caller alone.
+        os.chmod(place.workspace, os.stat(place.workspace).st_mode & OWNER_ALL)
         return
     from clada.world.git.shared_tree import is_url, make_work_tree, mirror
 
@@ -164,7 +167,11 @@ def begun_jobs(work: str) -> list[tuple[int, str, str]]:
 
 
 def copy_tree(source: str, target: str) -> None:
-    """Copy a directory to where nothing is: links as links, modes and times too; no pipes and devices."""
+    """Copy a directory to where nothing is: links as links, modes and times too; no pipes and devices.
+
+    The copy belongs to the caller. It has no setuid or setgid bits, because they would hand the caller's
+    rights to whoever runs the file.
+    """
     check_directory(source)
     os.mkdir(target, OWNER_ALL)
     own = os.stat(target)
@@ -194,7 +201,7 @@ def _copy_entry(source: str, target: str, status: os.stat_result) -> None:
 
 def _copy_times(status: os.stat_result, target: str) -> None:
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    os.chmod(target, stat.S_IMODE(status.st_mode))
+    os.chmod(target, stat.S_IMODE(status.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
 
 
 def _copy_file(source: str, target: str, size: int) -> None:

@@ -6,10 +6,12 @@ import os
 from codecs import BOM_UTF8
 
 from clada.errors import Trouble
+from clada.grammar import MAX_INPUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import IO
 
 # PowerShell prints in the code page of the console, which has few letters, unless it is told otherwise.
 GET = "[Console]::OutputEncoding = [Text.Encoding]::UTF8; Get-Clipboard -Raw"
@@ -24,6 +26,8 @@ PROGRAMS = (
     ("", ("clip.exe",), ("powershell.exe", "-NoProfile", "-Command", GET), "utf-16"),
 )
 HINT = "install wl-clipboard (Wayland) or xclip (X)"
+CHUNK = 1 << 20
+MOST_WORDS = 4096  # bytes of an error message that are read
 LONG = 10  # seconds that a clipboard may take
 SHORT = 1  # seconds until what was copied is there; another program may have copied meanwhile
 
@@ -35,7 +39,14 @@ def copy(text: str) -> None:
     argv, _, encoding = _programs()
     data = text.encode(encoding, "replace")
     # xclip stays, to hand the text out: it must not keep our output open.
-    _call(argv, data, subprocess.DEVNULL, "copy")
+    quiet = subprocess.DEVNULL
+    try:
+        done = subprocess.run(  # noqa: S603 (one of the programs above)
+            argv, input=data, stdout=quiet, stderr=quiet, timeout=LONG, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Trouble("io_error", f"{argv[0]} could not copy: {error}", HINT) from None
+    _refuse_failure(argv[0], "copy", done.returncode)
     if argv[0] == "xclip":
         _wait_for(data)
 
@@ -57,10 +68,43 @@ def _has(data: bytes) -> bool:
 
 
 def paste() -> bytes:
-    """Return what is on the clipboard."""
+    """Return what is on the clipboard; of more than a document may have, no more than shows that."""
     import subprocess
 
-    return _call(_programs()[1], b"", subprocess.PIPE, "paste").removeprefix(BOM_UTF8)
+    argv = _programs()[1]
+    try:
+        with subprocess.Popen(  # noqa: S603 (one of the programs above)
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as helper:
+            try:
+                data = _read_bounded(helper.stdout, MAX_INPUT + 1)
+                if len(data) > MAX_INPUT:
+                    return data
+                words = _read_bounded(helper.stderr, MOST_WORDS)
+                helper.wait(LONG)
+            finally:
+                helper.kill()  # it may have more to say, to nobody
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Trouble("io_error", f"{argv[0]} could not paste: {error}", HINT) from None
+    _refuse_failure(argv[0], "paste", helper.returncode, words)
+    return data.removeprefix(BOM_UTF8)
+
+
+def _read_bounded(pipe: IO[bytes] | None, most: int) -> bytes:
+    """Read a pipe to its end, but no more than so many bytes, and no longer than a clipboard may take."""
+    from select import select
+    from time import monotonic
+
+    handle, until, pieces, size = pipe.fileno() if pipe else -1, monotonic() + LONG, [b""], 0
+    while size < most:
+        left = until - monotonic()
+        if left <= 0 or not select([handle], [], [], left)[0]:
+            raise TimeoutError(f"it takes more than {LONG} seconds")
+        pieces.append(os.read(handle, min(CHUNK, most - size)))
+        size += len(pieces[-1])
+        if not pieces[-1]:
+            break
+    return b"".join(pieces)
 
 
 def check() -> None:
@@ -68,19 +112,10 @@ def check() -> None:
     _programs()
 
 
-def _call(argv: Sequence[str], data: bytes, output: int, what: str) -> bytes:
-    import subprocess
-
-    try:
-        done = subprocess.run(  # noqa: S603 (one of the programs above)
-            argv, input=data, stdout=output, stderr=output, timeout=LONG, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Trouble("io_error", f"{argv[0]} could not {what}: {error}", HINT) from None
-    if done.returncode:
-        words = (done.stderr or b"").decode(errors="replace").strip() or f"exit code {done.returncode}"
-        raise Trouble("io_error", f"{argv[0]} could not {what}: {words}", HINT)
-    return done.stdout or b""
+def _refuse_failure(program: str, what: str, exit_code: int, words: bytes = b"") -> None:
+    if exit_code:
+        why = words.decode(errors="replace").strip() or f"exit code {exit_code}"
+        raise Trouble("io_error", f"{program} could not {what}: {why}", HINT)
 
 
 def _programs() -> tuple[Sequence[str], Sequence[str], str]:

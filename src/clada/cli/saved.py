@@ -165,6 +165,14 @@ def read(path: str) -> bytes:
         raise Trouble("io_error", f"{path}: {reason(error)}") from None
 
 
+def _is_file(path: str) -> bool:
+    """Whether a path leads to a regular file: to read a pipe or a device may never end."""
+    try:
+        return S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
 def report_path(path: str) -> str:
     """Return where the report on an answer goes: beside it, under a name of its own."""
     return f"{path.removesuffix(ANSWER)}{REPORT}"
@@ -175,7 +183,7 @@ def write_report(path: str, text: str) -> None:
     from clada.report.llm import is_report
 
     try:
-        if os.path.lexists(path) and not is_report(read(path).decode(errors="replace")):
+        if os.path.lexists(path) and not (_is_file(path) and is_report(read(path).decode(errors="replace"))):
             hint = "move it away, or save the answer under another name"
             raise Trouble("io_error", f"{path} is no report of clada's, and is not overwritten", hint)
         handle, aside = mkstemp(".tmp", ".clada-", os.path.dirname(path) or ".")

@@ -9,6 +9,8 @@ A fence is closed by the same character, at least as often, with nothing after i
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from functools import lru_cache
 
 from clada.values import Value
 
@@ -21,11 +23,11 @@ MAX_INDENT = 3  # blanks by which the line that closes a fence may be further in
 SHORTEST_UNDERLINE = 6  # tildes: fences have three to five
 TAB = 4  # columns
 MARKDOWN = (".md", ".mdx", ".rst", ".markdown")  # ends of files that may have fences in them
-MOST_LINES_OF_AN_ITEM = 100  # that are looked through for its beginning
+MOST_ITEMS_ABOVE = 100  # that are looked through for the one that a line belongs to
 GLUED = 6  # backticks: a line that closes a fence, and the next that opens one, without a line break
 LONGEST_LINE = 1000  # bytes of a line that could be a path, or a fence
 _FENCE = re.compile(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:(`{3,}+)([^`\n]*+)|(~{3,}+)([^\n]*+))")
-_ITEM = re.compile(rb"[ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++")
+_OUTLINE_LINE = re.compile(rb"^(?:([ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)|[^ \t\n])", re.MULTILINE)
 # What opens a fence in place of backticks, with a language behind it or not; as aider has models write it.
 OPENING_TAG = rb"<(?:source|code|pre|codeblock|sourcecode)>"
 _TAG = re.compile(
@@ -192,14 +194,22 @@ def is_indented_code(data: bytes, start: int) -> bool:
     indent = _columns(data[start : line_end(data, start, start + LONGEST_LINE)])
     if indent <= MAX_INDENT:
         return False
-    for line in lines_above(data, 0, start, MOST_LINES_OF_AN_ITEM):
-        item = _ITEM.match(line)
-        text = len(item.group().expandtabs(TAB)) if item else 0
-        if item and text <= indent:
-            return indent - text > MAX_INDENT
-        if line and not item and line[:1] not in b" \t":
-            return True
+    starts, texts = _outline(data)
+    above = bisect_left(starts, start)
+    for text in reversed(texts[max(0, above - MOST_ITEMS_ABOVE) : above]):
+        if text <= indent:
+            return text == 0 or indent - text > MAX_INDENT
     return False
+
+
+@lru_cache(maxsize=1)  # many fences of one document are asked about
+def _outline(data: bytes) -> tuple[list[int], list[int]]:
+    """Return the lines that items of lists start with or that are not indented, by where they start.
+
+    Each has the column at which its item's text starts, or 0 if it is none.
+    """
+    found = list(_OUTLINE_LINE.finditer(data))
+    return [each.start() for each in found], [len((each.group(1) or b"").expandtabs(TAB)) for each in found]
 
 
 def is_heading_underline(data: bytes, start: int) -> bool:

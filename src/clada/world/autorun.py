@@ -12,6 +12,7 @@ import os
 from clada.errors import Trouble
 from clada.values import Value
 from clada.world.files.paths import display_path, folded_name
+from clada.world.handles import open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,40 +119,18 @@ MARKED = {
 
 
 class Autorun(Value):
-    """A file that runs by itself: at which level, what runs it, and whether its content decides that."""
+    """A file that runs by itself: at which level, and what runs it."""
 
     level: str
     reason: str
-    has_changed: Callable[[bytes, bytes], bool] | None = (
-        None  # what would run, from the old to the new content
-    )
+    by_content: str = ""  # which part of its content runs, a key of autorun_content.PARTS; else all of it
 
 
-def _names_other_programs(old: bytes, new: bytes) -> bool:
-    from clada.world.autorun_content import program_settings
-
-    return _differs(program_settings, old, new)
-
-
-def _has_other_scripts(old: bytes, new: bytes) -> bool:
-    from clada.world.autorun_content import package_scripts
-
-    return _differs(package_scripts, old, new)
-
-
-def _differs(parts_that_run: Callable[[bytes], object], old: bytes, new: bytes) -> bool:
-    """Whether other parts run; what cannot be read may hold any, unless it was like that before."""
-    if old == new:
-        return False
-    runs = parts_that_run(new)
-    return bool(runs) and runs != parts_that_run(old)
-
-
-_SETTINGS = Autorun(ASK, "VS Code runs the programs that its settings name", _names_other_programs)
+_SETTINGS = Autorun(ASK, "VS Code runs the programs that its settings name", "program settings")
 BY_CONTENT = {
     ".vscode/settings.json": _SETTINGS,
     "*.code-workspace": _SETTINGS,
-    "package.json": Autorun(MARK, "npm runs its scripts", _has_other_scripts),
+    "package.json": Autorun(MARK, "npm runs its scripts", "scripts"),
 }
 TABLE: Mapping[str, Autorun] = {
     **{name: Autorun(MARK, reason) for reason, names in MARKED.items() for name in names.split()},
@@ -159,6 +138,8 @@ TABLE: Mapping[str, Autorun] = {
     **BY_CONTENT,
 }
 LONGEST = max(name.rstrip("/").count("/") for name in TABLE) + 1  # parts of a path in the table
+LARGEST = 1 << 20  # bytes of a file that is looked into
+NO_PATH = ("",)
 HOOK = Autorun(ASK, "git runs it as a hook")
 
 
@@ -181,21 +162,25 @@ def _keys(names: list[str]) -> list[str]:
 class AutorunGuard:
     """Decides on each file that an operation writes, appends to, moves or copies somewhere.
 
-    `consent` asks a person; None where there is none. A file is asked about once in a run.
+    `ask` puts a question to a person; without one, the answer is no. A file is asked about once in a run.
     """
 
-    def __init__(self, root: str, consent: Callable[[str], bool] | None, *, allowed: bool) -> None:
-        self._root, self._consent, self._allowed = root, consent, allowed
+    def __init__(self, root: str, ask: Callable[[str], bool], *, allowed: bool) -> None:
+        self._root, self._ask, self._allowed = root, ask, allowed
         self._answers: dict[Parts, bool] = {}
         self._remarks: dict[str, str] = {}  # of the present operation, by path
-        self._hooks: Parts | None = None
-        self._has_hooks = False  # whether they were looked for
+        self._hooks: Parts | None = None  # where git's hooks are, once that was looked for
 
     def check(self, parts: Parts, content: Callable[[], bytes]) -> None:
         """Raise Trouble if this file must not get this content; else keep a remark, if it runs by itself."""
         found = autorun_of(parts) or (HOOK if self._is_hook(parts) else None)
-        if not found or (found.has_changed and not found.has_changed(self._on_disk(parts), content())):
+        if not found:
             return
+        if found.by_content:
+            from clada.world.autorun_content import has_other_parts
+
+            if not has_other_parts(found.by_content, read_small(os.path.join(self._root, *parts)), content()):
+                return
         path = display_path(parts)
         if found.level == ASK and not self._allowed and not self._may(parts, path, found.reason):
             raise Trouble("permission_denied", f"a person must allow {path}: {found.reason}", HINT)
@@ -204,7 +189,7 @@ class AutorunGuard:
     def _may(self, parts: Parts, path: str, reason: str) -> bool:
         if parts not in self._answers:
             question = f"{path} {WORDS[ASK]}: {reason}. Write it?"
-            self._answers[parts] = bool(self._consent and self._consent(question))
+            self._answers[parts] = self._ask(question)
         return self._answers[parts]
 
     def take_remarks(self, target: str) -> tuple[str, ...]:
@@ -212,17 +197,29 @@ class AutorunGuard:
         remarks, self._remarks = self._remarks, {}
         return tuple(text if path == target else f"{path} {text}" for path, text in remarks.items())
 
-    def _on_disk(self, parts: Parts) -> bytes:
-        from clada.world.autorun_content import read_small
-
-        return read_small(os.path.join(self._root, *parts))
-
     def _is_hook(self, parts: Parts) -> bool:
         """Whether the repository's own configuration makes this a hook (core.hooksPath)."""
-        if not self._has_hooks:
-            self._has_hooks = True
-            if os.path.lexists(os.path.join(self._root, ".git")):
-                from clada.world.autorun_content import hooks_path
+        if self._hooks is None:
+            self._hooks = hooks_path(self._root)
+        return parts[: len(self._hooks)] == self._hooks
 
-                self._hooks = hooks_path(self._root)
-        return self._hooks is not None and parts[: len(self._hooks)] == self._hooks
+
+def hooks_path(root: str) -> Parts:
+    """Return the folder of the workspace that core.hooksPath of its repository names, or NO_PATH."""
+    pairs = (line.partition(b"=") for line in read_small(os.path.join(root, ".git", "config")).splitlines())
+    named = [value.strip(b' \t"') for key, _, value in pairs if key.strip().lower() == b"hookspath"]
+    if not named:
+        return NO_PATH
+    path = os.path.join(root, os.path.expanduser(os.fsdecode(named[-1])))  # the last one counts
+    below = os.path.relpath(path, root)
+    return NO_PATH if below.startswith("..") else tuple(below.split("/")) if below != "." else ()
+
+
+def read_small(path: str) -> bytes:
+    """Return the content of a regular file, without following a link; nothing if it is missing or large."""
+    try:
+        with open(open_file(path), "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError:
+        return b""
+    return data if len(data) <= LARGEST else b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 
 from clada.errors import Trouble
 from clada.world.files.entries import errno_trouble
@@ -177,7 +178,7 @@ def _check_moved(files: Files, source: Parts, target: Parts) -> None:
         if loaded_early:
             refuse_early(new, files.root)
         if files.guard and each.kind != "directory":
-            files.guard.check(new, lambda parts=parts, each=each: _content(files, parts, each))
+            files.guard.check(new, partial(_content, files, parts, each))
 
 
 def _content(files: Files, parts: Parts, entry: Entry) -> bytes:
