@@ -60,9 +60,9 @@ def test_an_append_to_a_large_file_reads_its_end_only(
     with Workspace(str(tmp_path)) as workspace:
         assert workspace.append(("file",), b"more")
     assert read < 2 * TAIL
-    with file.open("rb") as opened:
-        opened.seek(-7, os.SEEK_END)
-        assert opened.read() == b"x\r\nmore"
+    with file.open("rb") as written:
+        written.seek(-7, os.SEEK_END)
+        assert written.read() == b"x\r\nmore"
 
 
 def test_what_is_sparse_stays_so(tmp_path: Path) -> None:
