@@ -69,9 +69,11 @@ class User:
         self.place, self.notes, self.chance, self.deadly = place, notes, chance, deadly
         self.busy = False  # they act now, or are to leave a command alone
         self.paused = False
+        self.process = 0
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
-        """Be there at every step of what follows."""
+        """Be there at every step of what follows in this process: those that it forks see other mounts."""
+        self.process = os.getpid()
         for name in STEPS:
             patch.setattr(os, name, self._wrapped(getattr(os, name)))
 
@@ -84,7 +86,7 @@ class User:
 
     def pass_by(self) -> None:
         """Perhaps act; perhaps kill the process."""
-        if self.busy or self.paused:
+        if self.busy or self.paused or os.getpid() != self.process:
             return
         if self.chance.random() < OFTEN:
             self.busy = True
