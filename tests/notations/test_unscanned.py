@@ -36,7 +36,8 @@ OPERATIONS = {
         '<tool_call>\n{{"name": "write_file", "arguments": {{"path": "{0}", "content": "x"}}}}\n</tool_call>'
     ),
     "bolt": (
-        '<boltArtifact id="a" title="b">\n<boltAction type="file" filePath="{0}">x</boltAction>\n</boltArtifact>'
+        '<boltArtifact id="a" title="b">\n<boltAction type="file" filePath="{0}">x</boltAction>'
+        "\n</boltArtifact>"
     ),
     "here-document": "```bash\ncat > {0} <<'EOF'\nx\nEOF\n```",
 }  # fmt: skip
@@ -79,7 +80,8 @@ PARTS = {
 # Content of files that looks like the beginning, or the end, of a part.
 CONTENTS = [
     "<!--", "-->", "<!-- a -->", "<template>\n  <p hidden>\n</template>", "</think>", "<think>", "[/THINK]",
-    "```console", "<tool_result>", "</tool_result>", "    indented", "Human: hi\n\nAssistant: ho", "<|im_start|>user", "x",
+    "```console", "<tool_result>", "</tool_result>", "    indented", "Human: hi\n\nAssistant: ho",
+    "<|im_start|>user", "x",
 ]  # fmt: skip
 PROSE = [
     "",

@@ -351,9 +351,12 @@ def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
 
     The plan has the text with blanks in place of these parts.
     """
-    text, noted, blanked_all = data, dict[int, str](), False
-    for _ in range(MOST_ROUNDS):
+    text, noted, blanked_all, rounds = data, dict[int, str](), False, 0
+    while True:
         plan, prose = read(text)
+        rounds += 1
+        if rounds > MOST_ROUNDS:
+            return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
         found = _Found(text, plan)
         parts = _parts_of(data, found, marker)
         chosen = found.to_blank(parts)
@@ -371,7 +374,6 @@ def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
         if not chosen:
             return plan.replace(notes=(*plan.notes, *_notes(data, noted))) if noted else plan, prose
         text = _blanked(text, chosen)
-    return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
 
 
 def _notes(data: bytes, noted: dict[int, str]) -> list[str]:
