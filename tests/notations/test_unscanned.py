@@ -209,6 +209,15 @@ def test_an_operation_that_cannot_be_read_is_not_mended_by_blanking_a_part_of_it
     assert not plan.ok
 
 
+def test_a_hidden_operation_of_a_notation_that_stands_alone_hides_no_content() -> None:
+    """The CSL below it is only seen once it is blanked: until then its content looks like text."""
+    hidden = f"<!--\n{OPERATIONS['cml'].format('evil')}\n-->\n"
+    plan = clada.parse(f'{hidden}<---WRITE file="f"--->\na\n</think>\n<think>b</think>\n<---END--->\n')
+    assert [item.values()["content"] for block in plan.blocks for item in block.operations] == [
+        "a\n</think>\n<think>b</think>"
+    ]
+
+
 def test_too_many_unfinished_operations_in_comments_are_refused() -> None:
     """Each would need a reading of its own."""
     plan = clada.parse('<!--\n<---WRITE file="a"--->\n-->\n' * 100)

@@ -38,7 +38,7 @@ MARKER = START_DELIMITER.encode()  # how a line of CSL starts
 MOST_NOTES = 20  # parts that are told of one by one
 MOST_ROUNDS = 50  # readings of one document; each blanks at least one part
 NEVER_CLOSED = "{} is never closed, and there are operations after it: close it, or leave it out"
-TOO_MANY = "too many parts that are not scanned have unfinished operations in them: leave these parts out"
+TOO_MANY = "too many parts that are not scanned have operations in them: leave these parts out"
 
 # Fences with one of these tags show what a program printed.
 RECORDS = frozenset(
@@ -431,6 +431,8 @@ class _Found:
         lines = LineCounter(text)
         empty = [lines.start(block.line) for block in plan.blocks if not block.operations]
         self.text = text
+        # Of a notation that stands alone, only its operations are known: others may follow a hidden one.
+        self._alone = not NOTATIONS.get(plan.notation or "", UNKNOWN).mixes
         self.spans = sorted(item.span for block in plan.blocks for item in block.operations)
         self.places = sorted([start for start, _ in self.spans] + empty)
         self.fatal: Span | None = None  # the line that the document cannot be read from
@@ -449,15 +451,16 @@ class _Found:
     def to_blank(self, parts: list[Part]) -> list[Part]:
         """Return the parts to be blanked: reasoning, and those with operations in them.
 
-        Behind an operation that is not complete in its part, the next reading tells more.
+        Behind one that may have changed how the rest was read, the next reading tells more.
         """
         chosen: list[Part] = []
         for part in parts:
-            if not self.is_in(part) and (part.form.name != DRAFT or part.end is None):
+            is_in = self.is_in(part)
+            if not is_in and (part.form.name != DRAFT or part.end is None):
                 continue
             chosen.append(part)
             end = len(self.text) if part.end is None else part.end
-            if self._reaches_beyond(end) or (self.fatal and end > self.fatal[0]):
+            if self._reaches_beyond(end) or (self.fatal and end > self.fatal[0]) or (is_in and self._alone):
                 break
         return chosen
 
