@@ -23,3 +23,13 @@ class LineCounter:
         """Return the 1-based column of a byte offset, in characters."""
         start = self._data.rfind(b"\n", 0, offset) + 1
         return len(self._data[start:offset].decode(errors="replace")) + 1
+
+    def start(self, line: int) -> int:
+        """Return where a line starts."""
+        if line < self._line:
+            self._line, self._at = 1, 0
+        at = self._data.rfind(b"\n", 0, self._at) + 1
+        for _ in range(line - self._line):
+            at = self._data.find(b"\n", at) + 1
+        self._line, self._at = line, at
+        return at

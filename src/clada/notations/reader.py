@@ -28,7 +28,9 @@ class Reader:
         check_delimiters(start_delimiter, end_delimiter)
         self._delimiters = (start_delimiter, end_delimiter)
         self._data = bytearray()  # all so far, with LF line endings
-        self._parser = Parser(self._data, self._delimiters, Scan(self._data, start_delimiter.encode()))
+        self._parser = Parser(
+            self._data, self._delimiters, Scan(self._data, start_delimiter.encode(), grows=True)
+        )
         self._given = 0  # operations that were given out
         self._characters = self._bytes = 0  # as they came
         self._after_cr = False  # the last piece ended in CR, which counted: a LF right after it does not

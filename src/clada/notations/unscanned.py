@@ -13,9 +13,11 @@ that have operations in them are blanked, and it is read again, until none is le
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from clada.errors import Problem
 from clada.grammar import START_DELIMITER
+from clada.notations.line_counter import LineCounter
 from clada.notations.markdown import is_indented_code, line_end
 from clada.notations.reasoning import CLOSED_ALONE, REASONING
 from clada.notations.registry import NOTATIONS, UNKNOWN
@@ -33,9 +35,10 @@ if TYPE_CHECKING:
     Span = tuple[int, int]
 
 MARKER = START_DELIMITER.encode()  # how a line of CSL starts
+MOST_NOTES = 20  # parts that are told of one by one
 MOST_ROUNDS = 50  # readings of one document; each blanks at least one part
 NEVER_CLOSED = "{} is never closed, and there are operations after it: close it, or leave it out"
-TOO_MANY = "too many parts that are not scanned have unfinished operations in them: leave these parts out"
+TOO_MANY = "too many parts that are not scanned have operations in them: leave these parts out"
 
 # Fences with one of these tags show what a program printed.
 RECORDS = frozenset(
@@ -187,6 +190,7 @@ _TRANSCRIPT = re.compile(
     b"|".join((_TAGGED_TURN, _CALLED, rb"^[ \t]*+<" + _DATA + rb"(?=[\s>])", _MODELS_TURN)), _FLAGS
 )
 _LESS_INDENTED = re.compile(rb"^(?![ ]{4}|[ ]{0,3}\t|[ \t]*+$)", re.MULTILINE)
+_BLANK = re.compile(rb"\s*+\Z")
 _BLANKED = re.compile(rb"[^\n]")
 
 
@@ -201,8 +205,6 @@ class Part(Value):
 
     def holds(self, places: list[int]) -> bool:
         """Whether one of these places, which are in order, is in it."""
-        from bisect import bisect_left
-
         first = bisect_left(places, self.inside)
         return first < len(places) and (self.end is None or places[first] < self.end)
 
@@ -217,8 +219,10 @@ class Scan:
         *,
         original: bytes | None = None,
         is_transcript: bool = False,
+        grows: bool = False,
     ) -> None:
         self.data, self._marker, self._is_transcript = data, marker, is_transcript
+        self._grows = grows  # whether what is never closed may still be
         self._original = data if original is None else original  # before parts of it were blanked
         self._fence = b""  # the mark of the fence that is open around the place that was reached
         self._message = 0  # where the model's message starts that this place is in
@@ -260,7 +264,7 @@ class Scan:
             return self._fenced(start, inside, stop)
         if form is _CLOSED_ALONE:
             return Part(self._message, self._message, inside, form, form.name)
-        if form in (_TURN_OF_MODEL, _LINE_OF_MODEL):
+        if form is _TURN_OF_MODEL or form is _LINE_OF_MODEL:
             self._message = inside
             return inside
         return self._closed(form, start, stop)
@@ -290,7 +294,7 @@ class Scan:
         if self._fence or is_blank or before.strip() or self._original[start:inside].strip():
             return None
         end = _LESS_INDENTED.search(self.data, inside)
-        is_first = not self.data[:start].strip()
+        is_first = _BLANK.match(self.data, 0, start + 1) is not None
         if not (end if is_first else is_indented_code(bytes(self.data), start)):
             return None
         return Part(start, start, end.start() if end else len(self.data), _INDENTED, _INDENTED.name)
@@ -310,9 +314,9 @@ class Scan:
         name = form.name.replace("\\1", tag.decode(errors="replace"))
         if close:
             return Part(start, inside, close.end(), form, name)
-        if form.unclosed == READ:
+        if form.unclosed == READ and not self._grows:
             return inside
-        return Part(start, inside, None if form.unclosed == REFUSED else len(self.data), form, name)
+        return Part(start, inside, len(self.data) if form.unclosed == ALL_OF_IT else None, form, name)
 
     def _find(self, pattern: bytes, at: int) -> Match[bytes] | None:
         """Return the next match; once there is none, it is not looked for again.
@@ -347,31 +351,38 @@ def read_scanned(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Any]:
 
     The plan has the text with blanks in place of these parts.
     """
-    text, noted, blanked_all = data, dict[int, str](), False
-    for _ in range(MOST_ROUNDS):
+    text, noted, blanked_all, rounds = data, dict[int, str](), False, 0
+    while True:
         plan, prose = read(text)
-        parts = _parts_of(text, data, plan, marker)
-        chosen = _with_operations(text, parts, plan)
-        if chosen and plan.fatal and not chosen[-1].holds(_places(plan)):
+        rounds += 1
+        if rounds > MOST_ROUNDS:
+            return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
+        found = _Found(text, plan)
+        parts = _parts_of(data, found, marker)
+        chosen = found.to_blank(parts)
+        if chosen and found.fatal and not chosen[-1].holds(found.places):
             before = chosen[-1].end if chosen[-1].form is _CLOSED_ALONE else chosen[-1].start
             if read(text[:before])[0].fatal:  # it opens in the operation that cannot be read
                 chosen.pop()
         unclosed = next((part for part in chosen if part.end is None), None)
         if unclosed:
             return _never_closed(plan, unclosed), prose
+        noted |= {part.start: part.name for part in chosen if part.form.noted and found.is_in(part)}
         if not chosen and not blanked_all and not plan.has_operations and not plan.fatal:
             chosen = [part for part in parts if part.end is not None and part.form is not _INDENTED]
             blanked_all = True
-        elif chosen:
-            told = [part for part in chosen if part.form.noted and _holds_any(text, part, plan)]
-            noted |= {text.count(b"\n", 0, part.start) + 1: part.name for part in told}
         if not chosen:
-            notes = [
-                f"Line {line}: operations in {name} were passed over" for line, name in sorted(noted.items())
-            ]
-            return plan.replace(notes=(*plan.notes, *notes)) if notes else plan, prose
+            return plan.replace(notes=(*plan.notes, *_notes(data, noted))) if noted else plan, prose
         text = _blanked(text, chosen)
-    return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
+
+
+def _notes(data: bytes, noted: dict[int, str]) -> list[str]:
+    """Return notes on parts with operations, by where they start."""
+    lines = LineCounter(data)
+    first = sorted(noted.items())[:MOST_NOTES]
+    notes = [f"Line {lines.line(at)}: operations in {name} were passed over" for at, name in first]
+    more = len(noted) - len(first)
+    return [*notes, f"operations were passed over in {more} more places"] if more else notes
 
 
 def blank_parts(text: bytes, *, with_code: bool = True) -> bytes:
@@ -384,22 +395,22 @@ def blank_parts(text: bytes, *, with_code: bool = True) -> bytes:
     return _blanked(text, parts) if parts else text
 
 
-def _parts_of(text: bytes, original: bytes, plan: Plan, marker: bytes) -> list[Part]:
+def _parts_of(original: bytes, found: _Found, marker: bytes) -> list[Part]:
     """Return the parts that open outside of the operations of a plan; not behind what is fatal in it."""
-    spans = [item.span for block in plan.blocks for item in block.operations]
-    fatal = _fatal_line(text, plan)
+    text, spans, fatal = found.text, found.spans, found.fatal
     limit = max(fatal[1], max((end for _, end in spans), default=0)) if fatal else len(text)
     scan = Scan(text, marker, original=original, is_transcript=_is_transcript(text, spans))
     parts: list[Part] = []
     at = 0
-    for start, end in [*sorted(spans), (limit, limit)]:
-        if start >= at:
-            parts += scan.parts(at, start)
-            reached = (len(text) if part.end is None else part.end for part in parts[-1:])
-            at = max(at, *reached) if parts else at
-            at = max(at, end) if at <= start else at
+    for start, end in [*spans, (limit, limit)]:
+        if start < at:
+            continue
+        for part in scan.parts(at, start):
+            parts.append(part)
+            at = len(text) if part.end is None else max(at, part.end)
+        at = max(at, end) if at <= start else at
     if fatal:  # in its line, only a part that starts it
-        parts = [part for part in parts if not text[fatal[0] : part.start].strip()]
+        parts = [part for part in parts if part.start < fatal[0] or not text[fatal[0] : part.start].strip()]
     return parts
 
 
@@ -413,53 +424,50 @@ def _is_transcript(text: bytes, spans: list[Span]) -> bool:
     return False
 
 
-def _fatal_line(text: bytes, plan: Plan) -> Span | None:
-    """Return where the line is that a document cannot be read from, if there is one."""
-    if not plan.fatal or not plan.fatal.line:
-        return None
-    start = _line_start(text, plan.fatal.line)
-    return start, line_end(text, start, len(text))
+class _Found:
+    """What was found in a text: where operations, blocks without any, and what is fatal are."""
 
+    def __init__(self, text: bytes, plan: Plan) -> None:
+        lines = LineCounter(text)
+        empty = [lines.start(block.line) for block in plan.blocks if not block.operations]
+        self.text = text
+        # Of a notation that stands alone, only its operations are known: others may follow a hidden one.
+        self._alone = not NOTATIONS.get(plan.notation or "", UNKNOWN).mixes
+        self.spans = sorted(item.span for block in plan.blocks for item in block.operations)
+        self.places = sorted([start for start, _ in self.spans] + empty)
+        self.fatal: Span | None = None  # the line that the document cannot be read from
+        if plan.fatal and plan.fatal.line:
+            start = LineCounter(text).start(plan.fatal.line)
+            self.fatal = start, line_end(text, start, len(text))
 
-def _line_start(text: bytes, line: int) -> int:
-    at = 0
-    for _ in range(line - 1):
-        at = text.find(b"\n", at) + 1
-    return at
+    def is_in(self, part: Part) -> bool:
+        """Whether something of it is in a part. A fence that cannot be read is not in itself."""
+        if part.holds(self.places) or not self.fatal:
+            return part.holds(self.places)
+        first, last = self.fatal
+        after = part.end is not None and first >= part.end
+        return part.start <= last and not after and not (part.form is _FENCE and part.inside > first)
 
+    def to_blank(self, parts: list[Part]) -> list[Part]:
+        """Return the parts to be blanked: reasoning, and those with operations in them.
 
-def _places(plan: Plan) -> list[int]:
-    """Return where operations start, and blocks without any."""
-    places = [item.span[0] for block in plan.blocks for item in block.operations]
-    places += [_line_start(plan.source, block.line) for block in plan.blocks if not block.operations]
-    return sorted(places)
+        Behind one that may have changed how the rest was read, the next reading tells more.
+        """
+        chosen: list[Part] = []
+        for part in parts:
+            is_in = self.is_in(part)
+            if not is_in and (part.form.name != DRAFT or part.end is None):
+                continue
+            chosen.append(part)
+            end = len(self.text) if part.end is None else part.end
+            if self._reaches_beyond(end) or (self.fatal and end > self.fatal[0]) or (is_in and self._alone):
+                break
+        return chosen
 
-
-def _holds_any(text: bytes, part: Part, plan: Plan) -> bool:
-    """Whether an operation is in a part, or what a document cannot be read from."""
-    fatal = _fatal_line(text, plan)
-    is_fatal_in_it = fatal and part.start <= fatal[1] and (part.end is None or fatal[0] < part.end)
-    starts_with_it = fatal and part.form is _FENCE and part.inside > fatal[0]
-    return part.holds(_places(plan)) or bool(is_fatal_in_it and not starts_with_it)
-
-
-def _with_operations(text: bytes, parts: list[Part], plan: Plan) -> list[Part]:
-    """Return the parts to be blanked: reasoning, and those with operations in them.
-
-    Behind an operation that is not complete in its part, the next reading tells more.
-    """
-    places, fatal = _places(plan), _fatal_line(text, plan)
-    spans = [item.span for block in plan.blocks for item in block.operations]
-    chosen: list[Part] = []
-    for part in parts:
-        holds = part.holds(places) or bool(fatal and _holds_any(text, part, plan))
-        if not holds and (part.form.name != DRAFT or part.end is None):
-            continue
-        chosen.append(part)
-        end = len(text) if part.end is None else part.end
-        if any(part.inside <= start < end < stop for start, stop in spans) or (fatal and end > fatal[0]):
-            break
-    return chosen
+    def _reaches_beyond(self, end: int) -> bool:
+        """Whether the last operation that starts before a place goes on behind it."""
+        last = bisect_left(self.spans, (end, 0))
+        return last > 0 and self.spans[last - 1][1] > end
 
 
 def _blanked(text: bytes, parts: list[Part]) -> bytes:
