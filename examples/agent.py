@@ -7,8 +7,7 @@ import urllib.request
 
 import clada
 
-ROUNDS = 20
-NO_OPERATIONS = 3  # the exit code for an answer without any: the model is done
+ROUNDS, NO_OPERATIONS = 20, 3  # rounds at most; the exit code of an answer without operations
 
 
 def ask(messages: list[dict[str, str]]) -> str:

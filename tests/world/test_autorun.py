@@ -250,8 +250,8 @@ def _python(place: Place, *arguments: str, **environment: str) -> None:
     _start(place, sys.executable, *arguments, **environment)
 
 
-def _start(place: Place, *argv: str, **environment: str) -> None:
-    subprocess.run(
+def _start(place: Place, *argv: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
         argv, cwd=place.inside, env={**os.environ, **environment}, check=False, stdin=subprocess.DEVNULL,
         capture_output=True, timeout=60,
     )  # fmt: skip

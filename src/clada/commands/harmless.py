@@ -173,7 +173,7 @@ HARMLESS = {
     "tox": "-e= -l -p= -q -r -v --colored --list --notest --parallel --quiet --recreate --verbose",
     "tsc": "-p -w --noEmit --pretty --project --skipLibCheck --strict --target --version --watch",
     "unittest": """
-        -b -c -f -k= -p= -q -s= -v --buffer --catch --failfast --locals --pattern --quiet
+        -b -c -f -h -k= -p= -q -s= -v --buffer --catch --failfast --help --locals --pattern --quiet
         --start-directory --verbose
     """,
     "vitest": "-t= --bail --changed --no-color --passWithNoTests --run --silent --testNamePattern --watch",

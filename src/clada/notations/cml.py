@@ -328,9 +328,14 @@ class _Builder:
         self.fed += len(text)
         if end is None:
             self.parser.Parse(b"", True)
-        if end is None or self.stack or not self.top:
+        top = self._taken()
+        if end is None or self.stack or not top:
             raise _RefusedError("the element is not closed")
-        self.top.end = end
+        top.end = end
+        return top
+
+    def _taken(self) -> _Node | None:
+        """Return the element that the handlers of the parser have built."""
         return self.top
 
     def operation(self) -> _Node | None:

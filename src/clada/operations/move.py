@@ -57,6 +57,7 @@ class Move(Operation):
         """Move or rename."""
         files = world.files
         old, new = files.locate(self.source), files.locate(self.destination)
+        tree.existing(files, old)
         _refuse_unhiding(world, display_path(old), display_path(new))
         new = tree.move(files, old, new, into=self.destination.endswith(("/", "\\")))
         changes = (Change(display_path(old), "removed"), Change(display_path(new), "moved"))

@@ -581,7 +581,7 @@ def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.Monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "store", full)
-        with pytest.raises(Trouble, match="No space left on device"):
+        with pytest.raises(Trouble, match="b: no space left on device"):
             undone(repo)
     assert [each.ended for each in past_runs(str(repo.root))] == ["failed", "ok"]
     assert undone(repo).run.number == 1

@@ -39,7 +39,7 @@ class Scratch:
 
     def _path(self) -> str:
         if self._directory is None:
-            from clada.world.record.store import state_home
+            from clada.world.xdg import state_home
 
             self._directory = os.path.join(state_home(), "clada", "scratch")
         return self._directory

@@ -104,9 +104,12 @@ class Recording:
         """Whether the run left anything else than was there, and so will be what an undo takes back."""
         if not self.number or not self.snapshot.changed:
             return False
-        from clada.world.record.undo import changes_files
+        try:
+            from clada.world.record.undo import changes_files
 
-        return changes_files(self.store, [self.store.journal(self.number)])
+            return changes_files(self.store, [self.store.journal(self.number)])
+        except (ImportError, MemoryError, OSError, Trouble):
+            return False  # an undo could not look at it either
 
     @property
     def looks(self) -> Looks:
