@@ -178,5 +178,11 @@ def _make_private(place: Place) -> None:
 
 
 def _picture(place: Place) -> dict[str, bytes]:
-    files = [path for top in (place.outside, place.home) for path in top.rglob("*") if path.is_file()]
+    """Return all files outside, except the report on the refusal, which clada keeps."""
+    files = [
+        path
+        for top in (place.outside, place.home)
+        for path in top.rglob("*")
+        if path.is_file() and path.name != "refused"
+    ]
     return {str(path): path.read_bytes() for path in files}
