@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from functools import cache
 
 from clada.errors import Problem
 from clada.grammar import START_DELIMITER
@@ -94,7 +95,7 @@ class Form(Value):
     """One kind of part that is not scanned: its name for messages, how it opens, and how it closes."""
 
     name: str
-    opening: Pattern[bytes]
+    opening: bytes  # a pattern
     closing: bytes  # \1 in it is what the first group of the opening has matched
     unclosed: str = READ
     nests: bytes = b""  # what opens another one in it, which is closed first; \1 as above
@@ -102,36 +103,38 @@ class Form(Value):
     only_in_transcripts: bool = False
 
 
-def _form(name: str, opening: bytes, closing: bytes, unclosed: str = READ, **others: Any) -> Form:
-    return Form(name, re.compile(opening, re.IGNORECASE | re.MULTILINE), closing, unclosed, **others)
+@cache
+def _compiled(pattern: bytes) -> Pattern[bytes]:
+    """Compile a pattern when a document first needs it: all of them take as long as a start."""
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
 def _element(name: str, opening: bytes, unclosed: str = READ, **others: Any) -> Form:
-    return _form(name, opening, rb"</\1[ \t\n]*+>", unclosed, nests=rb"<\1(?=[\s>])", **others)
+    return Form(name, opening, rb"</\1[ \t\n]*+>", unclosed, nests=rb"<\1(?=[\s>])", **others)
 
 
 DRAFT = "reasoning"
 OTHERS_TURN = "a turn that is not the model's"
-_FENCE = _form(
+_FENCE = Form(
     "a fence tagged {}",
     rb"^[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:(`{3,}+)([^`\n]*+)|(~{3,}+)([^\n]*+))$",
     b"",
 )
-_INLINE_CODE = _form("inline code", rb"(?<!`)(`++)", rb"(?<!`)\1(?!`)|\n[ \t]*+\n")
-_INDENTED = _form("indented code", rb"^(?:[ ]{4}|[ ]{0,3}\t)[ \t]*+", b"")
-_CLOSED_ALONE = _form("reasoning without an opening tag", CLOSED_ALONE, b"")
-_TURN_OF_MODEL = _form("", _TAGGED_TURN, b"")
-_LINE_OF_MODEL = _form("", _MODELS_TURN, b"", only_in_transcripts=True)
+_INLINE_CODE = Form("inline code", rb"(?<!`)(`++)", rb"(?<!`)\1(?!`)|\n[ \t]*+\n")
+_INDENTED = Form("indented code", rb"^(?:[ ]{4}|[ ]{0,3}\t)[ \t]*+", b"")
+_CLOSED_ALONE = Form("reasoning without an opening tag", CLOSED_ALONE, b"")
+_TURN_OF_MODEL = Form("", _TAGGED_TURN, b"")
+_LINE_OF_MODEL = Form("", _MODELS_TURN, b"", only_in_transcripts=True)
 FORMS = (
     _INDENTED,
     _FENCE,
-    *(_form(DRAFT, rb"^[ \t]*+" + opening, closing, REFUSED, noted=False) for opening, closing in REASONING),
-    *(_form(DRAFT, *row, noted=False) for row in REASONING),
+    *(Form(DRAFT, rb"^[ \t]*+" + opening, closing, REFUSED, noted=False) for opening, closing in REASONING),
+    *(Form(DRAFT, *row, noted=False) for row in REASONING),
     _CLOSED_ALONE,
-    _form("an HTML comment", rb"^[ \t]*+<!--(?!-?>)", rb"-->", REFUSED),
-    _form("an HTML comment", rb"<!--(?!-?>)", rb"-->"),
-    _form("a processing instruction", rb"^[ \t]*+<\?", rb"\?>"),
-    _form(
+    Form("an HTML comment", rb"^[ \t]*+<!--(?!-?>)", rb"-->", REFUSED),
+    Form("an HTML comment", rb"<!--(?!-?>)", rb"-->"),
+    Form("a processing instruction", rb"^[ \t]*+<\?", rb"\?>"),
+    Form(
         "the title of a link definition",
         rb"""^[ ]{0,3}\[[^\]\n]{1,200}+\]:[ \t]*+[^\s]++\s++["'(]""",
         rb"""["')][ \t]*+$""",
@@ -143,7 +146,7 @@ FORMS = (
         REFUSED,
     ),
     *(
-        _form(OTHERS_TURN, opening, closing, ALL_OF_IT)
+        Form(OTHERS_TURN, opening, closing, ALL_OF_IT)
         for opening, closing in (
             (rb"<\|im_start\|>[ \t]*+" + _OTHERS, rb"<\|im_end\|>|(?=<\|im_start\|>)"),  # ChatML: Qwen
             (
@@ -156,9 +159,9 @@ FORMS = (
             (rb"\[(INST|TOOL_RESULTS|SYSTEM_PROMPT)\]", rb"\[/\1\]"),  # Mistral
         )
     ),
-    _form(OTHERS_TURN, _USERS_TURN, rb"(?=" + _MODELS_TURN + rb")", ALL_OF_IT, only_in_transcripts=True),
+    Form(OTHERS_TURN, _USERS_TURN, rb"(?=" + _MODELS_TURN + rb")", ALL_OF_IT, only_in_transcripts=True),
     _element("quoted data (<\\1>)", rb"^[ \t]*+<(" + _DATA + rb")(?=[\s>])[^<>\n]{0,500}+>", REFUSED),
-    _form(
+    Form(
         "quoted data (<\\1>)",
         rb"^[ \t]*+<(?!(?:" + _ANSWERS + rb")[\s>])([a-z][\w:.-]{0,50}+)(?:[ \t][^<>\n]{0,500}+)?>[ \t]*+$",
         rb"</\1[ \t]*+>",
@@ -171,21 +174,17 @@ FORMS = (
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
+@cache
 def _any_of(*, is_transcript: bool, code: bool) -> Pattern[bytes]:
     """Return the pattern of what opens a part of any form; the name of its group has the form's number."""
     numbered = [
-        rb"(?P<form%d>%b)" % (number, form.opening.pattern)
+        rb"(?P<form%d>%b)" % (number, form.opening)
         for number, form in enumerate(FORMS)
         if (is_transcript or not form.only_in_transcripts) and (code or form is not _INDENTED)
     ]
-    return re.compile(b"|".join(numbered), _FLAGS)
+    return _compiled(b"|".join(numbered))
 
 
-_OPENINGS = {
-    (is_transcript, code): _any_of(is_transcript=is_transcript, code=code)
-    for is_transcript in (False, True)
-    for code in (False, True)
-}
 _TRANSCRIPT = re.compile(
     b"|".join((_TAGGED_TURN, _CALLED, rb"^[ \t]*+<" + _DATA + rb"(?=[\s>])", _MODELS_TURN)), _FLAGS
 )
@@ -233,7 +232,7 @@ class Scan:
         last_line = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start].strip()
         if self._fence and last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
             self._fence = b""  # the last operation took the end of its fence with it
-        at, openings = start, _OPENINGS[self._is_transcript, True]
+        at, openings = start, _any_of(is_transcript=self._is_transcript, code=True)
         while at < stop and (found := openings.search(self.data, at, stop)):
             part = self._part(found, stop)
             if isinstance(part, Part):
@@ -241,7 +240,7 @@ class Scan:
                 at = len(self.data) if part.end is None else max(part.end, found.end())
             else:
                 at = max(part, found.end())
-        indented = _INDENTED.opening.match(self.data, stop) if at <= stop else None
+        indented = _compiled(_INDENTED.opening).match(self.data, stop) if at <= stop else None
         if indented and not self._is_marker(stop):  # the operation that stands there is in it
             code = self._indented(*indented.span())
             yield from [code] if code else []
@@ -258,7 +257,7 @@ class Scan:
         if self._is_marker(start):
             return inside  # of CSL, whose delimiters may be those of a comment
         if form is _INDENTED:
-            other = _OPENINGS[self._is_transcript, False].match(self.data, start, stop)
+            other = _any_of(is_transcript=self._is_transcript, code=False).match(self.data, start, stop)
             return self._indented(start, inside) or (self._part(other, stop) if other else inside)
         if form is _FENCE:
             return self._fenced(start, inside, stop)
@@ -271,7 +270,7 @@ class Scan:
 
     def _fenced(self, start: int, inside: int, stop: int) -> Part | int:
         """Return a fence that is a record. Others are passed over, unless there are operations in them."""
-        line = _FENCE.opening.match(self.data, start, inside)
+        line = _compiled(_FENCE.opening).match(self.data, start, inside)
         mark, info = (line[1] or line[3], line[2] or line[4] or b"") if line else (b"", b"")
         if self._fence:
             if mark.startswith(self._fence) and not info.strip():
@@ -301,11 +300,11 @@ class Scan:
 
     def _closed(self, form: Form, start: int, stop: int) -> Part | int:
         """Return the part that opens here, up to its end."""
-        opening = form.opening.match(self.data, start)
+        opening = _compiled(form.opening).match(self.data, start)
         if not opening:
             return start + 1
         inside = opening.end()
-        tag = opening[1] if form.opening.groups else b""
+        tag = opening[1] if opening.re.groups else b""
         closing, nested = (text.replace(rb"\1", re.escape(tag)) for text in (form.closing, form.nests))
         close = self._balanced(nested, closing, inside) if nested else self._find(closing, inside)
         if form is _INLINE_CODE:
