@@ -149,7 +149,7 @@ def texts(place: Recorded) -> Model:
 
 def removed_by_both(path: str, both: tuple[str | None, str | None]) -> bool:
     """Return whether a file is back that both have removed: nobody can tell who did."""
-    return path in REMOVED and both == (None, START[path])
+    return path in REMOVED and both[0] is None
 
 
 class Schedule:
@@ -218,6 +218,8 @@ class Schedule:
         if record != "none":
             self.undo(since, complete=not cut)
         self.compare_theirs(0, THEIRS)
+        if (place.workspace / ".git/index.lock").exists():  # a kill has left it, and any command clears it
+            place.call("history")
         assert not (place.workspace / ".git/index.lock").exists()
 
     def recover(self, _user: User) -> None:

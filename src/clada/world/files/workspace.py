@@ -486,7 +486,7 @@ class Workspace:
         self.touched.update((source, target))
 
     def _keep_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
-        """Keep what is moved, with all that is in it, and what has to make room for it; return the former."""
+        """Keep what is moved, with all that is in it, and what has to make room for it; return these."""
         snapshot = self._snapshot
         if snapshot is None:
             return []
@@ -501,7 +501,7 @@ class Workspace:
         snapshot.move(source, target, parent, new_parent)
         if snapshot.moved[-1:] != [(source, target)]:
             snapshot.moved.append((source, target))
-        return [*(parts for parts, _entry in below), source]
+        return [*(parts for parts, _entry in below), source, target]
 
     def _is_as_kept(self, parts: Parts) -> bool:
         """Whether a path still is what was kept of it, right before it is changed."""

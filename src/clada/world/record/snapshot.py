@@ -66,7 +66,8 @@ class Snapshot:
         self._stamps: dict[Parts, Stamp | None] = {}  # of what we left there
         self._told: dict[Parts, int] = {}  # how often a change was told of that is not done yet
         self._moving: dict[Parts, Stamp | None] = {}
-        self._sources: dict[Parts, Stamp | None] = {}  # what is being moved, and its stamp when it was kept
+        # What is being moved, and what makes room for it, by their stamps when they were kept.
+        self._involved: dict[Parts, Stamp | None] = {}
         self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp of what goes
         self._unsynced = False
         self._marks = 0
@@ -157,9 +158,11 @@ class Snapshot:
         state = self._keep(source, parent)
         self.begin_changes()
         self._moving |= {source: None, target: self._stamps[source]}
-        self._sources[source] = self._stamps[source]
+        self._involved[source] = self._stamps[source]
         if new_parent is not None:
-            self.prepare(target, new_parent)
+            if target not in self._stamps or self._stamps[target] != stamp_at(new_parent, target[-1]):
+                self._keep(target, new_parent)
+            self._involved[target] = self._stamps[target]
         elif target not in self._stamps:
             self.journal.add_state("before", display_path(target), ABSENT)
         self._tell(target, state)
@@ -169,15 +172,15 @@ class Snapshot:
     def is_as_kept(self, parts: Parts, parent: int) -> bool:
         """Whether what is about to be moved, or added to, still is what was kept or left there."""
         changing = {self._next[0]: self._next[1]} if self._next else {}
-        kept = self._sources.get(parts) or changing.get(parts)
-        return kept is None or stamp_at(parent, parts[-1]) == kept
+        known = {**changing, **self._involved}
+        return parts not in known or stamp_at(parent, parts[-1]) == known[parts]
 
     def moved_all(self) -> None:
         """Take note that all that was to be moved has been, as it was."""
         self._stamps |= self._moving
         self._told |= dict.fromkeys(self._moving, 0)
         self._moving.clear()
-        self._sources.clear()
+        self._involved.clear()
 
     def done(self, parts: Parts, parent: int) -> None:
         """Remember what the change has left, to see whether somebody else comes there before the next."""
