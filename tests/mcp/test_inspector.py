@@ -55,7 +55,7 @@ def test_a_document_is_applied(place: Place) -> None:
     answer = inspect(place, "tools/call", "--tool-name", "apply", "--tool-arg", argument)
     assert answer["structuredContent"]["ok"] is True
     assert answer["content"][0]["text"].startswith("[task-1] SUCCESS: WRITE - inspected.txt")
-    assert (place.workspace / "inspected.txt").read_text() == "hi"
+    assert (place.workspace / "inspected.txt").read_text() == "hi\n"
 
 
 def test_resources_and_prompts_are_listed(place: Place) -> None:

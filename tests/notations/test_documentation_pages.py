@@ -54,8 +54,8 @@ def operations(page: str) -> list[Operation]:
 
 
 def is_named(page: str, write: Operation) -> bool:
-    """Whether a write is of a file whose name stands in its fence, or right above it."""
-    above = page.splitlines()[max(write.line - 3, 0) : write.line]
+    """Whether a write is of a file whose name is in the first line of its fence, or right above it."""
+    above = page.splitlines()[max(write.line - 3, 0) : write.line + 1]
     words = {word.strip("*_`#:-\"'").removeprefix('title="') for line in above for word in line.split()}
     return write.name == "write" and write.target in words
 

@@ -188,7 +188,7 @@ def test_the_next_answer_is_pasted(review: Start, tab: Tab) -> None:
     page.wait_for_selector(".target:has-text('c.txt')")
     page.get_by_role("button", name="Apply 1 of 1").click()
     page.wait_for_selector("#report-title:has-text('Done')")
-    assert running.read("c.txt") == "third"
+    assert running.read("c.txt") == "third\n"
     page.get_by_role("button", name="Close").click()
     code, out, _err = running.end()
     assert (code, out) == (0, "[task-1] SUCCESS: WRITE - c.txt (created, 5 bytes)\n")

@@ -219,9 +219,12 @@ def _content(path: str, mode: int) -> object:
     return None
 
 
+OWN_STATE = ("home/.local/",)
+
+
 def changed(before: Picture, after: Picture, under: str = "") -> list[str]:
-    """Return the paths that differ, of those that start so."""
-    names = sorted(before.keys() | after.keys())
+    """Return the paths that differ, of those that start so; clada's own record of a refusal does not count."""
+    names = sorted(name for name in before.keys() | after.keys() if not f"{name}/".startswith(OWN_STATE))
     return [name for name in names if name.startswith(under) and before.get(name) != after.get(name)]
 
 

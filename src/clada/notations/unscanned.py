@@ -163,8 +163,13 @@ FORMS = (
     _element("quoted data (<\\1>)", rb"^[ \t]*+<(" + _DATA + rb")(?=[\s>])[^<>\n]{0,500}+>", REFUSED),
     Form(
         "quoted data (<\\1>)",
-        rb"^[ \t]*+<(?!(?:" + _ANSWERS + rb")[\s>])([a-z][\w:.-]{0,50}+)(?:[ \t][^<>\n]{0,500}+)?>[ \t]*+$",
+        rb"^[ \t]*+<(?!(?:"
+        + _ANSWERS
+        + rb"|"
+        + _VOID
+        + rb")[\s>])([a-z][\w:.-]{0,50}+)(?:[ \t][^<>\n]{0,500}+)?>[ \t]*+$",
         rb"</\1[ \t]*+>",
+        REFUSED,
         only_in_transcripts=True,
     ),
     _TURN_OF_MODEL,
@@ -188,6 +193,8 @@ def _any_of(*, is_transcript: bool, code: bool) -> Pattern[bytes]:
 _TRANSCRIPT = re.compile(
     b"|".join((_TAGGED_TURN, _CALLED, rb"^[ \t]*+<" + _DATA + rb"(?=[\s>])", _MODELS_TURN)), _FLAGS
 )
+# Where a part may open: at the start of a line, or with one of these bytes. The last is that of Kimi's tags.
+_PLACES = re.compile(rb"^|[<`\[\xe2]", re.MULTILINE)
 _LESS_INDENTED = re.compile(rb"^(?![ ]{4}|[ ]{0,3}\t|[ \t]*+$)", re.MULTILINE)
 _BLANK = re.compile(rb"\s*+\Z")
 _BLANKED = re.compile(rb"[^\n]")
@@ -233,7 +240,7 @@ class Scan:
         if self._fence and last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
             self._fence = b""  # the last operation took the end of its fence with it
         at, openings = start, _any_of(is_transcript=self._is_transcript, code=True)
-        while at < stop and (found := openings.search(self.data, at, stop)):
+        while at < stop and (found := self._next(openings, at, stop)):
             part = self._part(found, stop)
             if isinstance(part, Part):
                 yield part
@@ -244,6 +251,13 @@ class Scan:
         if indented and not self._is_marker(stop):  # the operation that stands there is in it
             code = self._indented(*indented.span())
             yield from [code] if code else []
+
+    def _next(self, openings: Pattern[bytes], at: int, stop: int) -> Match[bytes] | None:
+        """Return the next opening. To try all patterns at every byte would take a second for each MB."""
+        for place in _PLACES.finditer(self.data, at, stop):
+            if found := openings.match(self.data, place.start(), stop):
+                return found
+        return None
 
     def over(self, start: int, at: int) -> Part | None:
         """Return the part that opens in this text and is open at its end; the document may have grown."""

@@ -17,9 +17,9 @@ PROGRAM_WORDS = re.compile(
     r"|home|task|trust|approve|runonsave|hook|mcp|plugin|script|launch|loader|wrapper|linter|formatter|extension",
     re.IGNORECASE,
 )
-# All possessive, and what is not closed goes to the end, so that they take time in proportion to the text.
+# What is not closed goes to the end, so that they take time in proportion to the text.
 _STRING = r'"(?:\\.?|[^"\\])*+(?:"|\Z)'
-_COMMENT = re.compile(rf"({_STRING})|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)", re.DOTALL)
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
 # Which keys of a JSON text stand for something that runs.
 PARTS: dict[str, Callable[[str], object]] = {

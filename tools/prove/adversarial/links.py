@@ -28,7 +28,7 @@ LEAVES = {
 }
 ANCESTORS = {
     "a file behind a link that stays inside": "folder-inside/file",
-    "a file behind a link that leads outside": "folder-outside/secret",
+    "a file behind a link that leads outside": "folder-outside/private",
     "a new file behind a link that leads outside": "folder-outside/new",
     "a file behind a dangling link": "leaf-dangling/file",
     "a file behind two links": "folder-inside/again/file",
@@ -48,9 +48,10 @@ def rows(user: User, quick: bool) -> Iterator[Row]:
 def _tree(place: Place) -> None:
     place.put("file")
     place.put("folder/file")
+    place.put("../outside/private", "private\n")
     links = {
         "leaf-inside": "file",
-        "leaf-outside": "../outside/secret",
+        "leaf-outside": "../outside/private",
         "leaf-dangling": "../outside/missing",
         "folder-inside": "folder",
         "folder-outside": "../outside",
@@ -72,7 +73,7 @@ def _at_leaf() -> Iterator[Case]:
             "cat {0}",
             "ls {0}",
             "ls {0}/",
-            "grep -r secret {0}",
+            "grep -r private {0}",
             "find {0}",
             "wc {0}",
             "stat {0}",
@@ -92,7 +93,7 @@ def _behind() -> Iterator[Case]:
         yield Case(f"removal of {what}", remove(path), LINK)
         for command in "mv {0} new|mv file {0}|cp {0} new|cp file {0}|rm {0}|rm -rf {0}|touch {0}".split("|"):
             yield Case(f"`{command.format('PATH')}`, {what}", run(command.format(path)), LINK)
-        for command in "mkdir {0}/x|mkdir -p {0}/x|cat {0}|ls {0}|grep -r secret {0}|find {0}".split("|"):
+        for command in "mkdir {0}/x|mkdir -p {0}/x|cat {0}|ls {0}|grep -r private {0}|find {0}".split("|"):
             yield Case(f"`{command.format('PATH')}`, {what}", run(command.format(path)), LINK)
         yield Case(f"`dir=` {what}", run("pwd", dir=path), LINK)
 
@@ -109,7 +110,7 @@ def _link_itself() -> Iterator[Case]:
 
 def _not_followed(user: User) -> Iterator[Row]:
     """Yield rows about what lists a tree: no file behind a link is read."""
-    for command in ("grep -r secret .", "find . -name secret", "ls -R", "tree", "git ls-files"):
+    for command in ("grep -r private .", "find . -name private", "ls -R", "tree", "git ls-files"):
         if observed := missing(command):
             yield Row(f"`{command}` in a tree with links", "nothing from outside", observed, None)
             continue
@@ -120,7 +121,7 @@ def _not_followed(user: User) -> Iterator[Row]:
         leaks = [
             line
             for line in result.out.splitlines()
-            if line.startswith("[task-1.1:exec]") and "secret" in line
+            if line.startswith("[task-1.1:exec]") and "private" in line
         ]
         shown = [line for line in leaks if "->" not in line]  # a link's own target may be shown
         observed = shown[0] if shown else "nothing from outside"
@@ -142,7 +143,7 @@ def _race(user: User, tries: int) -> Row:
         finally:
             stop.set()
             swapper.join()
-        escaped = sorted(set(os.listdir(place.outside)) - {"secret"})
+        escaped = sorted(set(os.listdir(place.outside)) - {"private", "secret"})
     done = sum(task["status"] == "success" for task in result.tasks)
     observed = f"{len(escaped)} escaped; {done} written, {len(result.tasks) - done} refused"
     case = f"a parent swapped for a link between check and use, {tries:,} tries"
