@@ -223,7 +223,7 @@ OWN_STATE = ("home/.local/",)
 
 
 def changed(before: Picture, after: Picture, under: str = "") -> list[str]:
-    """Return the paths that differ, of those that start so; clada's own record of a refusal does not count."""
+    """Return the paths that differ, of those that start so; what clada keeps of a refusal is not counted."""
     names = sorted(name for name in before.keys() | after.keys() if not f"{name}/".startswith(OWN_STATE))
     return [name for name in names if name.startswith(under) and before.get(name) != after.get(name)]
 
