@@ -26,7 +26,7 @@ class Scratch:
 
     def __init__(self, directory: str | None = None) -> None:
         """Take a directory of a record; None stands for the one of runs that are not recorded."""
-        self._directory = directory
+        self._directory, self._is_recorded = directory, directory is not None
         self._handle: int | None = None
 
     @property
@@ -47,7 +47,8 @@ class Scratch:
     def _opened(self) -> int:
         path = self._path()
         try:
-            os.makedirs(os.path.dirname(path), OWNER_ALL, exist_ok=True)
+            if not self._is_recorded:  # a record that is gone, with its repository perhaps, is not made anew
+                os.makedirs(os.path.dirname(path), OWNER_ALL, exist_ok=True)
             if not os.path.isdir(path):
                 os.mkdir(path, OWNER_ALL)
             handle = open_directory(path)
