@@ -47,10 +47,14 @@ def pages() -> list[str]:
 
 
 def operations(page: str) -> list[Operation]:
-    """Return what would be carried out."""
+    """Return what would be carried out; a file that only a sentence names is asked about, or refused."""
     plan = clada.parse(page)
     items = [item for block in plan.blocks for item in block.operations] if plan.ok else []
-    return [item for item in items if not isinstance(item, clada.Invalid)]
+    return [
+        item
+        for item in items
+        if not isinstance(item, clada.Invalid) and getattr(item, "named_in", "") != "sentence"
+    ]
 
 
 def is_named(page: str, write: Operation) -> bool:

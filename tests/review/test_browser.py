@@ -191,7 +191,7 @@ def test_the_next_answer_is_pasted(review: Start, tab: Tab) -> None:
     assert running.read("c.txt") == "third\n"
     page.get_by_role("button", name="Close").click()
     code, out, _err = running.end()
-    assert (code, out) == (0, "[task-1] SUCCESS: WRITE - c.txt (created, 5 bytes)\n")
+    assert (code, out) == (0, "[task-1] SUCCESS: WRITE - c.txt (created, 6 bytes)\n")
 
 
 def test_the_report_is_copied_as_a_model_needs_it(review: Start, browser: Any) -> None:
