@@ -34,7 +34,9 @@ def start() -> NoReturn:
     """Be the command line of this process: run it, and end the process with its exit code."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as it is while clada is loaded
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.exit(main())
+    code = main()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while Python ends, its own handler would print a traceback
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
