@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.full import examples
 from tools import warm
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Failed, Outcome
 from clada.operations import edit, find, move, remove, write
 from clada.settings import Settings
@@ -170,7 +170,7 @@ class Attempt:
         try:
             outcome = made(name, {**DEFAULTS.get(name, {}), **fields}).apply(world)
             files.flush()
-        except Trouble as trouble:
+        except CladaError as trouble:
             return Failed(trouble.error)
         return outcome
 

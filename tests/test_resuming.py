@@ -169,7 +169,7 @@ def test_a_run_that_was_resumed_goes_on_from_where_that_came_to(tmp_path: Path) 
         "done in run 1",
         "done in run 2",
     ]
-    with pytest.raises(clada.Trouble, match="run 3 did everything"):
+    with pytest.raises(clada.CladaError, match="run 3 did everything"):
         resume(tmp_path, 1)
 
 
@@ -225,7 +225,7 @@ def test_a_document_that_is_read_as_other_operations_is_not_resumed(tmp_path: Pa
     document = f"```sh\nmkdir one\n```\n{SR}```sh\nsh -c true\n```\n"
     (tmp_path / "app.py").write_text("one\n")
     execute(tmp_path, document, run_fences=True)
-    with pytest.raises(clada.Trouble, match="had 3 operations, and is read as 1 now"):
+    with pytest.raises(clada.CladaError, match="had 3 operations, and is read as 1 now"):
         resume(tmp_path, run_fences=False)
 
 
@@ -241,7 +241,7 @@ def test_where_there_is_nothing_to_resume_that_is_said(
 ) -> None:
     for document in documents:
         execute(tmp_path, document)
-    with pytest.raises(clada.Trouble, match=message):
+    with pytest.raises(clada.CladaError, match=message):
         resume(tmp_path)
 
 

@@ -18,13 +18,13 @@ CANNOT = 125
 # Prints which of the programs named after it are found: by Python, by sh, and by clada.
 FIND = """
 import json, shutil, subprocess, sys
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.processes.running import find_program
 
 def found_by_clada(name):
     try:
         return bool(find_program(name))
-    except Trouble as trouble:
+    except CladaError as trouble:
         assert "is not installed" in str(trouble), trouble
         return False
 

@@ -11,7 +11,7 @@ __version__ = VERSION
 if TYPE_CHECKING:
     from clada import batch as batch
     from clada.config import load_options
-    from clada.errors import Error, Problem, Trouble, UsageError
+    from clada.errors import CladaError, Error, Problem, UsageError
     from clada.model import (
         Block,
         BlockReport,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # Where each public name is.
 _HOMES = {
     "config": "load_options",
-    "errors": "Error Problem Trouble UsageError",
+    "errors": "Error Problem CladaError UsageError",
     "past": "history run_details undo undo_text",
     "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid NotApplied Note Operation "
     "Output OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
@@ -80,6 +80,7 @@ __all__ = [
     "BlockReport",
     "BlockSkipped",
     "Change",
+    "CladaError",
     "Done",
     "Edit",
     "Error",
@@ -106,7 +107,6 @@ __all__ = [
     "Task",
     "TaskEnded",
     "TaskStarted",
-    "Trouble",
     "UsageError",
     "Write",
     "__version__",

@@ -7,7 +7,7 @@ that was written is read again, and compared.
 
 from __future__ import annotations
 
-from clada.errors import Trouble, shortened
+from clada.errors import CladaError, shortened
 from clada.model import Block, Done, Invalid, Operation
 from clada.notations import load_writer, parse
 from clada.notations.registry import NOTATIONS
@@ -68,7 +68,7 @@ class _Trial:
         """Return what is in a file by now, with plain line breaks; None where there is none, or no text."""
         try:
             data = self.files.load(self.files.locate(path))
-        except Trouble:
+        except CladaError:
             return None
         return _as_text(data)
 
@@ -76,7 +76,7 @@ class _Trial:
         """Carry out an operation; return what came of it, or why that failed."""
         try:
             return item.apply(self.world)
-        except Trouble as trouble:
+        except CladaError as trouble:
             return trouble.error.sentence
 
 

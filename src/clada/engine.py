@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from clada.errors import Error, Trouble, unforeseen
+from clada.errors import CladaError, Error, unforeseen
 from clada.model import (
     BlockReport,
     BlockSkipped,
@@ -160,7 +160,7 @@ class Engine:
         guard = self.world.files.guard = self.world.autorun
         try:
             outcome = item.apply(self.world)
-        except Trouble as trouble:
+        except CladaError as trouble:
             return Failed(self._without_secrets(self._with_hint(trouble.error, item)))
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
             return Failed(self._without_secrets(unforeseen(bug)))
@@ -184,7 +184,7 @@ class Engine:
         if waiting:
             try:
                 self.world.files.flush()
-            except Trouble as trouble:
+            except CladaError as trouble:
                 waiting = _failed(waiting, trouble.error)
             except Exception as bug:  # noqa: BLE001 (as above)
                 waiting = _failed(waiting, unforeseen(bug))

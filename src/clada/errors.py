@@ -61,7 +61,7 @@ class Nearest(Value):
     others: tuple[tuple[int, int], ...] = ()  # the first and last lines of places that are just as close
 
 
-class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what it is)
+class CladaError(Exception):
     """Carries an error from deep in the world up to the one place that makes an outcome of it.
 
     `system` has the system's own words where it is the system that refused, and no rule of ours.
@@ -75,7 +75,7 @@ class Trouble(Exception):  # noqa: N818 (it carries an Error; its name says what
         self.system = system
 
     @classmethod
-    def of(cls, error: Error) -> Trouble:
+    def of(cls, error: Error) -> CladaError:
         """Return the trouble that carries this error."""
         trouble = cls(error.type, error.message)
         trouble.error = error

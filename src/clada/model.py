@@ -59,7 +59,7 @@ class Operation(Item):
 
         @abstractmethod
         def apply(self, world: World) -> Outcome:
-            """Carry it out; raise Trouble where that cannot be done."""
+            """Carry it out; raise CladaError where that cannot be done."""
 
     @classmethod
     def from_fields(

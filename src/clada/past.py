@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.settings import Settings
 from clada.values import Value
 
@@ -45,7 +45,7 @@ def history(workspace: str | PathLike[str] = ".") -> list[RecordedRun]:
 
 
 def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails:
-    """Return the document, the report and the changes of a run. Raises Trouble where they are not kept."""
+    """Return the document, the report and the changes of a run. Raises CladaError where they are not kept."""
     from clada.world.git.repository import os_errors_as_trouble
     from clada.world.record.changes import Changes, diff_of
     from clada.world.record.store import find_store
@@ -55,7 +55,7 @@ def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails
         run = next((run for run in history(workspace) if run.number == number), None)
         if run is None or not os.path.exists(store.journal(number)):
             what = f"there is no run {number} for this workspace"
-            raise Trouble("git_operation_failed", what, "clada history lists the runs")
+            raise CladaError("git_operation_failed", what, "clada history lists the runs")
         with Changes([store.journal(number)]) as changes:
             contents, modes = diff_of((each.path, each.before, each.after) for each in changes.places)
             texts = {kind: changes.text(kind).decode(errors="replace") for kind in ("report", "llm")}
@@ -114,7 +114,7 @@ def undo(
     """Put back what the last run that changed something changed, or the one with this number.
 
     Return what was done or, with `dry_run=True`, what would be. It is recorded as the run was, unless
-    `record` says otherwise; `git_author` and `lock_timeout` count, too. Raises Trouble where it cannot be
+    `record` says otherwise; `git_author` and `lock_timeout` count, too. Raises CladaError where it cannot be
     undone, with the reason, and nothing is changed; `waiting` is called where another run must end first.
     """
     from clada.world.record.undo import undo as undo_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Note, Skipped
 from clada.run import execute, plan_for
 from clada.settings import Settings, restored
@@ -50,7 +50,7 @@ def resume(
 
     The options are those of `execute`. What decides the outcome is as it was in that run (`atomic`, `match`,
     `final_newline`, how the document is read), unless an option says otherwise; all else is as in `settings`.
-    Raises Trouble where there is nothing to resume.
+    Raises CladaError where there is nothing to resume.
     """
     callbacks = {name: options.pop(name) for name in CALLBACKS if name in options}
     rest = rest_of(workspace, run)
@@ -80,7 +80,7 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
         number = kept.run.number
         if kept.is_unclear and number not in gone:
             hint = f"undo it first (clada undo {number}), or send the document with --again"
-            raise Trouble("git_operation_failed", f"run {number} was killed", hint)
+            raise CladaError("git_operation_failed", f"run {number} was killed", hint)
         settings = {**restored(kept.settings), "record": kept.run.record}
         left_out = _left_out(kept, gone)
         if kept.statuses and not kept.rest(gone):
@@ -100,11 +100,11 @@ def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int
     found = next((run for run in runs if (run.number == number if number else not run.undoes)), None)
     if found is None or not os.path.exists(store.journal(found.number)):
         what = f"there is no run {number}" if number else "no run is recorded"
-        raise Trouble("git_operation_failed", f"{what} for this workspace", LISTED)
+        raise CladaError("git_operation_failed", f"{what} for this workspace", LISTED)
     kept = kept_of(store, found)
     if not kept.document:
         message = f"run {found.number} has no document to go on with"
-        raise Trouble("git_operation_failed", message, LISTED)
+        raise CladaError("git_operation_failed", message, LISTED)
     newest = newest_of(store, kept.document, runs, gone)
     return kept_of(store, newest) if newest and newest != found else kept
 
@@ -132,7 +132,7 @@ def plan_of(rest: Rest, settings: Settings) -> Plan:
     found = sum(len(block.operations) for block in plan.blocks)
     if rest.left_out and found != rest.count:
         message = f"the document of run {rest.number} had {rest.count} operations, and is read as {found} now"
-        raise Trouble("git_operation_failed", message, "resume it with the settings that it was run with")
+        raise CladaError("git_operation_failed", message, "resume it with the settings that it was run with")
     return plan
 
 
@@ -153,18 +153,18 @@ def refuse_reverted(rest: Rest) -> None:
     if rest.is_reverted:
         message = f"files are no longer as run {rest.number} left them: {named(rest.changed)}"
         hint = "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again"
-        raise Trouble("git_operation_failed", message, hint)
+        raise CladaError("git_operation_failed", message, hint)
 
 
-def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped]) -> Trouble:
+def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped]) -> CladaError:
     from clada.world.record.changes import named
 
     unwanted = _unwanted(plan, left_out)
     if not unwanted:
         message = f"run {number} did everything: there is nothing to resume"
-        return Trouble("git_operation_failed", message, LISTED)
+        return CladaError("git_operation_failed", message, LISTED)
     message = f"run {number} did everything that was chosen; left out: {named(unwanted)}"
-    return Trouble("git_operation_failed", message, "to choose again: clada --again --confirm ANSWER")
+    return CladaError("git_operation_failed", message, "to choose again: clada --again --confirm ANSWER")
 
 
 def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:

@@ -9,7 +9,7 @@ import os
 from contextlib import ExitStack
 
 from clada.engine import Engine
-from clada.errors import Error, Trouble, shortened, unforeseen
+from clada.errors import CladaError, Error, shortened, unforeseen
 from clada.model import Note, Operation, Plan
 from clada.notations import parse
 from clada.operations.write import Write, strips_fence
@@ -71,7 +71,7 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
         caller.tell(plan.notes)
         caller.tell(_notes_on_fences(plan, settings.strip_fences))
         _carry_out(plan, settings, caller, left_out, course)
-    except Trouble as trouble:
+    except CladaError as trouble:
         course.error = trouble.error
     except _CallerError as raised:
         mistake = raised.error

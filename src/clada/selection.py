@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Change, Done, Operation
 from clada.report.diff import FileHunk, file_hunks
 from clada.run import execute
@@ -193,7 +193,7 @@ def _content(world: World, path: str) -> bytes | None:
         parts = world.files.locate(path)
         entry = world.files.entry(parts)
         return world.files.load(parts) if entry and entry.kind == "file" else None
-    except Trouble:
+    except CladaError:
         return None  # the operation itself will say why
 
 
@@ -270,7 +270,7 @@ def _place(data: bytes, hunk: FileHunk, after: int) -> int:
     if len(found) == 1:
         return found[0]
     message = f"hunk {hunk.number} of {hunk.of} has no place: its lines are not as they were shown"
-    raise Trouble("match_count_mismatch", message, "look at it again, and choose again")
+    raise CladaError("match_count_mismatch", message, "look at it again, and choose again")
 
 
 def _fits(data: bytes, old: bytes, start: int) -> bool:

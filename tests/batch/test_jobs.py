@@ -18,7 +18,7 @@ from clada.batch import DEFAULTS, Batch
 from clada.batch.jobs import Job, Line, known_job, read_job
 from clada.batch.local import Finished
 from clada.batch.results import ResultsFile
-from clada.errors import Trouble
+from clada.errors import CladaError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,7 +99,7 @@ def test_of_results_that_come_together_a_full_disk_takes_those_that_fit(tmp_path
         assert results.add(came[1:3]) == came[2:3]  # each id once
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + len(came[3].result) + 5, hard))
         try:
-            with pytest.raises(Trouble, match="cannot be written: file too large"):
+            with pytest.raises(CladaError, match="cannot be written: file too large"):
                 results.add(came[3:])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

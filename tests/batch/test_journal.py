@@ -164,7 +164,7 @@ def test_what_a_full_disk_has_no_room_for_stays_in_the_journal(
         KeptJournal(journal.path_of(9, work), 9).add(39, "39", b"[]\n")
         running.close()  # type: ignore[attr-defined]
         assert "worker-9.0" in workspaces.begun_names(work)
-        with pytest.raises(clada.Trouble, match="no space left on device"):
+        with pytest.raises(clada.CladaError, match="no space left on device"):
             list(clada.batch.run(jobs, out=yard.out, resume=True))
     assert {result["status"] for result in clada.batch.run(jobs, out=yard.out, resume=True)} == {"applied"}
     assert len(yard.results()) == len(jobs)

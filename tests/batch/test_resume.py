@@ -198,7 +198,7 @@ def test_two_batches_do_not_write_the_same_results(yard: Yard, monkeypatch: pyte
     jobs = [{"id": name, "path": str(folder), "document": edit()} for name in "ab"]
     first = clada.batch.run(jobs, out=yard.out)
     next(first)
-    with pytest.raises(clada.Trouble, match="another batch is at work"):
+    with pytest.raises(clada.CladaError, match="another batch is at work"):
         next(clada.batch.run(jobs, out=yard.out, resume=True))
     assert len(list(first)) == 1
 

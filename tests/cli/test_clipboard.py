@@ -16,7 +16,7 @@ from tests.programs import needs, skip_without
 from tests.waiting import eventually
 
 from clada.cli import clipboard
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import MAX_INPUT
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def test_without_a_display_that_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Trouble, match="no clipboard: there is no display"):
+    with pytest.raises(CladaError, match="no clipboard: there is no display"):
         clipboard.copy("text")
     monkeypatch.setenv("DISPLAY", ":0")
-    with pytest.raises(Trouble, match="no clipboard: no program for it is installed"):
+    with pytest.raises(CladaError, match="no clipboard: no program for it is installed"):
         clipboard.copy("text")
 
 
@@ -124,13 +124,13 @@ def test_a_clipboard_without_end_is_read_as_far_as_a_document_may_go(
 def test_a_clipboard_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _stubs(monkeypatch, tmp_path, "#!/bin/sh\nexec /bin/sleep 1000\n")
     monkeypatch.setattr(clipboard, "LONG", 0.2)
-    with pytest.raises(Trouble, match="wl-paste could not paste: it takes more than"):
+    with pytest.raises(CladaError, match="wl-paste could not paste: it takes more than"):
         clipboard.paste()
 
 
 def test_why_a_clipboard_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _stubs(monkeypatch, tmp_path, "#!/bin/sh\necho no display >&2\nexit 3\n")
-    with pytest.raises(Trouble, match="wl-paste could not paste: no display"):
+    with pytest.raises(CladaError, match="wl-paste could not paste: no display"):
         clipboard.paste()
 
 
@@ -138,7 +138,7 @@ def test_why_a_clipboard_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pyt
 def test_a_display_that_is_gone_is_an_error_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", ":987")
-    with pytest.raises(Trouble, match="xclip could not copy"):
+    with pytest.raises(CladaError, match="xclip could not copy"):
         clipboard.copy("text")
 
 

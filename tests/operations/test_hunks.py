@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Change, Done, Failed
 from clada.operations.edit import Edit, Hunk
 from clada.operations.hunks import replace_hunks
@@ -408,7 +408,7 @@ def test_exact_is_what_str_replace_does(text: str, search: str, new: str) -> Non
     edit = Edit(1, (0, 0), {}, "f", (Hunk(search, new),))
     try:
         edited, *_ = replace_hunks(edit, Text(text.encode()), "exact")
-    except Trouble:
+    except CladaError:
         assert text.count(search) != 1
     else:
         assert text.count(search) == 1
@@ -438,7 +438,7 @@ def test_nothing_is_too_strange(text: str, hunks: list[Hunk], way: str, whole_li
     edit = Edit(1, (0, 0), {}, "f", tuple(hunks), whole_lines=whole_lines)
     for ending in ("\n", "\r\n", "\r"):
         data = text.replace("\n", ending).encode()
-        with suppress(Trouble):
+        with suppress(CladaError):
             edited, count, *_ = replace_hunks(edit, Text(data), way)
             assert count == len(hunks)
             edited.data.decode()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada.commands.judgements import BuiltIn
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Change, Done, Failed
 from clada.operations.builtins import run
 from clada.operations.remove import Remove
@@ -140,7 +140,7 @@ def removing(files: Files, **fields: Any) -> Done | Failed:
     world = World(files, Settings(), lambda _event: None)
     try:
         outcome = Remove(1, (0, 0), {}, "file", **fields).apply(world)
-    except Trouble as trouble:
+    except CladaError as trouble:
         return Failed(trouble.error)
     assert isinstance(outcome, Done | Failed)
     return outcome

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Change, Done, Failed, Outcome
 from clada.operations.edit import Edit, Hunk
 from clada.operations.write import Write
@@ -80,7 +80,7 @@ def writing(files: Files, if_exists: str, content: str) -> Outcome:
     world = World(files, Settings(), lambda _event: None)
     try:
         return Write(1, (0, 0), {}, "file", content, if_exists=if_exists).apply(world)
-    except Trouble as trouble:
+    except CladaError as trouble:
         return Failed(trouble.error)
 
 
@@ -145,7 +145,7 @@ def test_an_example_path_is_written_only_if_it_is_there(files: Files, place: Pla
     """Nobody means a file of that name."""
     world = World(files, Settings(), lambda _event: None)
     write = Write(1, (0, 0), {}, "path/to/file", "x", placeholder=True)
-    with pytest.raises(Trouble, match=r"^path/to/file is an example, not a file$"):
+    with pytest.raises(CladaError, match=r"^path/to/file is an example, not a file$"):
         write.apply(world)
     place.write("path/to/file")
     assert isinstance(done := write.apply(world), Done)

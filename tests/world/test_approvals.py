@@ -14,7 +14,7 @@ import pytest
 from tests.handles import open_handles
 
 from clada.commands.remedy import remedy
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world import approvals as module
 from clada.world.approvals import Approvals
 
@@ -50,7 +50,7 @@ def load(workspace: Path) -> Approvals:
 
 def trouble_of(workspace: Path) -> tuple[str, str]:
     """Load approvals that cannot be loaded, and return the error's type and message."""
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         load(workspace)
     return caught.value.error.type, caught.value.error.message
 
@@ -194,7 +194,7 @@ def test_removing_says_whether_the_command_was_known(tmp_path: Path) -> None:
 def test_a_blank_command_cannot_be_stored(tmp_path: Path) -> None:
     """It would never match, or match what is blank."""
     for text in ("", "  \n"):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             load(tmp_path).add(text)
         assert caught.value.error.type == "command_not_allowed"
     assert list(tmp_path.iterdir()) == []
@@ -236,7 +236,7 @@ def test_a_damaged_file_is_an_error_that_says_where(content: bytes, where: str, 
     stale = load(tmp_path / "other")
     stale._workspace = str(tmp_path)
     for change in (stale.add, stale.block, stale.remove):
-        with pytest.raises(Trouble):
+        with pytest.raises(CladaError):
             change("npm test")
     assert file.read_bytes() == content
 
@@ -259,7 +259,7 @@ def test_a_link_in_the_place_of_the_file_or_its_folder_is_refused(tmp_path: Path
     before = file_in(outside).read_bytes()
     approvals = load(outside)
     approvals._workspace = str(tmp_path / "folder0")
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         approvals.add("make")
     assert file_in(outside).read_bytes() == before
 
@@ -287,10 +287,10 @@ def test_a_file_that_may_not_be_read_is_an_io_error(tmp_path: Path) -> None:
     code = (
         "import os\n"
         "from clada.world.approvals import Approvals\n"
-        "from clada.errors import Trouble\n"
+        "from clada.errors import CladaError\n"
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: Approvals.load('.')\n"
-        "except Trouble as trouble: print(trouble.error.type, trouble.error.message)\n"
+        "except CladaError as trouble: print(trouble.error.type, trouble.error.message)\n"
     )
     tmp_path.chmod(0o755)
     done = subprocess.run(
@@ -341,7 +341,7 @@ def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: p
     handle = os.open(file.parent, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             load(tmp_path).add("make")
     finally:
         os.close(handle)
@@ -369,7 +369,7 @@ def test_no_handles_are_left_open(tmp_path: Path) -> None:
         for action in (lambda: load(tmp_path), lambda: load(tmp_path).add("make")):
             try:
                 action()
-            except Trouble:
+            except CladaError:
                 continue
     assert open_handles() == before
 

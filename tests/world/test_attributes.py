@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Failed
 from clada.text.match import Text
 from clada.world.files import atomic
@@ -138,7 +138,7 @@ def test_a_list_that_a_file_gets_while_it_is_edited_is_not_lost(place: Place, wo
     workspace.text(("file",))
     workspace.hold(("file",), Text(b"new"))
     os.setxattr(file, ACL, SHUT_OUT)
-    with pytest.raises(Trouble, match="changed while it was being edited"):
+    with pytest.raises(CladaError, match="changed while it was being edited"):
         workspace.flush()
     assert (file.read_text(), os.getxattr(file, ACL)) == ("old", SHUT_OUT)
 
@@ -167,7 +167,7 @@ def test_a_file_whose_list_cannot_be_kept_is_not_replaced(
     place.inside.chmod(0o777)
     file = place.write("file", "old")
     os.setxattr(file, ACL, SHUT_OUT)
-    with ordinary_user(), pytest.raises(Trouble) as raised:
+    with ordinary_user(), pytest.raises(CladaError) as raised:
         workspace.store(("file",), b"new")
     assert raised.value.error.type == "permission_denied"
     assert raised.value.error.message == "its access control list cannot be kept: its group is not ours"
@@ -204,7 +204,7 @@ def test_attributes_that_cannot_be_set_are_a_reason_not_to_replace(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "setxattr", full)
-    with pytest.raises(Trouble) as raised:
+    with pytest.raises(CladaError) as raised:
         workspace.store(("file",), b"new")
     said = "its access control list cannot be kept: no space left on device"
     assert raised.value.error.message == said

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.processes.running import run
 from clada.world.sandbox import layers
 from clada.world.sandbox.layers import Confinement, confined_launcher
@@ -41,7 +41,7 @@ def printed(script: str, workspace: tuple[str, int], *, write: tuple[str, ...] =
             timeout=90.0,
             emit=lines.extend,
         )
-    except Trouble as trouble:
+    except CladaError as trouble:
         lines.append(trouble.error.type)
     return lines
 

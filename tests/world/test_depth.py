@@ -10,7 +10,7 @@ from tests.counting import calls
 from tests.handles import few_handles, open_handles
 
 from clada.commands.judgements import BuiltIn
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.operations.builtins import run
 from clada.world.files.workspace import Workspace
 
@@ -61,7 +61,7 @@ def test_a_way_that_ends_at_a_link_leaves_no_handle_open(place: Place) -> None:
     with few_handles(50), Workspace(str(place.inside)) as workspace:
         for name, error in (("link", "symlink_not_allowed"), ("file", "file_not_found")) * 30:
             workspace.forget()
-            with pytest.raises(Trouble) as raised:
+            with pytest.raises(CladaError) as raised:
                 workspace.names((*deep, name, "more"))
             assert raised.value.error.type == error
         workspace.forget()
@@ -81,9 +81,9 @@ def test_what_is_moved_away_from_a_deep_way_is_not_found_there(place: Place) -> 
         top.rename(place.outside / "moved")
         assert workspace.entry(deep) is None
         top.symlink_to(place.outside / "moved")
-        with pytest.raises(Trouble, match="is a symbolic link"):
+        with pytest.raises(CladaError, match="is a symbolic link"):
             workspace.names((*deep, "beside"))
         for size in range(99, 40, -1):
-            with pytest.raises(Trouble, match="is a symbolic link"):
+            with pytest.raises(CladaError, match="is a symbolic link"):
                 workspace.make(("d",) * size + ("new",))
     assert os.listdir(place.outside / "moved") == ["d"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.model import Failed
 from clada.world.files.entries import Entry, checked_utf8, not_a_directory, read_regular, trouble
 from clada.world.files.paths import locate
@@ -47,7 +47,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     """A directory and a FIFO, each by its name."""
     os.mkfifo(tmp_path / "fifo")
     for path, message in ((tmp_path, "is a directory"), (tmp_path / "fifo", "not a regular file")):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             _read(path)
         assert (caught.value.error.type, caught.value.error.message) == ("permission_denied", message)
 
@@ -104,7 +104,7 @@ def test_a_file_in_place_of_a_directory_is_named() -> None:
 def test_where_a_file_stops_being_utf8_is_named() -> None:
     """By its offset in bytes."""
     assert checked_utf8("ü".encode()) == "ü".encode()
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         checked_utf8(b"ab\xff")
     assert caught.value.error == Error("invalid_utf8", "not UTF-8 at byte offset 2")
 
@@ -117,7 +117,7 @@ def test_a_directory_is_made_only_where_its_parent_is_one(place: Place, files: F
         (("file", "new"), "permission_denied"),
         (("file",), "permission_denied"),
     ):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             files.make(parts)
         assert caught.value.error.type in (type_, "io_error", "file_not_found")
     files.make(("folder",))
@@ -132,7 +132,7 @@ def test_every_name_of_gits_directory_is_protected(files: Files, attempt: Attemp
 
 def test_a_nul_character_leads_nowhere() -> None:
     """Whoever asks: a path with one names no file."""
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         locate("a\0b", "/")
     assert caught.value.error.type == "path_escape"
 

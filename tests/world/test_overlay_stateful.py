@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.full import examples
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Done
 from clada.operations import find
 from clada.settings import Settings
@@ -33,7 +33,7 @@ texts = st.text(alphabet="xy\n", max_size=6)
 wheres = st.tuples(st.sampled_from(["there", "there", "in", "anywhere"]), st.integers(0, 7), parts)
 
 
-class Refused(Exception):  # noqa: N818 (it carries the type of an error, as Trouble does)
+class Refused(Exception):  # noqa: N818 (it carries the type of an error, as CladaError does)
     """What the model says when an operation is to fail."""
 
 
@@ -248,7 +248,7 @@ def _outcome(files: Files, name: str, fields: dict[str, Any]) -> str:
         assert kind
         world = World(files, Settings(), lambda _event: None)
         outcome = kind.from_fields(1, (0, 0), {}, fields).apply(world)
-    except Trouble as trouble:
+    except CladaError as trouble:
         return trouble.error.type
     assert isinstance(outcome, Done)
     return outcome.how

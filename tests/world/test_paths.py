@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.paths import is_protected, locate, locate_inside
 
 ROOT = "/home/someone/project"
@@ -118,7 +118,7 @@ def test_paths_are_literal_but_for_slashes_and_dots(path: str) -> None:
 @pytest.mark.parametrize("path", ESCAPING)
 def test_what_leads_out_is_refused(path: str) -> None:
     """By the text alone, before anything is looked at."""
-    with pytest.raises(Trouble) as raised:
+    with pytest.raises(CladaError) as raised:
         locate(path, ROOT)
     assert raised.value.error.type == "path_escape"
 
@@ -127,7 +127,7 @@ def test_what_leads_out_is_refused(path: str) -> None:
 @pytest.mark.parametrize("path", PROTECTED)
 def test_the_directories_of_git_and_clada_are_protected(path: str, allow_escape: bool) -> None:
     """At any depth, in any letter case, under any name that git takes for its own; always."""
-    with pytest.raises(Trouble) as raised:
+    with pytest.raises(CladaError) as raised:
         locate(path, ROOT, allow_escape=allow_escape)
     assert raised.value.error.type == "permission_denied"
     assert "is protected" in raised.value.error.message
@@ -161,14 +161,14 @@ def test_escaping_can_be_allowed(path: str, parts: tuple[str, ...]) -> None:
 def test_protection_holds_outside_as_well() -> None:
     """An absolute path into another repository's git directory is refused even where escaping is allowed."""
     for path in ("/elsewhere/.git/config", "../.git/config", f"{ROOT}/.git/config"):
-        with pytest.raises(Trouble) as raised:
+        with pytest.raises(CladaError) as raised:
             locate(path, ROOT, allow_escape=True)
         assert raised.value.error.type == "permission_denied"
 
 
 def test_a_drive_letter_is_refused_even_where_escaping_is_allowed() -> None:
     """No drive exists here: it would become a directory called `C:`."""
-    with pytest.raises(Trouble) as raised:
+    with pytest.raises(CladaError) as raised:
         locate("C:\\x", ROOT, allow_escape=True)
     assert raised.value.error.type == "path_escape"
 
@@ -176,7 +176,7 @@ def test_a_drive_letter_is_refused_even_where_escaping_is_allowed() -> None:
 def test_the_refusal_names_the_flag() -> None:
     """Whoever tries again learns how."""
     for path in ("/etc/x", "../x"):
-        with pytest.raises(Trouble) as raised:
+        with pytest.raises(CladaError) as raised:
             locate(path, ROOT)
         assert "--allow-escape" in (raised.value.error.hint or "")
 
@@ -185,7 +185,7 @@ def test_a_path_is_relative_to_the_base() -> None:
     """A command that ran `cd sub` names its files from there; climbing out of the base is fine."""
     assert locate("x", ROOT, ("a", "b")) == ("a", "b", "x")
     assert locate("../x", ROOT, ("a", "b")) == ("a", "x")
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         locate("../../../x", ROOT, ("a", "b"))
 
 
@@ -207,7 +207,7 @@ def test_an_absolute_path_inside_is_recognised() -> None:
 
 def test_nul_is_refused_before_it_reaches_the_system() -> None:
     """The system would raise an error that is not about the file."""
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         locate("a\0b", ROOT)
 
 
@@ -224,7 +224,7 @@ def test_nul_is_refused_before_it_reaches_the_system() -> None:
 )
 def test_what_no_file_system_takes_is_refused_by_its_length(path: str, said: str) -> None:
     """In bytes, and before any of its components costs a look."""
-    with pytest.raises(Trouble) as raised:
+    with pytest.raises(CladaError) as raised:
         locate(path, ROOT)
     assert raised.value.error.type == "io_error"
     assert raised.value.error.message.startswith(f"file name too long: {said}")
@@ -240,7 +240,7 @@ def test_a_path_is_as_long_as_the_way_to_it() -> None:
     """Or a run of `cd` would lead deeper than any path."""
     base = ("x" * 255,) * 15
     assert len(locate("y" * 255, ROOT, base)) == 16
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         locate("y" * 255 + "/z", ROOT, base)
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.handles import open_handles
 from tests.waiting import PATIENCE, eventually
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.processes.process_tree import descendants
 from clada.world.processes.running import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
 
@@ -297,14 +297,14 @@ def test_long_arguments() -> None:
 
 def test_arguments_beyond_what_the_system_takes() -> None:
     """One argument that is too long for the system is refused by name."""
-    with pytest.raises(Trouble, match="arguments of true are too long"):
+    with pytest.raises(CladaError, match="arguments of true are too long"):
         go("true", "x" * 10_000_000)
 
 
 def test_a_nul_in_an_argument(host: None) -> None:
     """A NUL, which would cut the argument, is refused."""
     del host
-    with pytest.raises(Trouble, match="NUL"):
+    with pytest.raises(CladaError, match="NUL"):
         go("echo", "a\0b")
 
 
@@ -336,7 +336,7 @@ def test_what_cannot_be_started(
     (tmp_path / "lost").write_text("#!/no/such/interpreter\n")
     for name in ("empty", "lost"):
         (tmp_path / name).chmod(0o755)
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         go(program, directory=tmp_path, supervised=supervised)
     assert caught.value.error.type == "exec_failed"
     assert message in caught.value.error.message
@@ -351,7 +351,7 @@ def test_programs_are_found_only_in_absolute_directories(
     planted.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     for path in ("", ":", ".", "::.", "bin:."):
-        with pytest.raises(Trouble, match="planted is not installed"):
+        with pytest.raises(CladaError, match="planted is not installed"):
             go("planted", directory=tmp_path, environment={"PATH": path})
     assert go("planted", directory=tmp_path, environment={"PATH": f".:{tmp_path}"})[1] == ["planted"]
 
@@ -369,7 +369,7 @@ def test_programs_are_the_system_s_unless_a_path_is_given(tmp_path: Path) -> Non
 def test_a_file_on_the_path_that_is_not_executable(tmp_path: Path) -> None:
     """A file that only lacks the right to be executed is told apart from a missing one."""
     (tmp_path / "tool").write_text("x")
-    with pytest.raises(Trouble, match="tool is not executable"):
+    with pytest.raises(CladaError, match="tool is not executable"):
         find_program("tool", [str(tmp_path)])
 
 
@@ -545,7 +545,7 @@ class _NeverReady(Launcher):
 
     def prepare(self) -> None:
         """Fail."""
-        raise Trouble("command_not_allowed", "not ready")
+        raise CladaError("command_not_allowed", "not ready")
 
 
 @only_linux
@@ -555,7 +555,7 @@ def test_what_cannot_be_prepared_is_not_started(tmp_path: Path) -> None:
     before = descendants(os.getpid())
     handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with pytest.raises(Trouble, match="not ready"):
+        with pytest.raises(CladaError, match="not ready"):
             run(["touch", "made"], _NeverReady(os.environ), directory=handle, timeout=PATIENCE, emit=print)
     finally:
         os.close(handle)
@@ -618,7 +618,7 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
 def test_a_command_that_kills_its_supervisor() -> None:
     """A command that kills the process which supervises it is ended too, and that is said."""
     mark = marker()
-    with pytest.raises(Trouble, match="supervised the command was killed"):
+    with pytest.raises(CladaError, match="supervised the command was killed"):
         sh(f"kill -9 $PPID; sleep {mark}")
     assert eventually(lambda: alive(mark) == [])
 
@@ -659,7 +659,7 @@ def test_the_host_does_not_change(supervised: bool, host: None) -> None:
 
     before = state()
     sh("setsid sleep 9 & sleep 9", timeout=0.1, supervised=supervised)
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         go("no-such-program", supervised=supervised)
     assert state() == before
     assert other.poll() is None
@@ -673,7 +673,7 @@ def test_a_host_that_ignores_its_children() -> None:
     try:
         if LINUX:
             assert sh("exit 7")[0] == ProcessResult(7)
-        with pytest.raises(Trouble, match="exit code is lost"):
+        with pytest.raises(CladaError, match="exit code is lost"):
             sh("exit 7", supervised=False)
     finally:
         signal.signal(signal.SIGCHLD, old)
@@ -696,7 +696,7 @@ def test_a_host_without_a_python_to_supervise(
     thread = threading.Thread(target=over.wait)
     thread.start()
     try:
-        with pytest.raises(Trouble, match=message):
+        with pytest.raises(CladaError, match=message):
             go("true", "x" * 100_000)  # more than fits into a pipe
     finally:
         over.set()

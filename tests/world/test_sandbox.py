@@ -19,7 +19,7 @@ from tests.handles import few_handles, open_handles
 from tests.programs import needs, skip_without
 from tests.waiting import PATIENCE, eventually
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher, ProcessResult, run, search_path
@@ -282,7 +282,7 @@ def escapes(name: str, layer: str, place: Place, world: World, **options: Any) -
     try:
         result = place.run(*words, layer=layer, environment=world.environment, **options)
         said = result.ended.exit_code == 0
-    except Trouble as trouble:
+    except CladaError as trouble:
         said = "which was undone" not in str(trouble)
     if name == "survive":
         return is_running(world.environment["MARK"])
@@ -411,7 +411,7 @@ def test_exit_codes_and_missing_programs(layer: str, place: Place) -> None:
         ("./x", "executable"),
     ):
         Path(place.path("workspace/x")).write_text("x")
-        with pytest.raises(Trouble, match=message) as caught:
+        with pytest.raises(CladaError, match=message) as caught:
             place.run(program, layer=layer)
         assert caught.value.error.type == "exec_failed"
 
@@ -530,7 +530,7 @@ def test_how_a_command_ends_is_told_in_any_host(layer: str, threads: bool, place
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.sandbox.layers import Confinement, confined_launcher
 from clada.world.processes.running import run
 if {threads}:
@@ -543,7 +543,7 @@ for argv in (*(["sh", "-c", script] for script in scripts), ["./no-interpreter"]
                     timeout=0.5 if "trap" in argv[-1] else 20, emit=print,
                     directory=os.open({place.workspace!r}, 0))
         print(ended.exit_code, ended.timed_out)
-    except Trouble as trouble:
+    except CladaError as trouble:
         print(trouble.error.type)
 """
     script = Path(place.path("workspace/no-interpreter"))
@@ -559,7 +559,7 @@ def test_what_is_protected_cannot_be_planted(layer: str, name: str, place: Place
     """A `.git` or `.clada` that was not there cannot be made by a command."""
     shutil.rmtree(place.path(f"workspace/{name}"))
     with pytest.raises(
-        Trouble, match=f"the command changed {name}, {name}/config, which was undone"
+        CladaError, match=f"the command changed {name}, {name}/config, which was undone"
     ) as caught:
         place.run("sh", "-c", f"mkdir {name} && echo x > {name}/config", layer=layer)
     assert caught.value.error.type == "permission_denied"
@@ -572,7 +572,7 @@ def test_a_sandbox_that_cannot_be_set_up_runs_nothing(layer: str, threads: bool,
     """Where the sandbox fails to start, the command does not run, and that is said."""
     impossible = place.path("outside/file/x")
     hosted = second_thread() if threads else contextlib.nullcontext()
-    with hosted, pytest.raises(Trouble, match="the sandbox could not be set up") as caught:
+    with hosted, pytest.raises(CladaError, match="the sandbox could not be set up") as caught:
         place.run("sh", "-c", "echo x > made", layer=layer, write=(impossible,))
     assert caught.value.error.type == "command_not_allowed"
     assert not os.path.exists(place.path("workspace/made"))
@@ -585,12 +585,15 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
     wanted = Confinement("landlock", place.workspace)
     before = open_handles(), place.state()
     launcher = confined_launcher(wanted, {})
-    with few_handles(3), pytest.raises(Trouble, match="the sandbox could not be set up: Too many open files"):
+    with (
+        few_handles(3),
+        pytest.raises(CladaError, match="the sandbox could not be set up: Too many open files"),
+    ):
         launcher.prepare()
     launcher.close()
     assert (open_handles(), place.state()) == before
     monkeypatch.setenv("TMPDIR", "/proc")  # where nobody can make a folder
-    with pytest.raises(Trouble, match="the sandbox could not be set up"):
+    with pytest.raises(CladaError, match="the sandbox could not be set up"):
         confined_launcher(wanted, {})
     assert (open_handles(), place.state()) == before
 
@@ -602,7 +605,7 @@ def test_a_start_that_fails_leaves_nothing_open(
 ) -> None:
     """Words that the system cannot take are refused, in words for people, and no handle stays open."""
     before = open_handles()
-    with pytest.raises(Trouble, match=message) as caught:
+    with pytest.raises(CladaError, match=message) as caught:
         place.run("true", word * length, layer=layer)
     assert "Errno" not in str(caught.value)
     assert open_handles() == before
@@ -687,7 +690,7 @@ def test_a_host_with_threads(layer: str, place: Place) -> None:
 @layers
 def test_the_whole_file_system_is_no_workspace(layer: str) -> None:
     """A workspace that is the whole file system cannot be confined, and that is said."""
-    with pytest.raises(Trouble, match="the whole file system"):
+    with pytest.raises(CladaError, match="the whole file system"):
         confined_launcher(Confinement(layer, "/"), {})
 
 
@@ -777,7 +780,7 @@ def test_what_cannot_be_put_back(change: str, message: str, place: Place) -> Non
         large.truncate(300 << 20)
     guard = Guard(place.workspace)
     subprocess.run(["sh", "-c", change], cwd=place.workspace, check=True)
-    with pytest.raises(Trouble, match=message) as caught:
+    with pytest.raises(CladaError, match=message) as caught:
         guard.restore()
     assert caught.value.error.type == "permission_denied"
     assert open_handles() == before
@@ -815,7 +818,7 @@ def test_a_link_in_place_of_git(place: Place) -> None:
     """A `.git` that is a link, which no mount can protect, is put back as it was."""
     os.rename(place.path("workspace/.git"), place.path("outside/git"))
     os.symlink(place.path("outside/git"), place.path("workspace/.git"))
-    with pytest.raises(Trouble, match=r"changed \.git, which was undone"):
+    with pytest.raises(CladaError, match=r"changed \.git, which was undone"):
         place.run("sh", "-c", "rm .git && ln -s /elsewhere .git", layer="bubblewrap")
     assert os.readlink(place.path("workspace/.git")) == place.path("outside/git")
 

@@ -30,7 +30,7 @@ workspace, layer, network, user, *words = sys.argv[1:]
 os.setgroups([]) if os.geteuid() == 0 else None
 if int(user) != os.geteuid(): os.setgid(int(user)); os.setuid(int(user))
 sys.path.insert(0, SOURCE)
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.processes.running import run
 from clada.world.sandbox.layers import Confinement, confined_launcher
 wanted = Confinement(layer, workspace, network=network == "on")
@@ -38,7 +38,7 @@ try:
     ended = run(words, confined_launcher(wanted, os.environ), directory=os.open(workspace, os.O_RDONLY),
                 timeout=60.0, emit=lambda lines: print(*lines, sep="\\n", flush=True))
     print("ended", ended.exit_code)
-except Trouble as trouble:
+except CladaError as trouble:
     print("trouble", trouble)
 """
 

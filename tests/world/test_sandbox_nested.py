@@ -13,7 +13,7 @@ import pytest
 from tests.world.test_sandbox import WORKS, Place, layers, only_bubblewrap, only_landlock, place
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.operations.run import launch
 from clada.world.approvals import Approvals
 from clada.world.sandbox.guard import Guard
@@ -171,7 +171,7 @@ def test_repositories_are_read_only(layer: str, attack: str, nested: Place) -> N
     options = protected(nested)
     before, outside = contents(nested, options["nested"]), nested.state()
     if layer == "landlock":
-        with pytest.raises(Trouble, match="was undone") as caught:
+        with pytest.raises(CladaError, match="was undone") as caught:
             nested.run("sh", "-c", ATTACKS[attack], layer=layer, **options)
         assert caught.value.error.type == "permission_denied"
     else:
@@ -184,7 +184,7 @@ def test_repositories_are_read_only(layer: str, attack: str, nested: Place) -> N
 def test_a_changed_object_is_told(nested: Place) -> None:
     """An object of git that was changed or removed cannot be put back, which is said."""
     script = "chmod -R u+w .git/objects && for f in .git/objects/??/*; do echo x > $f; done"
-    with pytest.raises(Trouble, match="could not be put back"):
+    with pytest.raises(CladaError, match="could not be put back"):
         nested.run("sh", "-c", script, layer="landlock")
 
 
@@ -204,7 +204,7 @@ def test_a_guard_removes_nothing_that_it_cannot_put_back(nested: Place, how: str
     """Git's objects are where they were, and what happened is told."""
     guard = Guard(nested.workspace)
     subprocess.run(["sh", "-c", MOVED[how]], cwd=nested.workspace, check=True)
-    with pytest.raises(Trouble, match="could not be put back"):
+    with pytest.raises(CladaError, match="could not be put back"):
         guard.restore()
     assert git(nested.workspace, "fsck", "--no-dangling") == ""
     assert sorted(os.listdir(nested.path("workspace/.git"))) == sorted(
@@ -493,7 +493,7 @@ def test_no_survivor_approves_a_command(layer: str, place: Place) -> None:
         ended = place.run(*program, layer=layer, timeout=1.5).ended
         assert ended.exit_code == 137
         assert ended.timed_out or layer != "landlock"
-    except Trouble as trouble:  # the first process ran just when the clock ticked: it has no time left
+    except CladaError as trouble:  # the first process ran just when the clock ticked: it has no time left
         if "supervised the command was killed" not in str(trouble):
             raise
     time.sleep(0.5)  # ten times as long as it takes a survivor

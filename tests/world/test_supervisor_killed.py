@@ -11,7 +11,7 @@ import pytest
 from tests.waiting import eventually
 from tests.world.test_sandbox import EVERY, Place, layer_mark, place
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.processes.process_tree import descendants
 
 __all__ = ["place"]
@@ -72,7 +72,7 @@ def test_nothing_is_left(layer: str, leaving: str, place: Place) -> None:
             os._exit(0)
     try:
         script = SCRIPT.format(leaving=LEAVING[leaving])
-        with pytest.raises(Trouble, match="the process that supervised the command was killed"):
+        with pytest.raises(CladaError, match="the process that supervised the command was killed"):
             place.run(*PYTHON, script, mark, layer=layer)
     finally:
         os.waitpid(killer, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clada import config
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.world import trust
 from clada.world.approvals import Approvals
 
@@ -229,7 +229,7 @@ def test_a_state_inside_the_workspace_is_not_believed(
     monkeypatch.setenv("XDG_STATE_HOME", "")
     monkeypatch.setenv("HOME", str(clone))
     assert load(clone).approved == []
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         load(clone).add("npm test")
     assert caught.value.error.hint == "set XDG_STATE_HOME to a directory of yours, outside of the workspace"
 
@@ -240,7 +240,7 @@ def test_a_state_of_somebody_else_is_not_believed(clone: Path, tmp_path: Path) -
     trust_all(clone)
     os.chown(tmp_path / "state" / "clada" / "trust", 65534, 65534)
     assert load(clone).approved == []
-    with pytest.raises(Trouble, match="not yours"):
+    with pytest.raises(CladaError, match="not yours"):
         load(clone).add("npm test")
 
 
@@ -269,7 +269,7 @@ def test_a_damaged_state_trusts_nothing(clone: Path, tmp_path: Path) -> None:
 def test_a_state_that_cannot_be_written_is_told(clone: Path, tmp_path: Path) -> None:
     """With the remedy."""
     (tmp_path / "state").write_text("")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         load(clone).add("npm test")
     assert caught.value.error.type == "io_error"
     assert "what you trust: not a directory" in caught.value.error.message

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Done, Failed
 from clada.world.files import tree
 from clada.world.files.workspace import Workspace
@@ -436,6 +436,6 @@ def test_what_becomes_protected_while_it_is_removed_stays(tmp_path: Path) -> Non
     """What is deleted is what was looked at, and nothing that came after."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d/file").touch()
-    with Busy(str(tmp_path)) as files, pytest.raises(Trouble):
+    with Busy(str(tmp_path)) as files, pytest.raises(CladaError):
         tree.remove(files, ("d",))
     assert (tmp_path / "d/.git/config").exists()

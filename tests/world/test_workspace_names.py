@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Done, Failed
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace
@@ -94,7 +94,7 @@ def test_what_is_protected_is_so_by_all_names(place: Place, files: Files) -> Non
     """A link that leads to git's directory does not say so by its own name."""
     (place.outside / "innocent").symlink_to(place.inside / ".git")
     for path in ("innocent/config", "whole/.git/config"):
-        with pytest.raises(Trouble) as raised:
+        with pytest.raises(CladaError) as raised:
             files.locate(str(place.outside / path))
         assert raised.value.error.type == "permission_denied"
 

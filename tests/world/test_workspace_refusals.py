@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.world.files.overlay import Overlay
 from clada.world.files.paths import locate
 from clada.world.files.tree import move, remove, walk
@@ -124,7 +124,7 @@ def test_a_refusal_has_its_type_and_words_and_changes_nothing(place: Place, file
     """Whether anything is carried out or only looked at first."""
     before = place.picture()
     act, told = REFUSED[what]
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         act(files)
     assert (caught.value.error.type, caught.value.error.message) == told
     assert place.picture() == before
@@ -144,7 +144,7 @@ def test_a_refusal_has_its_type_and_words_and_changes_nothing(place: Place, file
 )
 def test_a_path_that_leads_out_is_refused_with_what_to_do(path: str, message: str, hint: str | None) -> None:
     """By its text alone."""
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         locate(path, "/work")
     assert caught.value.error == Error("path_escape", message, hint)
 
@@ -155,10 +155,10 @@ def test_a_directory_to_run_in_may_be_absolute_inside_the_workspace(files: Files
     assert files.locate_directory(files.root) == ()
     assert files.locate_directory("inner", ("folder",)) == ("folder", "inner")
     for path in ("/etc", f"{files.root}-sibling", f"{files.root}/../x"):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             files.locate_directory(path)
         assert caught.value.error.type == "path_escape"
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         files.locate_directory(f"{files.root}/.git")
     assert caught.value.error.type == "permission_denied"
 
@@ -230,7 +230,7 @@ def test_a_link_that_was_moved_is_not_followed_either(files: Files) -> None:
     """Wherever it stands now."""
     move(files, ("link",), ("elsewhere",), into=False)
     for act in (lambda: files.store(("elsewhere", "x"), b""), lambda: files.load(("elsewhere", "inner"))):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             act()
         assert caught.value.error == Error("symlink_not_allowed", "elsewhere is a symbolic link")
 
@@ -252,7 +252,7 @@ def test_nothing_is_left_below_a_directory_that_is_gone(files: Files) -> None:
     files.make(("folder",))
     for parts in (("holder", "file", "inner"), ("holder", "file"), ("holder",), ("folder", "inner")):
         assert files.entry(parts) is None
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(CladaError) as caught:
             files.load(parts)
         assert caught.value.error.type == "file_not_found"
     assert files.names(("folder",)) == []
@@ -267,9 +267,9 @@ def test_an_error_on_the_way_names_the_directory(
         path.chmod(0o777)
     (place.inside / "closed").mkdir(mode=0o555)
     if not isinstance(files, Overlay):
-        with ordinary_user(), pytest.raises(Trouble) as caught:
+        with ordinary_user(), pytest.raises(CladaError) as caught:
             files.store(("closed", "new", "x"), b"")
         assert caught.value.error == Error("permission_denied", "closed/new: permission denied")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         files.store(("folder", "inner", "x", "y"), b"")
     assert caught.value.error == Error("permission_denied", "folder/inner is not a directory")

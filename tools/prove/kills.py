@@ -36,7 +36,7 @@ NAMES = (".env", "a", "b", "c/d", "c/e", "f/g/h", "i.log", "new\nline")
 WORKER = """
 import json, os, pickle, random, sys
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from tools.prove.kills import tree
 root, seed, notes, names = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 chance = random.Random(seed)
@@ -64,7 +64,7 @@ for number in range(1000):
         report = clada.execute(json.dumps({"tasks": tasks}), **options)
         assert report.error is None and report.fatal is None, (report.error, report.fatal)
         last = report.recorded or last
-    except Trouble as trouble:
+    except CladaError as trouble:
         if not trouble.error.message.startswith(("changed since", "run ", "no run")):
             raise
 """
@@ -119,7 +119,7 @@ def _not_as_noted(folder: Path, notes: Path) -> list[str]:
     if not run.undoes or run.ended != "ok":
         try:
             clada.undo(folder, None if run.undoes else run.number, sandbox="off")
-        except clada.Trouble as trouble:
+        except clada.CladaError as trouble:
             if not any(words in str(trouble) for words in ("changed nothing", "undone already")):
                 return [f"run {run.number} cannot be undone: {trouble}"]
     now = tree(str(folder))
@@ -170,7 +170,7 @@ def _kill_at_random(folder: Path, number: int, chance: random.Random, script: li
         for pid in (worker.pid, *children):
             _kill(pid)
         _, errors = worker.communicate()
-        if b"Error" in errors or b"Trouble" in errors:
+        if b"Error" in errors or b"CladaError" in errors:
             raise SystemExit(errors.decode())
     _await_end(folder)
 

@@ -17,7 +17,7 @@ from clada.batch import journal, workspaces
 from clada.batch.jobs import Ids, check, key_of, lines_from, lines_of
 from clada.batch.perform import ALL, KEEP_FAILED, NONE, STATUSES, Config
 from clada.batch.results import ResultsFile, lock
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run(  # noqa: PLR0913 (each is a plain fact about a batch, and named)
 
     `out` is the file that the results are written to, which makes it possible to `resume`. `timeout`, in
     seconds, `memory`, in bytes, `processes` and `max_output`, in bytes, are limits of each job. Raises
-    UsageError (a ValueError) where a job or an argument is wrong, Trouble where results cannot be written.
+    UsageError (a ValueError) where a job or an argument is wrong, CladaError where results cannot be written.
     To close the iterator early ends what runs; what was begun in place is put back when it is resumed.
     """
     config = DEFAULTS.replace(
@@ -169,7 +169,7 @@ class Batch:
                 finally:
                     self.engine = None
         finally:
-            with suppress(Trouble):  # what there is no room for is found in its journal by the next batch
+            with suppress(CladaError):  # what there is no room for is found in its journal by the next batch
                 journal.unpack(work, lambda _number, id_: results is not None and id_ not in done)
 
     def _make_engine(self, config: Config, handle: int) -> JobEngine:
@@ -203,7 +203,7 @@ class Batch:
             job = known.get(key)
             if job is None:
                 message = f"a job was begun that is not in the jobs file any more: {path}"
-                raise Trouble("io_error", message, "put it there again, or remove what is kept of it")
+                raise CladaError("io_error", message, "put it there again, or remove what is kept of it")
             place = _place(number, job, config)
             if job.in_place and job.id not in done:
                 workspaces.restore(place)

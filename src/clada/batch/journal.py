@@ -14,7 +14,7 @@ import json
 import os
 
 from clada.batch import kept, workspaces
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world import handles
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ class KeptJournal:
 def unpack(work: str, wanted: Callable[[int, str], bool], prefix: str = PREFIX) -> None:
     """Give each job of journals that is wanted, by its number and id, a file of its own; remove the journals.
 
-    Nobody writes them any more. To begin again, where this was cut short, or raised Trouble for want of room,
+    They are no longer written. To begin again, after an interruption or a CladaError,
     leads to the same.
     """
     for name in workspaces.begun_names(work):
@@ -94,4 +94,4 @@ def _write(own: str, data: bytes) -> None:
         kept.write(own, data, kept.REPLACE)  # it is there already where this was cut short
     except OSError as error:
         message = f"{own} cannot be written: {(error.strerror or str(error)).lower()}"
-        raise Trouble("io_error", message, "make room, and go on with --resume") from None
+        raise CladaError("io_error", message, "make room, and go on with --resume") from None

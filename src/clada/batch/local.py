@@ -27,7 +27,7 @@ from clada.batch.worker import (
     SKIPPED,
     STOP,
 )
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -191,7 +191,7 @@ class LocalEngine:
             )
         except OSError as error:
             ours.close()
-            raise Trouble("io_error", f"no worker can be started: {error.strerror}") from error
+            raise CladaError("io_error", f"no worker can be started: {error.strerror}") from error
         finally:
             theirs.close()
         # Where others may have to put something back, it is found by the job alone.
@@ -400,7 +400,7 @@ class _Slot:
     def _lost_keeper(self) -> Iterator[list[Finished]]:
         """Start another keeper: somebody has killed this one. One that could not begin never will."""
         if not self._ready:
-            raise Trouble("io_error", "a worker cannot be started", "see whether python3 runs clada here")
+            raise CladaError("io_error", "a worker cannot be started", "see whether python3 runs clada here")
         self._ready = False
         if self._control:
             self.engine.ignore(self._control)

@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import islice
 
 from clada.batch.results import read_results
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def write(results: str, path: str) -> None:
                 writer.write_table(pyarrow.Table.from_pylist(some, schema))
         os.replace(unfinished, path)
     except OSError as error:
-        raise Trouble("io_error", f"{path} cannot be written: {error.strerror or error}") from None
+        raise CladaError("io_error", f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _types(results: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import time
 from clada.batch import kept, workspaces
 from clada.batch.jobs import resolved
 from clada.batch.journal import LARGE
-from clada.errors import Error, Trouble, unforeseen
+from clada.errors import CladaError, Error, unforeseen
 from clada.grammar import MAX_INPUT
 from clada.report.json import to_dict
 from clada.report.patch import patch
@@ -106,7 +106,7 @@ def _files(job: Job, settings: Settings, plan: Plan) -> list[str] | None:
 
 
 def prepare(number: int, job: Job, config: Config) -> Prepared:
-    """Read the document of a job; Trouble where it cannot be read."""
+    """Read the document of a job; CladaError where it cannot be read."""
     place = workspaces.place_of(number, job, config.work, config.base)
     most = config.max_output
     if job.options:
@@ -132,7 +132,7 @@ def _read(path: str) -> bytes:
             return file.read(MAX_INPUT + 1)
     except OSError as error:
         message = f"the document cannot be read: {(error.strerror or str(error)).lower()}: {path}"
-        raise Trouble("file_not_found", message, "mend the job's document_file") from None
+        raise CladaError("file_not_found", message, "mend the job's document_file") from None
 
 
 def perform(prepared: Prepared, config: Config, started: float, journal: KeptJournal | None) -> JobOutcome:
@@ -304,7 +304,7 @@ def attempt(
 
 def trouble_of(bug: Exception) -> Error:
     """Return the error of what was raised."""
-    return bug.error if isinstance(bug, Trouble) else unforeseen(bug)
+    return bug.error if isinstance(bug, CladaError) else unforeseen(bug)
 
 
 def told(found: JobOutcome, config: Config) -> tuple[JobOutcome, dict[str, Any] | None, str | None]:

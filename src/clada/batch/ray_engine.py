@@ -16,7 +16,7 @@ from itertools import chain
 from clada.batch.jobs import known_job, resolved
 from clada.batch.local import TICK, Finished, LocalEngine
 from clada.batch.perform import Config
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -130,7 +130,7 @@ class RayEngine:
             results, seconds = self._ray.get(task)
         except self._ray.exceptions.RayError as error:
             what = str(error).splitlines()[0]
-            raise Trouble(
+            raise CladaError(
                 "io_error", f"Ray could not carry out some jobs: {what}", "go on with --resume"
             ) from None
         finally:
@@ -190,8 +190,8 @@ def _check_address(address: str | None) -> None:
             raise _no_cluster(address or "", (error.strerror or str(error)).lower()) from None
 
 
-def _no_cluster(where: str, why: str) -> Trouble:
-    return Trouble("io_error", f"no Ray cluster at {where}: {why}", "ray start starts one")
+def _no_cluster(where: str, why: str) -> CladaError:
+    return CladaError("io_error", f"no Ray cluster at {where}: {why}", "ray start starts one")
 
 
 # What runs on the nodes.

@@ -8,7 +8,7 @@ import os
 import time
 
 from clada.batch.jobs import Ids
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.world import handles
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ class ResultsFile:
         return end
 
     def add(self, finished: Sequence[Finished]) -> list[Finished]:
-        """Write the results of jobs that have none yet, and return these jobs; Trouble where it cannot."""
+        """Write the results of jobs that have none yet, and return these jobs; CladaError where it cannot."""
         new = [each for each in finished if each.line.job.id not in self.done]
         text = b"".join([each.result for each in new])
         end, trouble = self._size + len(text), None
@@ -85,7 +85,7 @@ class ResultsFile:
                 self.done.add(each.line.job.id)  # not before: what it changed in place is kept until then
         if trouble:
             message = f"{self.path} cannot be written: {trouble}"
-            raise Trouble("io_error", message, "make room, and go on with --resume")
+            raise CladaError("io_error", message, "make room, and go on with --resume")
         return new
 
 
@@ -123,7 +123,7 @@ def lock(work: str) -> int:
         except OSError:
             if time.monotonic() > until:
                 os.close(handle)
-                raise Trouble(
+                raise CladaError(
                     "lock_timeout", f"another batch is at work in {work}", "wait for its end"
                 ) from None
             time.sleep(PAUSE)

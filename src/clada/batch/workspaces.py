@@ -12,7 +12,7 @@ import stat
 
 from clada.batch.jobs import key_of, name_of, resolved
 from clada.batch.kept import put_back
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.handles import OWNER_ALL, make_directory, open_file, remove_tree
 from clada.world.xdg import cache_home
@@ -90,7 +90,7 @@ def make(job: Job, place: JobPlace, base: str) -> None:
     source = place.workspace if job.in_place else resolved(base, job.path or "")
     if job.path and f"{place.work}/{BEGUN}/".startswith(f"{source}/"):
         message = f"the results of the batch are inside of {job.path}"
-        raise Trouble("path_escape", message, "let --out name a file elsewhere")
+        raise CladaError("path_escape", message, "let --out name a file elsewhere")
     if job.in_place:
         return
     remove_tree(place.workspace)  # of an attempt that was cut short
@@ -109,7 +109,7 @@ def make(job: Job, place: JobPlace, base: str) -> None:
 def check_directory(path: str) -> None:
     """Raise where there is no such directory."""
     if not os.path.isdir(path):
-        raise Trouble("file_not_found", f"there is no directory {path}", "mend the job's path")
+        raise CladaError("file_not_found", f"there is no directory {path}", "mend the job's path")
 
 
 def _mirrors() -> str:

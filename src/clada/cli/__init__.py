@@ -129,7 +129,7 @@ def _print_version() -> int:
 def dispatch(arguments: Sequence[str]) -> int:
     """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
     from clada.cli.flags import read
-    from clada.errors import Trouble, UsageError, unforeseen
+    from clada.errors import CladaError, UsageError, unforeseen
 
     console = Console()
     options: Mapping[str, Any] = {}
@@ -142,7 +142,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     except UsageError as error:
         console.complain(f"clada: {error}")
         return USAGE
-    except Trouble as trouble:
+    except CladaError as trouble:
         console.complain(f"clada: {trouble.error.sentence}")
         return FAILED
     except Exception as bug:
@@ -217,12 +217,12 @@ def _clear_left_lock(workspace: str) -> None:
 
 def _check_workspace(directory: str) -> None:
     """Refuse what can be no workspace as a mistake in the call: nothing was tried."""
-    from clada.errors import Trouble, UsageError
+    from clada.errors import CladaError, UsageError
     from clada.world.files.directories import check_workspace
 
     try:
         check_workspace(directory)
-    except Trouble as trouble:
+    except CladaError as trouble:
         raise UsageError(f"--workspace: {trouble.error.sentence}") from None
 
 

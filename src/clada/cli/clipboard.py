@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from codecs import BOM_UTF8
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import MAX_INPUT
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def copy(text: str) -> None:
             argv, input=data, stdout=quiet, stderr=quiet, timeout=LONG, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Trouble("io_error", f"{argv[0]} could not copy: {error}", HINT) from None
+        raise CladaError("io_error", f"{argv[0]} could not copy: {error}", HINT) from None
     _refuse_failure(argv[0], "copy", done.returncode)
     if argv[0] == "xclip":
         _wait_for(data)
@@ -63,7 +63,7 @@ def _wait_for(data: bytes) -> None:
 def _has(data: bytes) -> bool:
     try:
         return paste() == data
-    except Trouble:  # as long as nothing has ever been copied
+    except CladaError:  # as long as nothing has ever been copied
         return False
 
 
@@ -85,7 +85,7 @@ def paste() -> bytes:
             finally:
                 helper.kill()  # it may have more to say, to nobody
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Trouble("io_error", f"{argv[0]} could not paste: {error}", HINT) from None
+        raise CladaError("io_error", f"{argv[0]} could not paste: {error}", HINT) from None
     _refuse_failure(argv[0], "paste", helper.returncode, words)
     return data.removeprefix(BOM_UTF8)
 
@@ -115,7 +115,7 @@ def check() -> None:
 def _refuse_failure(program: str, what: str, exit_code: int, words: bytes = b"") -> None:
     if exit_code:
         why = words.decode(errors="replace").strip() or f"exit code {exit_code}"
-        raise Trouble("io_error", f"{program} could not {what}: {why}", HINT)
+        raise CladaError("io_error", f"{program} could not {what}: {why}", HINT)
 
 
 def _programs() -> tuple[Sequence[str], Sequence[str], str]:
@@ -127,4 +127,4 @@ def _programs() -> tuple[Sequence[str], Sequence[str], str]:
             return copying, pasting, encoding
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     lacking = "no program for it is installed" if display else "there is no display"
-    raise Trouble("io_error", f"no clipboard: {lacking}", HINT)
+    raise CladaError("io_error", f"no clipboard: {lacking}", HINT)

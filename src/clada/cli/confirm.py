@@ -11,7 +11,7 @@ from clada.cli.document import Presenter, settings_of
 from clada.cli.pager import edit, page
 from clada.cli.questions import answer, open_terminal
 from clada.cli.terminal import Terminal
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.run import execute, plan_for
 from clada.selection import preview, select, warnings
 
@@ -46,7 +46,7 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | N
     terminal = open_terminal()
     if terminal is None:
         hint = "without one, use clada plan to look first"
-        raise Trouble("io_error", "--confirm needs a terminal to ask on", hint)
+        raise CladaError("io_error", "--confirm needs a terminal to ask on", hint)
     console.pause()
     try:
         wanted = Conversation(plan, options, terminal).wanted()
@@ -136,7 +136,7 @@ class Conversation:
             return before
         try:
             plan = plan_for(edit(self._all.source, self._terminal), settings_of(self._options))
-        except Trouble as trouble:
+        except CladaError as trouble:
             self._say(f"clada: {trouble.error.sentence}")
             return before
         if plan.fatal or not plan.has_operations:

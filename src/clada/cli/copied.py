@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from clada.cli.clipboard import check, paste
-from clada.errors import Trouble
+from clada.errors import CladaError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Copied:
 def _text() -> bytes:
     try:
         return paste()
-    except Trouble as trouble:
+    except CladaError as trouble:
         if any(word in trouble.error.message.lower() for word in UNREACHABLE):
             raise
         return b""  # nothing was copied, or a picture

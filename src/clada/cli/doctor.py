@@ -6,7 +6,7 @@ import os
 import sys
 
 from clada import config
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.settings import DEFAULTS
 from clada.text.escape import escape_controls
 from clada.values import Value
@@ -43,7 +43,7 @@ def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> i
         for name, check in CHECKS.items():
             try:
                 findings[name] = check(settings)
-            except Trouble as trouble:
+            except CladaError as trouble:
                 findings[name] = Finding(BROKEN, trouble.error.message, trouble.error.hint)
     findings |= {"configuration": configuration, "terminal": _check_terminal()}
     for name, finding in findings.items():
@@ -80,7 +80,7 @@ def _check_workspace(settings: dict[str, Any]) -> Finding:
 
     try:
         check_workspace(settings["workspace"])
-    except Trouble as trouble:
+    except CladaError as trouble:
         return Finding(BROKEN, trouble.error.message, "name another one with --workspace")
     path = os.path.realpath(settings["workspace"])
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
@@ -109,7 +109,7 @@ def _check_repository(settings: dict[str, Any]) -> Finding:
     with repository.suggest_no_git():
         try:
             found = repository.find(settings["workspace"])
-        except repository.NoRepository as trouble:
+        except repository.NoRepositoryError as trouble:
             if settings["record"] == "commits":
                 raise
             return Finding(NOTE, f"{trouble.error.message}: runs are recorded by snapshots", "run git init")
@@ -155,7 +155,7 @@ def _git_is_not_confined(workspace: str) -> str | None:
 
     try:
         return lifted(git_program(os.path.realpath(workspace)))
-    except Trouble:
+    except CladaError:
         return None
 
 
@@ -193,7 +193,7 @@ def _check_terminal() -> Finding:
     return Finding(OK, f"commands can be asked about; shown {color}")
 
 
-# Each may raise Trouble, which is then what was found.
+# Each may raise CladaError, which is then what was found.
 CHECKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
     "git": _check_git,
     "repository": _check_repository,

@@ -9,7 +9,7 @@ from stat import S_ISREG
 from clada.cli import STDERR, STDOUT
 from clada.cli.flags import COMMANDS
 from clada.config import meant
-from clada.errors import Trouble, UsageError, shortened, unforeseen
+from clada.errors import CladaError, UsageError, shortened, unforeseen
 from clada.exit_codes import DONE, FAILED
 from clada.grammar import MAX_INPUT
 from clada.model import BlockSkipped, Note, Operation, Output, OutputTruncated, TaskEnded, TaskStarted
@@ -79,7 +79,7 @@ def _refuse_own(text: bytes) -> None:
     from clada.cli.own import own_text
 
     if what := own_text(text):
-        raise Trouble("io_error", f"the document is {what}: nothing was executed", "give it the answer")
+        raise CladaError("io_error", f"the document is {what}: nothing was executed", "give it the answer")
 
 
 def carry_out(

@@ -6,7 +6,7 @@ import os
 
 from clada import config
 from clada.cli import STDOUT
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def _has_uncommitted_work(options: dict[str, Any]) -> bool:
         found = repository.find(options["workspace"], named=options["repository"])
         git = hardened_git(found)
         seen = status(git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"}), found.prefix)
-    except Trouble:
+    except CladaError:
         return False  # the run itself will say what is wrong
     answers = {os.path.realpath(path) for path in options["uncommitted"]}
     paths = (*seen.changed, *seen.staged, *seen.untracked)
@@ -66,11 +66,11 @@ def _ask(console: Console) -> str | None:
     finally:
         os.close(terminal)
     if record is None:
-        raise Trouble("invalid_operation", NO_ANSWER, "say --record=commits or --record=snapshots")
+        raise CladaError("invalid_operation", NO_ANSWER, "say --record=commits or --record=snapshots")
     try:
         path = config.add_to_user_file("record", record)
         console.complain(f'clada: remembered in {path}: record = "{record}"')
-    except (OSError, Trouble) as error:
+    except (OSError, CladaError) as error:
         why = reason(error) if isinstance(error, OSError) else error.error.message
         console.complain(f"clada: {config.user_file()} cannot be written: {why}; you will be asked again")
     preference: str = config.as_preference("record", record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def edit(data: bytes, terminal: int) -> bytes:
         code = _run([*words, path], terminal)
         if code is None:
             hint = "set EDITOR to one that is installed"
-            raise Trouble("io_error", f"the editor {' '.join(words)} cannot be started", hint)
+            raise CladaError("io_error", f"the editor {' '.join(words)} cannot be started", hint)
         if code:
-            raise Trouble("io_error", f"the editor ended with exit code {code}: nothing is changed")
+            raise CladaError("io_error", f"the editor ended with exit code {code}: nothing is changed")
         with open(path, "rb") as file:
             return file.read()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.grammar import read_number
 
 TYPE_CHECKING = False
@@ -37,12 +37,12 @@ def _of_run(options: dict[str, Any], arguments: Sequence[str]) -> str:
     if number is None:
         number = next((each.number for each in history(options["workspace"]) if not each.undoes), None)
     if number is None:
-        raise Trouble(
+        raise CladaError(
             "git_operation_failed", "no run is recorded for this workspace", "--record=none keeps none"
         )
     text = run_details(number, options["workspace"]).for_llm
     if not text:
-        raise Trouble(
+        raise CladaError(
             "git_operation_failed", f"run {number} has no report: it was killed", "clada history show"
         )
     return text

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from stat import S_ISREG
 from tempfile import mkstemp
 
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.grammar import MAX_INPUT
 from clada.world.files.entries import reason
 
@@ -66,7 +66,7 @@ class Saved:
             return handle
         os.close(handle)
         hint = "end that one first"
-        raise Trouble("io_error", f"another clada watch is watching {self._directory}", hint)
+        raise CladaError("io_error", f"another clada watch is watching {self._directory}", hint)
 
     def close(self) -> None:
         """Let others watch this place."""
@@ -94,7 +94,7 @@ class Saved:
                 yield self._settled() if changes or self._waiting or number % LOOK == 0 else []
         except FileNotFoundError:
             pass
-        raise Trouble("io_error", f"{self._directory} is gone: there is nothing to watch any more")
+        raise CladaError("io_error", f"{self._directory} is gone: there is nothing to watch any more")
 
     @property
     def uncommitted(self) -> list[str]:
@@ -162,7 +162,7 @@ def read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(MAX_INPUT + 1)
     except OSError as error:
-        raise Trouble("io_error", f"{path}: {reason(error)}") from None
+        raise CladaError("io_error", f"{path}: {reason(error)}") from None
 
 
 def _is_file(path: str) -> bool:
@@ -185,7 +185,7 @@ def write_report(path: str, text: str) -> None:
     try:
         if os.path.lexists(path) and not (_is_file(path) and is_report(read(path).decode(errors="replace"))):
             hint = "move it away, or save the answer under another name"
-            raise Trouble("io_error", f"{path} is no report of clada's, and is not overwritten", hint)
+            raise CladaError("io_error", f"{path} is no report of clada's, and is not overwritten", hint)
         handle, aside = mkstemp(".tmp", ".clada-", os.path.dirname(path) or ".")
         try:
             with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
@@ -195,12 +195,12 @@ def write_report(path: str, text: str) -> None:
             os.unlink(aside)
             raise
     except OSError as error:
-        raise Trouble("io_error", f"{path}: {reason(error)}") from None
+        raise CladaError("io_error", f"{path}: {reason(error)}") from None
 
 
 def _load() -> Any:
     try:
         from watchfiles import watch
     except ImportError:
-        raise Trouble("io_error", "clada watch needs watchfiles", HINT) from None
+        raise CladaError("io_error", "clada watch needs watchfiles", HINT) from None
     return watch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.trust import APPROVALS, HOW, decline, look, remember
 
 TYPE_CHECKING = False
@@ -68,9 +68,9 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
 def _ask_or_raise(workspace: str, new: Sequence[CladaFile]) -> None:
     answer = _ask(workspace, new)
     if answer is None:
-        raise Trouble("io_error", "there is no terminal to ask on", "clada trust --yes does not ask")
+        raise CladaError("io_error", "there is no terminal to ask on", "clada trust --yes does not ask")
     if answer != "yes":
-        raise Trouble("command_not_allowed", "not trusted, so it does not count")
+        raise CladaError("command_not_allowed", "not trusted, so it does not count")
 
 
 def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:
@@ -110,7 +110,7 @@ def _decline(workspace: str, files: Sequence[CladaFile]) -> None:
     try:
         for file in files:
             decline(workspace, file.name, file.data)
-    except Trouble:
+    except CladaError:
         return  # it cannot be remembered: then it is asked again
 
 
@@ -151,6 +151,6 @@ def _meaning(data: bytes) -> list[str]:
 
     try:
         said = described(data)
-    except Trouble as trouble:
+    except CladaError as trouble:
         return [f"  {visible(trouble.error.sentence)}"]
     return ["that is:", *(f"  {visible(line)}" for line in said)] if said else []

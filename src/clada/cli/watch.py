@@ -11,7 +11,7 @@ from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.cli.own import own_text
 from clada.cli.questions import open_terminal
 from clada.cli.saved import Saved
-from clada.errors import Trouble, UsageError
+from clada.errors import CladaError, UsageError
 from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
 from clada.run import execute, plan_for
@@ -56,7 +56,7 @@ class Watch:
         self._terminal = open_terminal()
         if self._terminal is None and self._options["confirm"] and not options["dry_run"]:
             hint = "--yes carries out each answer without asking"
-            raise Trouble("io_error", "clada watch needs a terminal to ask on", hint)
+            raise CladaError("io_error", "clada watch needs a terminal to ask on", hint)
         self._done: list[bytes] = []  # texts that were carried out
         self._last: tuple[bytes, str] | None = None  # the text that came last, and where from
         self._report = ""  # on that, for a model
@@ -103,7 +103,7 @@ class Watch:
     def _take_file(self, place: Saved, path: str) -> None:
         try:
             text = saved.read(path)
-        except Trouble as trouble:
+        except CladaError as trouble:
             place.take(path)
             self._say(trouble.error.sentence)
             return
@@ -128,7 +128,7 @@ class Watch:
         if os.path.lexists(saved.report_path(path)):
             try:
                 self._keep(execute(plan, settings=settings_of(self._options)), path)
-            except Trouble as trouble:
+            except CladaError as trouble:
                 self._say(trouble.error.sentence)
 
     def _leave_changed(self, place: Saved, before: dict[str, tuple[int, ...]]) -> None:
@@ -173,7 +173,7 @@ class Watch:
                 if report.fatal is None and not report.dry_run:  # else nothing was tried
                     self._done.append(text)
                 self._keep(report, source)
-        except Trouble as trouble:
+        except CladaError as trouble:
             self._say(trouble.error.sentence)
             return
         if code > SIGNALLED:
@@ -204,7 +204,7 @@ class Watch:
         except OSError as error:
             self._say(f".git/info/exclude: {error.strerror}")
             return
-        except Trouble:
+        except CladaError:
             return  # the run itself will say why nothing can be committed
         if new:
             self._say(f"kept out of commits, by .git/info/exclude: {' '.join(new)}")
@@ -249,7 +249,7 @@ class Watch:
         try:
             copy(self._report)
             self._say("the report is on the clipboard")
-        except Trouble as trouble:
+        except CladaError as trouble:
             self._say(trouble.error.sentence)
         self._offer()
 
@@ -266,7 +266,7 @@ def _recent_documents(workspace: str) -> list[tuple[str, bytes]]:
                 undone.add(run.undoes)
             elif run.number not in undone and (document := run_details(run.number, workspace).document):
                 found.append((f"run {run.number}", document))
-    except Trouble:  # there is no history, or it cannot be read: the run itself will say why
+    except CladaError:  # there is no history, or it cannot be read: the run itself will say why
         pass
     return found
 
@@ -276,6 +276,6 @@ def _has_clipboard() -> bool:
 
     try:
         check()
-    except Trouble:
+    except CladaError:
         return False
     return True

@@ -55,7 +55,7 @@ def read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
     """Return a resource; an address that is none of ours is an error that says which there are."""
     try:
         return _read(uri, workspace)
-    except clada.Trouble as trouble:
+    except clada.CladaError as trouble:
         raise not_found(uri, trouble.error.sentence) from None
 
 
@@ -117,7 +117,7 @@ def prompt(name: str, workspace: SharedWorkspace) -> types.GetPromptResult:
     settings = workspace.settings
     try:
         text = clada.instructions(name, settings.workspace, settings.start_delimiter, settings.end_delimiter)
-    except clada.Trouble as trouble:  # the list of approvals is damaged
+    except clada.CladaError as trouble:  # the list of approvals is damaged
         raise not_found(f"prompt {name}", trouble.error.sentence) from None
     content = types.TextContent(type="text", text=text)
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])

@@ -116,7 +116,7 @@ def _guarded(work: Callable[[clada.Stop], Answer]) -> Callable[[clada.Stop], Ans
     def guarded(stop: clada.Stop) -> Answer:
         try:
             return work(stop)
-        except clada.Trouble as trouble:
+        except clada.CladaError as trouble:
             return failed(trouble.error.sentence)
         except Exception as bug:  # noqa: BLE001 (the last place where one ends: the server goes on)
             return failed(f"clada has a bug: {type(bug).__name__}: {clada.visible(str(bug))}")

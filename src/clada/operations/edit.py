@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
 from clada.values import Value
@@ -175,7 +175,7 @@ class Edit(Operation):
         """Replace all matches, or none where their number is not the expected one."""
         parts = world.files.locate(self.path)
         if self.placeholder and not world.files.entry(parts):
-            raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
+            raise CladaError("invalid_operation", f"{self.path} is an example, not a file")
         text = world.files.text(parts)
         way = self.match if world.settings.match == "auto" else world.settings.match
         edited, count, lines, remarks = self.edited(text, way)
@@ -189,7 +189,7 @@ class Edit(Operation):
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
 
     def edited(self, text: Text, way: str) -> Edited:
-        """Return the text with all replacements; raise Trouble where one has no place."""
+        """Return the text with all replacements; raise CladaError where one has no place."""
         hunk = self.hunks[0]
         if hunk.instead:
             return self._only_reading(text, way, (hunk.replace(instead=()), *hunk.instead))
@@ -198,16 +198,16 @@ class Edit(Operation):
     def _only_reading(self, text: Text, way: str, readings: Sequence[Hunk]) -> Edited:
         """Return the text after the one reading of a hunk that has a place."""
         found: list[Edited] = []
-        troubles: list[Trouble] = []
+        troubles: list[CladaError] = []
         for hunk in readings:
             try:
                 found.append(self.replace(hunks=(hunk,)).edited(text, way))
-            except Trouble as trouble:
+            except CladaError as trouble:
                 troubles.append(trouble)
         if not found:
             raise troubles[0]  # it tells the closest place of the shortest text
         if len(found) > 1:
-            raise Trouble("invalid_operation", f"{len(readings)} {SEVERAL_DIVIDERS}")
+            raise CladaError("invalid_operation", f"{len(readings)} {SEVERAL_DIVIDERS}")
         return found[0]
 
     def _exactly(self, text: Text, way: str) -> Edited | None:
@@ -225,7 +225,7 @@ class Edit(Operation):
         if found.count > 1 and self.count == 1 and hunk.near is not None:
             found = _nearest(text, found, hunk.near)
         if not found.count if self.count == "all" else found.count != self.count:
-            raise Trouble.of(self._mismatch(text, hunk, found))
+            raise CladaError.of(self._mismatch(text, hunk, found))
         if hunk.end_once:
             _check_end(text, hunk.search_end or "", found.ends[0])
         lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
@@ -278,11 +278,11 @@ def _lines(text: Text, found: Matches) -> tuple[int, ...]:
 
 
 def _check_end(text: Text, search_end: str, end: int) -> None:
-    """Raise Trouble where the end text of a range stands again behind the range."""
+    """Raise CladaError where the end text of a range stands again behind the range."""
     again = [start for start in text.locate(search_end.encode()).starts if start >= end]
     if again:
         (line,) = text.lines(again[:1])
-        raise Trouble("match_count_mismatch", f"the end text occurs again at line {line}: make it longer")
+        raise CladaError("match_count_mismatch", f"the end text occurs again at line {line}: make it longer")
 
 
 def _nearest(text: Text, found: Matches, near: int) -> Matches:

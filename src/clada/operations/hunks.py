@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
 from clada.text.match import Text
@@ -25,10 +25,10 @@ OUT_OF_ORDER = "out of order"
 def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[int, ...], tuple[str, ...]]:
     """Return the text with all hunks replaced, how many, at which lines, and remarks on how they were found.
 
-    Raise Trouble where one has no place.
+    Raise CladaError where one has no place.
     """
     if any(hunk.search_end is not None for hunk in edit.hunks):
-        raise Trouble("invalid_operation", "a range, with a start and an end text, stands alone")
+        raise CladaError("invalid_operation", "a range, with a start and an end text, stands alone")
     has_bom = text.data.startswith(BOM_UTF8)  # which is no part of the first line
     text = Text(text.data[len(BOM_UTF8) :]) if has_bom else text
     base = _ending_in_a_break(text)
@@ -62,7 +62,7 @@ def _ended(text: Text, *, with_break: bool) -> Text:
 
 
 def _spliced(text: Text, found: Sequence[Found]) -> Text:
-    """Return the text with the splices of all hunks; raise Trouble where two change the same lines."""
+    """Return the text with the splices of all hunks; raise CladaError where two change the same lines."""
     splices = sorted(
         ((splice, number) for number, place in enumerate(found, 1) for splice in place.splices),
         key=lambda pair: (pair[0].start, pair[0].end),
@@ -71,7 +71,7 @@ def _spliced(text: Text, found: Sequence[Found]) -> Text:
     for splice, number in splices:
         if splice.start < end:
             one, other = sorted((last, number))
-            raise Trouble("invalid_operation", f"hunks {one} and {other} change the same lines")
+            raise CladaError("invalid_operation", f"hunks {one} and {other} change the same lines")
         end, last = splice.end, number
     spans = [(splice.start, splice.end) for splice, _ in splices]
     return text.spliced(spans, [splice.new for splice, _ in splices])
@@ -98,7 +98,7 @@ class _Search:
         return tuple(self._text.lines(starts[:MOST_LINES]))
 
     def found(self) -> list[Found]:
-        """Return where all hunks are; a single one as often as its count says. Raise Trouble where not."""
+        """Return where all hunks are; a single one as often as its count says. Raise CladaError where not."""
         if self._edit.count != 1:
             return self._counted()
         found, missing = [], {}
@@ -109,14 +109,14 @@ class _Search:
             else:
                 missing[number] = place
         if missing:
-            raise Trouble.of(self._error(missing))
+            raise CladaError.of(self._error(missing))
         return found
 
     def _counted(self) -> list[Found]:
         found = self._locator.everywhere(self._wanted[0])
         if not found if self._edit.count == "all" else len(found) != self._edit.count:
             error = self._mismatch(0, [place.start for place in found])
-            raise Trouble.of(error if found else self._explained(error, self._wanted[0]))
+            raise CladaError.of(error if found else self._explained(error, self._wanted[0]))
         return found
 
     def _error(self, missing: dict[int, Missing]) -> Error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import Field
 from clada.model import Change, Done, Operation, Phrases
 from clada.world.files import tree
@@ -70,4 +70,4 @@ def _refuse_unhiding(world: World, old: str, new: str) -> None:
 
     if world.secrets.names(old) and not looks_secret(new):
         message = f"{old} looks like a secret, and would not as {new}"
-        raise Trouble("permission_denied", message, "move it yourself, or name it in the setting `reveal`")
+        raise CladaError("permission_denied", message, "move it yourself, or name it in the setting `reveal`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import Field
 from clada.model import Change, Done, Failed, Operation, Phrases
 from clada.world.files import tree
@@ -54,12 +54,12 @@ class Remove(Operation):
         return (self.path,)
 
     def _check(self, files: Files, parts: Parts) -> None:
-        """Raise Trouble where what is there is not what was to be removed."""
+        """Raise CladaError where what is there is not what was to be removed."""
         entry = files.entry(parts) if self.file_only or self.content is not None else None
         if not entry:
             return
         if entry.kind == "directory":
-            raise Trouble("invalid_operation", f"{self.path} is a directory, the answer removes a file")
+            raise CladaError("invalid_operation", f"{self.path} is a directory, the answer removes a file")
         if self.content is None or entry.kind != "file":
             return
         there = _trimmed_lines(files.load(parts).removeprefix(BOM_UTF8))
@@ -70,7 +70,7 @@ class Remove(Operation):
                 (number for number, (one, other) in pairs if one != other), min(len(there), len(given)) + 1
             )
             message = f"{self.path} is not what the answer removes: line {line} differs"
-            raise Trouble("invalid_operation", message)
+            raise CladaError("invalid_operation", message)
 
     def apply(self, world: World) -> Outcome:
         """Remove, never following a link."""
@@ -78,7 +78,7 @@ class Remove(Operation):
         self._check(world.files, parts)
         try:
             removed = tree.remove(world.files, parts)
-        except tree.HalfRemoved as trouble:
+        except tree.PartlyRemovedError as trouble:
             return Failed(trouble.error, changes=_changes(trouble.removed))
         return Done("removed", self.path, changes=_changes(removed))
 

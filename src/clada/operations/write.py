@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble, shortened
+from clada.errors import CladaError, shortened
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation, Phrases, Skipped
 from clada.text.elision import elided_content, find_elision
@@ -118,7 +118,7 @@ class Write(Operation):
         return unwrapped(self.content)
 
     def _check(self, world: World, parts: Parts, data: bytes) -> None:
-        """Raise Trouble if the file must not be written, because of what is there or is not."""
+        """Raise CladaError if the file must not be written, because of what is there or is not."""
         files = world.files
         omission = find_elision(self.content, path=self.path)
         if not (omission or self.placeholder) and (self.append or self.if_exists == OVERWRITE):
@@ -126,7 +126,7 @@ class Write(Operation):
         old = files.entry(parts)
         if not old:
             if self.placeholder:
-                raise Trouble("invalid_operation", f"{self.path} is an example, not a file")
+                raise CladaError("invalid_operation", f"{self.path} is an example, not a file")
             if omission:
                 world.emit(Note(OMITTED.format(self.path, shortened(omission[1]))))
             return
@@ -136,30 +136,30 @@ class Write(Operation):
         if content == data:
             return
         if self.if_exists == REFUSE and (content or not self.dialect):
-            raise Trouble("invalid_operation", f"{self.path} exists, the answer creates it")
+            raise CladaError("invalid_operation", f"{self.path} exists, the answer creates it")
         if self.if_exists == EMPTY and content:
             remedy = "give the whole file, or a line of it"
-            raise Trouble("invalid_operation", f"SEARCH is empty but {self.path} has content: {remedy}")
+            raise CladaError("invalid_operation", f"SEARCH is empty but {self.path} has content: {remedy}")
         self._check_completeness(content.decode(errors="replace"))
 
     def _check_completeness(self, old: str) -> None:
-        """Raise Trouble if the content leaves out code that the file has."""
+        """Raise CladaError if the content leaves out code that the file has."""
         elided = find_elision(self.content, old, self.path)
         if elided:
-            raise Trouble("invalid_operation", elided_content(elided[1]))
+            raise CladaError("invalid_operation", elided_content(elided[1]))
         missing = missing_lines(old, self.content) if self.if_exists == GUARD and not self.append else None
         if missing:
-            raise Trouble("invalid_operation", PART.format(self.path, _listed(*missing)), WHOLE_OR_EDIT)
+            raise CladaError("invalid_operation", PART.format(self.path, _listed(*missing)), WHOLE_OR_EDIT)
 
     def _only_shown(self, world: World, parts: Parts) -> str | None:
-        """Return why the file is only shown, if so; raise Trouble where a person does not want it."""
+        """Return why the file is only shown, if so; raise CladaError where a person does not want it."""
         if self.if_exists == SKIP:
             return NOT_WRITTEN
         there = world.files.entry(parts)
         if self.named_in == COMMENT and not (there and there.kind == "file"):
             return NO_FILE
         if self.named_in == SENTENCE and not world.asked(self._question()):
-            raise Trouble("invalid_operation", IN_SENTENCE.format(self.path))
+            raise CladaError("invalid_operation", IN_SENTENCE.format(self.path))
         return None
 
     def _question(self) -> str:
@@ -173,7 +173,7 @@ class Write(Operation):
     def apply(self, world: World) -> Outcome:
         """Write or append."""
         if self.path.endswith(("/", "\\")):
-            raise Trouble("permission_denied", "names a directory", "leave out the slash at the end")
+            raise CladaError("permission_denied", "names a directory", "leave out the slash at the end")
         parts = world.files.locate(self.path)
         files, other = world.files, self.other_path
         if other and not files.entry(parts) and files.entry(files.locate(other)):
@@ -216,7 +216,7 @@ def _content(files: Files, parts: Parts) -> bytes | None:
     """Return the content of a file; None where it cannot be read: it may be replaced all the same."""
     try:
         return files.load(parts)
-    except Trouble:
+    except CladaError:
         return None
 
 

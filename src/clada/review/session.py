@@ -245,7 +245,7 @@ class Session:
         options = {name: getattr(self.settings, name) for name in ("git_author", "lock_timeout")}
         try:
             undone = clada.undo(self.settings.workspace, number, **options)
-        except clada.Trouble as trouble:
+        except clada.CladaError as trouble:
             return self._telling("failed", message=trouble.error.sentence)
         self.report = None
         return self._telling("undone", restored=undone.restored, removed=undone.removed, notes=undone.notes)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.entries import reason
 from clada.world.handles import (
     DIRECTORY,
@@ -142,7 +142,7 @@ class Approvals:
         """
         command = text.strip(BLANKS)
         if not command:
-            raise Trouble("command_not_allowed", "a blank command cannot be approved or blocked")
+            raise CladaError("command_not_allowed", "a blank command cannot be approved or blocked")
         root = _opened(self._workspace)
         try:
             folder = _made_folder(root)
@@ -174,7 +174,7 @@ class Approvals:
 
 
 def described(data: bytes) -> list[str]:
-    """Return what a file of this content says, a line for each command; raise Trouble if it is damaged."""
+    """Return what a file of this content says, a line for each command; raise CladaError if it is damaged."""
     return _lines(_content(data))
 
 
@@ -218,7 +218,7 @@ def _own(workspace: str) -> dict[str, Any]:
     """Return what the user approved on this machine; nothing where that cannot be read."""
     try:
         return _content(own(workspace) or None)
-    except Trouble:
+    except CladaError:
         return _content(None)
 
 
@@ -275,7 +275,7 @@ def _read(folder: int) -> bytes | None:
         raise _unreadable(PATH, error, is_link(FILE, folder)) from error
     try:
         if not is_regular(handle):
-            raise Trouble("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
+            raise CladaError("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
         data = read_at_most(handle, MAX_BYTES + 1)
     finally:
         os.close(handle)
@@ -332,7 +332,7 @@ def _texts(key: str, value: Any) -> list[str]:
 
 def _damaged(where: str) -> NoReturn:
     message = f"{PATH} is damaged: {where}"
-    raise Trouble(
+    raise CladaError(
         "command_not_allowed", message, "correct the file, or restore it with git; no command runs before"
     )
 
@@ -351,7 +351,7 @@ def _write(folder: int, data: bytes) -> None:
     try:
         put(folder, FILE, data)
     except OSError as error:
-        raise Trouble("io_error", f"{PATH} cannot be written: {reason(error)}") from error
+        raise CladaError("io_error", f"{PATH} cannot be written: {reason(error)}") from error
 
 
 # The file's directory.
@@ -377,17 +377,17 @@ def _made_folder(root: int) -> int:
     try:
         make_directory(FOLDER, root)
     except OSError as error:
-        raise Trouble("io_error", f"{FOLDER} cannot be made: {reason(error)}") from error
+        raise CladaError("io_error", f"{FOLDER} cannot be made: {reason(error)}") from error
     folder = _folder(root)
     if folder is None:
-        raise Trouble("io_error", f"{FOLDER} was removed at this moment", "try again")
+        raise CladaError("io_error", f"{FOLDER} was removed at this moment", "try again")
     return folder
 
 
-def _unreadable(path: str, error: OSError, link: bool) -> Trouble:
+def _unreadable(path: str, error: OSError, link: bool) -> CladaError:
     if link:
-        return Trouble("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
-    return Trouble("io_error", f"{path} cannot be read: {reason(error)}")
+        return CladaError("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
+    return CladaError("io_error", f"{path} cannot be read: {reason(error)}")
 
 
 def _lock(folder: int) -> None:
@@ -397,6 +397,6 @@ def _lock(folder: int) -> None:
     try:
         result = wait_for_lock(lambda: try_flock(folder), LOCK_TIMEOUT)
     except OSError as error:
-        raise Trouble("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
+        raise CladaError("io_error", f"{FOLDER} cannot be locked: {reason(error)}") from error
     if result != "held":
-        raise Trouble("lock_timeout", f"{FOLDER} is locked by another process")
+        raise CladaError("lock_timeout", f"{FOLDER} is locked by another process")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.paths import display_path, folded_name
 from clada.world.handles import open_file
@@ -172,7 +172,7 @@ class AutorunGuard:
         self._hooks: Parts | None = None  # where git's hooks are, once that was looked for
 
     def check(self, parts: Parts, content: Callable[[], bytes]) -> None:
-        """Raise Trouble if this file must not get this content; else keep a remark, if it runs by itself."""
+        """Raise CladaError if this file must not get this content; else note that it runs by itself."""
         found = autorun_of(parts) or (HOOK if self._is_hook(parts) else None)
         if not found:
             return
@@ -183,7 +183,7 @@ class AutorunGuard:
                 return
         path = display_path(parts)
         if found.level == ASK and not self._allowed and not self._may(parts, path, found.reason):
-            raise Trouble("permission_denied", f"a person must allow {path}: {found.reason}", HINT)
+            raise CladaError("permission_denied", f"a person must allow {path}: {found.reason}", HINT)
         self._remarks[path] = f"{WORDS[found.level]}: {found.reason}"
 
     def _may(self, parts: Parts, path: str, reason: str) -> bool:

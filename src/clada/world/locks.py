@@ -10,7 +10,7 @@ import fcntl
 import os
 import time
 
-from clada.errors import Error, Trouble, system_words
+from clada.errors import CladaError, Error, system_words
 from clada.world.handles import make_shared_directory
 
 TYPE_CHECKING = False
@@ -101,9 +101,9 @@ class _Lock:
     def __enter__(self) -> Self:
         result = wait_for_lock(self._attempt, self._timeout, self._waiting, self._stop)
         if result == "stopped":
-            raise Trouble("lock_timeout", f"interrupted while waiting for the lock of {self._name}")
+            raise CladaError("lock_timeout", f"interrupted while waiting for the lock of {self._name}")
         if result == "timed out":
-            raise Trouble(
+            raise CladaError(
                 "lock_timeout",
                 f"waited {self._timeout:g} s for the lock of {self._name}",
                 "wait for the other run to end, or allow more time with --lock-timeout",
@@ -142,7 +142,7 @@ class _Lock:
     if TYPE_CHECKING:
 
         @abstractmethod
-        def _trouble(self, error: OSError) -> Trouble:
+        def _trouble(self, error: OSError) -> CladaError:
             """Return what to say when the system refuses to open or lock the file."""
 
 
@@ -181,11 +181,11 @@ class LockFile(_Lock):
             raise self._error(f"there is no directory {directory}", "make it, or name another --lock-file")
         return super().__enter__()
 
-    def _trouble(self, error: OSError) -> Trouble:
+    def _trouble(self, error: OSError) -> CladaError:
         return self._error(system_words(error), "name another --lock-file")
 
-    def _error(self, why: str, hint: str) -> Trouble:
-        return Trouble.of(Error("io_error", f"cannot lock {self._path}: {why}", hint, stage="LOCK"))
+    def _error(self, why: str, hint: str) -> CladaError:
+        return CladaError.of(Error("io_error", f"cannot lock {self._path}: {why}", hint, stage="LOCK"))
 
 
 class RepositoryLock(_Lock):
@@ -210,6 +210,6 @@ class RepositoryLock(_Lock):
             raise self._trouble(error) from None
         return held
 
-    def _trouble(self, error: OSError) -> Trouble:
+    def _trouble(self, error: OSError) -> CladaError:
         message = f"cannot write in the git directory: {error.strerror}"
-        return Trouble("git_operation_failed", message, "give yourself that permission")
+        return CladaError("git_operation_failed", message, "give yourself that permission")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.entries import reason
 from clada.world.handles import is_link, is_regular, open_directory, open_file, read_at_most
@@ -189,8 +189,8 @@ def _keep(workspace: str, name: str, data: bytes) -> None:
         raise _forgetful(reason(error)) from None
 
 
-def _forgetful(why: str) -> Trouble:
+def _forgetful(why: str) -> CladaError:
     message = f"cannot remember in {_top()} what you trust: {why}"
-    return Trouble(
+    return CladaError(
         "io_error", message, "set XDG_STATE_HOME to a directory of yours, outside of the workspace"
     )

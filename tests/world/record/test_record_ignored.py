@@ -8,7 +8,7 @@ import pytest
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import commit, git
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.record.trees import MOST_APART
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def test_what_cannot_be_undone_is_named_and_no_other_run_undone_for_it(place: Re
         f"undo cannot bring back what commands changed here: {lost}",
     )
     with pytest.raises(
-        Trouble, match=f"run 2 changed nothing that could be undone; not restored: {lost}"
+        CladaError, match=f"run 2 changed nothing that could be undone; not restored: {lost}"
     ) as raised:
         place.undo()
     assert raised.value.error.hint == "clada undo 1 takes back the run before it"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, files, git
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.record.changes import Changes
 from clada.world.record.journal import MAGIC, Journal, escape_field, read_journal, unescape_field
 from clada.world.record.states import ABSENT, State
@@ -151,7 +151,7 @@ def test_a_planted_place_is_never_touched(repo: Recorded, path: str, kind: str) 
     around = Recorded(top)
     (repo.workspace / ".clada").mkdir()
     before, config = around.tree(), (repo.workspace / ".git/config").read_bytes()
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         repo.undo(1)
     assert around.tree() == before
     assert (repo.workspace / ".git/config").read_bytes() == config
@@ -183,7 +183,7 @@ def test_a_malformed_record_is_no_record(repo: Recorded, fields: tuple[str, ...]
         record("after", fields[1] if len(fields) > 1 else "", "file", "", "", "", data=b"a\n"),
     )
     before = repo.tree()
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         repo.undo(1)
     assert repo.tree() == before
     shown = repo.call("history", "show", "1")
@@ -195,7 +195,7 @@ def test_a_malformed_record_is_no_record(repo: Recorded, fields: tuple[str, ...]
 def test_a_size_that_is_none_ends_the_journal(repo: Recorded, size: str) -> None:
     """However large it says it is."""
     plant(repo, record("before", "a.txt", "file", "644", "0:0", "", data=b"x", size=size))
-    with pytest.raises(Trouble, match="changed nothing"):
+    with pytest.raises(CladaError, match="changed nothing"):
         repo.undo(1)
 
 
@@ -316,7 +316,7 @@ def test_two_users_of_a_repository_have_records_of_their_own(ordinary: Ordinary)
         assert place.history() == []
         place.run(write("second.txt", "2\n"), command("echo 1 > third.txt; true"))
         assert place.undo().removed == ("second.txt", "third.txt")
-        with pytest.raises(Trouble, match="there is no run 9"):
+        with pytest.raises(CladaError, match="there is no run 9"):
             place.undo(9)
 
     def undo() -> None:

@@ -13,7 +13,7 @@ from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, files, git
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.record import history
 from clada.world.record.journal import Journal
 from clada.world.record.store import find_store
@@ -65,7 +65,7 @@ def test_prune_forgets_by_size_and_by_age_and_keeps_the_last(plain: Recorded) ->
     assert history.prune(store, 0, 1e9) == 2
     assert os.listdir(runs) == ["5"]
     plain.undo()
-    with pytest.raises(Trouble, match="there is no run 3"):
+    with pytest.raises(CladaError, match="there is no run 3"):
         plain.undo(3)
 
 
@@ -73,7 +73,7 @@ def test_a_journal_that_is_gone_is_said(plain: Recorded) -> None:
     """The history may be older."""
     plain.run(write("a.txt", "new\n"))
     (plain.store / "runs/1").unlink()
-    with pytest.raises(Trouble, match="the journal of run 1 is gone"):
+    with pytest.raises(CladaError, match="the journal of run 1 is gone"):
         plain.undo()
 
 

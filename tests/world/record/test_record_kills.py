@@ -20,7 +20,7 @@ import pytest
 from tests.world.record.conftest import command, write
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.scratch import LEFTOVER
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def test_a_run_that_is_killed_at_any_moment_is_undone(
         assert known[0] == "killed" or not cut or place.tree() != before  # it may have just ended
         try:
             said = " ".join(place.undo(clada.history(str(place.workspace))[0].number).notes)
-        except Trouble as trouble:
+        except CladaError as trouble:
             # It was killed before its first change.
             said = str(trouble)
             assert "changed nothing" in said or "undone already" in said

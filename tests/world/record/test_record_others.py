@@ -15,7 +15,7 @@ from tests.waiting import eventually
 from tests.world.record.conftest import command, write
 from tests.world.repository.states import git
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +187,7 @@ def test_what_is_saved_while_undo_is_at_work_is_not_lost(plain: Recorded) -> Non
             user.intercept(patch)
             try:
                 plain.undo()
-            except Trouble as trouble:
+            except CladaError as trouble:
                 seen.add("refused" if "changed since" in str(trouble) else str(trouble))
         if not user.call:
             break

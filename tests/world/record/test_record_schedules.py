@@ -24,7 +24,7 @@ from tests.world.repository.states import git
 from tools.plain_git import IDENTITY
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.settings import Settings
 from clada.world.files.scratch import LEFTOVER
 from clada.world.record import pending
@@ -239,7 +239,7 @@ class Schedule:
             try:
                 undone = self.place.undo()
                 (self.notes.parent / "said").write_text("\n".join(("ok", *undone.notes)))
-            except Trouble as trouble:
+            except CladaError as trouble:
                 (self.notes.parent / "said").write_text(str(trouble))
 
         while self.phase("undo", act, deadly=self.chance.random() < 0.3):

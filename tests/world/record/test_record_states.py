@@ -20,7 +20,7 @@ from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import REFUSED, STATES, files, git
 from tools.plain_git import FSCK
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,7 +277,7 @@ def test_an_undo_with_commits_is_refused_in_the_states_in_which_its_run_would_be
     place.run(write("a.txt", "a, by the run\n"), record="commits")
     subprocess.run(["sh", "-c", IN_PROGRESS[name]], cwd=place.workspace, check=False, capture_output=True)
     before, known = place.tree(), facts(place.workspace)
-    with pytest.raises(Trouble, match=REFUSED[name]):
+    with pytest.raises(CladaError, match=REFUSED[name]):
         place.undo()
     assert (place.tree(), facts(place.workspace)) == (before, known)
     place.undo(record="snapshots")

@@ -17,7 +17,7 @@ from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import files, git
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.scratch import LEFTOVER
 from clada.world.record.history import prune
 from clada.world.record.store import find_store
@@ -58,7 +58,7 @@ def test_files_that_changed_since_are_named_and_nothing_is_put_back(place: Recor
     (place.workspace / "new.txt").unlink()
     (place.workspace / "new.txt").mkdir()
     tree = place.tree()
-    with pytest.raises(Trouble, match=r"changed since run 1: b\.txt, new\.txt"):
+    with pytest.raises(CladaError, match=r"changed since run 1: b\.txt, new\.txt"):
         place.undo()
     assert place.tree() == tree
     assert place.history() == ["ok"]
@@ -82,7 +82,7 @@ def test_what_stands_in_the_way_is_left(place: Recorded, since: str) -> None:
     )
     subprocess.run(["sh", "-c", since], cwd=place.workspace, check=True)
     tree = place.tree()
-    with pytest.raises(Trouble, match="changed since run 1"):
+    with pytest.raises(CladaError, match="changed since run 1"):
         place.undo()
     assert place.tree() == tree
 
@@ -106,10 +106,10 @@ def test_a_mode_that_somebody_gave_since_stays(place: Recorded) -> None:
 
 def test_a_refusal_says_what_to_do(place: Recorded) -> None:
     """And a run that is not there, or none at all, is no traceback."""
-    with pytest.raises(Trouble, match="no run is recorded for this workspace"):
+    with pytest.raises(CladaError, match="no run is recorded for this workspace"):
         place.undo()
     place.run(write("a.txt", "ours\n"))
-    with pytest.raises(Trouble, match="there is no run 9 for this workspace"):
+    with pytest.raises(CladaError, match="there is no run 9 for this workspace"):
         place.undo(9)
 
 
@@ -129,7 +129,7 @@ def test_an_older_run_is_undone_where_later_ones_touched_other_files(place: Reco
     place.undo()
     assert place.tree() == after
     place.run(write("a.txt", "four\n"))
-    with pytest.raises(Trouble, match=r"changed since run 1: a\.txt"):
+    with pytest.raises(CladaError, match=r"changed since run 1: a\.txt"):
         place.undo(1)
     for number in (6, 3, 2, 1):
         place.undo(number)
@@ -180,7 +180,7 @@ def test_a_run_with_a_command_that_is_killed_is_known_to_be_going_and_then_to_be
     process = place.start(write("a.txt", "ours\n"), command("echo half > b.txt; touch here; sleep 60"))
     assert eventually((place.workspace / "here").exists)
     assert place.history() == ["running"]
-    with pytest.raises(Trouble, match=r"another run of clada is at work|still going"):
+    with pytest.raises(CladaError, match=r"another run of clada is at work|still going"):
         place.undo(lock_timeout=0.1)
     assert place.kill(process)
     assert place.history() == ["killed"]
@@ -206,7 +206,7 @@ def test_a_killed_run_of_another_workspace_is_looked_at_by_the_next(repo: Record
     assert part.kill(process)
     repo.run(write("a.txt", "by the next run\n"))
     part.write("d.txt", "by the user, afterwards\n")
-    with pytest.raises(Trouble, match=r"killed, and it or you changed: c.txt, here \("):
+    with pytest.raises(CladaError, match=r"killed, and it or you changed: c.txt, here \("):
         part.undo(1)
     assert (part.workspace / "d.txt").read_text() == "by the user, afterwards\n"
     part.write("c.txt", "c\n")
@@ -286,7 +286,7 @@ def test_an_undo_that_is_stopped_at_any_call_is_brought_to_its_end(plain: Record
         fault = Fault(number, raised)
         with pytest.MonkeyPatch.context() as patch:
             fault.intercept(patch)
-            with contextlib.suppress(Trouble, OSError, KeyboardInterrupt):
+            with contextlib.suppress(CladaError, OSError, KeyboardInterrupt):
                 plain.undo()
         stopped = fault.calls < number
         if plain.tree() != before or plain.history()[0] != "ok":  # it may not have recorded its end
@@ -321,7 +321,7 @@ def test_an_undo_by_number_continues_one_that_was_stopped(plain: Recorded) -> No
     after = plain.tree()
     with pytest.MonkeyPatch.context() as patch:
         Fault(40, OSError(errno.EIO, "")).intercept(patch)
-        with pytest.raises((Trouble, OSError)):
+        with pytest.raises((CladaError, OSError)):
             plain.undo()
     assert plain.tree() not in (before, after)
     plain.undo(1)

@@ -20,7 +20,7 @@ from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, commit, git
 from tools.plain_git import FSCK
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.model import TaskEnded, TaskStarted
 from clada.world.git import calls
 
@@ -302,7 +302,7 @@ def undo_and_redo(place: Recorded, where: str) -> None:
     tree = texts(place)
     try:
         place.undo()
-    except Trouble as trouble:
+    except CladaError as trouble:
         assert "changed since run 1: a.txt" in str(trouble), where  # noqa: PT017 (it need not be raised)
     else:
         place.undo()
@@ -332,7 +332,7 @@ def after_undo(user: User, place: Recorded, where: str) -> None:
     words = "changed since run 1: a.txt" if texts(place)["a.txt"] == "theirs\n" else "nothing is expected"
     try:
         place.undo()
-    except Trouble as trouble:
+    except CladaError as trouble:
         expected_words = "is undone already" if user.left_it(place) else words
         assert expected_words in str(trouble), where  # noqa: PT017 (as above)
         return
@@ -360,7 +360,7 @@ def test_a_user_acts_at_every_step_of_an_undo(tmp_path: Path, start: Path, actio
             user.watch(patch)
             try:
                 place.undo()
-            except Trouble as trouble:
+            except CladaError as trouble:
                 error = trouble.error
         if not user.step:
             assert acted
@@ -389,7 +389,7 @@ def after_that(user: User, place: Recorded, error: Error | None, where: str) -> 
         return
     if error:
         assert user.action == "switch", where
-        with contextlib.suppress(Trouble):  # what git has put back already
+        with contextlib.suppress(CladaError):  # what git has put back already
             place.undo()
         tree = texts(place)
     expected = {name: BEFORE.get(name) for name in OURS}

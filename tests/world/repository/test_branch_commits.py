@@ -11,7 +11,7 @@ import pytest
 from tests.world.repository.conftest import Repo
 from tests.world.repository.states import STATES
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.git import selection
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find
@@ -37,7 +37,7 @@ def begun(repo: Repo, *planned: str, wide: bool = False, **options: object) -> B
 
 def refused(record: BranchCommits, planned: Sequence[str] = (), *, wide: bool = False) -> Error:
     """Return the error with which the run is refused."""
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         record.before(planned, wide=wide, consent=None)
     return caught.value.error
 
@@ -196,7 +196,7 @@ def test_many_untracked_files_are_asked_about(repo: Repo, monkeypatch: pytest.Mo
         asked.append(question)
         return len(asked) > 1
 
-    with pytest.raises(Trouble):
+    with pytest.raises(CladaError):
         commits(repo).before([], wide=False, consent=answer)
     assert repo.head() == ""
     assert commits(repo).before([], wide=False, consent=answer) == repo.head() != ""
@@ -449,7 +449,9 @@ def test_a_repository_with_longer_names_of_objects(tmp_path: Path) -> None:
 
 def test_another_repository_than_the_named_one_is_refused(repo: Repo, tmp_path: Path) -> None:
     """Nobody means that."""
-    with pytest.raises(Trouble, match=f"the repository around the workspace is {repo.root}, not {tmp_path}"):
+    with pytest.raises(
+        CladaError, match=f"the repository around the workspace is {repo.root}, not {tmp_path}"
+    ):
         find(str(repo.root), named=str(tmp_path))
 
 
@@ -502,7 +504,7 @@ def test_on_the_same_branch_the_commit_goes_on_top(
     head, staged = repo.head(), repo.git("diff", "--cached", "--name-only").splitlines()
     repo.write("a", "2")
     if detached and act is _amends_meanwhile:
-        with pytest.raises(Trouble, match="no commit was made"):
+        with pytest.raises(CladaError, match="no commit was made"):
             record.after(["a"], run=1)
         return
     assert record.after(["a"], run=1) == repo.head()
@@ -519,6 +521,6 @@ def test_on_another_branch_no_commit_is_made(repo: Repo) -> None:
     repo.git("checkout", "-q", "-b", "other")
     repo.write("a", "2")
     before = repo.head(), repo.git("ls-files", "-s")
-    with pytest.raises(Trouble, match="main was left for other during the run: no commit was made"):
+    with pytest.raises(CladaError, match="main was left for other during the run: no commit was made"):
         record.after(["a"], run=1)
     assert (repo.head(), repo.git("ls-files", "-s")) == before

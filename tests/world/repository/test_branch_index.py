@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.world.repository.conftest import Repo
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.git import calls, index
 from clada.world.git.branch import BranchCommits
 from clada.world.git.calls import hardened_git
@@ -84,7 +84,7 @@ def test_the_index_of_a_foreign_program_is_waited_for_and_not_cleared(
     started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
     for content in ("", "DIRC", f"clada {os.getpid()} {started}", "clada x y", "clada"):
         lock.write_text(content)
-        with pytest.raises(Trouble, match="another git process holds"):
+        with pytest.raises(CladaError, match="another git process holds"):
             record.after(["a"], run=1)
         assert (repo.head(), lock.read_text()) == (before, content)
     lock.unlink()

@@ -18,7 +18,7 @@ from tests.world.repository.states import REFUSED, STATES, git, write
 from tools.plain_git import FSCK
 
 import clada
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find, suggest_no_git
 
@@ -251,7 +251,7 @@ def test_a_refused_run_has_changed_nothing(tmp_path: Path, name: str) -> None:
     workspace = STATES[name](tmp_path / "repo")
     index = Path(git(workspace, "rev-parse", "--path-format=absolute", "--git-path", "index"))
     before, content = facts(workspace), index.read_bytes()
-    with pytest.raises(Trouble, match=REFUSED[name]) as caught, suggest_no_git():
+    with pytest.raises(CladaError, match=REFUSED[name]) as caught, suggest_no_git():
         BranchCommits(find(str(workspace)), "clada").before(PLANNED, wide=True, consent=None)
     assert caught.value.error.type == "git_operation_failed"
     assert "--record=snapshots" in str(caught.value.error.hint)

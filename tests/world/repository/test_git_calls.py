@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.handles import open_handles
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.past import undo
 from clada.world.git import calls as git
 from clada.world.processes.threads import in_thread
@@ -285,7 +285,7 @@ def test_a_git_that_does_not_answer_is_told(repo: Repo, silent: Callable[[str], 
     repo.git("repack", "-adq")  # else nobody need ask for the tree of the commit
     repo.write("a", "2")
     silent(word)
-    with pytest.raises(Trouble) as caught, repo.recorded():
+    with pytest.raises(CladaError) as caught, repo.recorded():
         pytest.fail("it was started")
     assert caught.value.error.type == "git_operation_failed"
     assert (repo.root / ".git/refs/heads/main").read_text().strip() == before
@@ -298,7 +298,7 @@ def test_an_undo_is_told_of_a_git_that_does_not_answer(repo: Repo, silent: Calla
         repo.write("a", "2")
     before = repo.head()
     silent("--batch-check")
-    with pytest.raises(Trouble, match="git does not say where HEAD is"):
+    with pytest.raises(CladaError, match="git does not say where HEAD is"):
         undo(str(repo.root))
     assert (repo.head(), (repo.root / "a").read_text()) == (before, "2")
 

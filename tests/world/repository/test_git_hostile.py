@@ -17,7 +17,7 @@ import pytest
 from tests.world.repository.conftest import Repo
 from tests.world.repository.states import content, copy, init
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.past import undo
 from clada.world.git.allowed import Operands, allowed_command
 from clada.world.git.calls import hardened_git
@@ -350,7 +350,10 @@ def _refused(repo: Repo) -> None:
     """See that no commit is made that is another one than git itself would make."""
     repo.write("a.txt", "uncommitted\n")
     before = repo.head()
-    with pytest.raises(Trouble, match=r"clada does not apply the repository's own filter"), repo.recorded():
+    with (
+        pytest.raises(CladaError, match=r"clada does not apply the repository's own filter"),
+        repo.recorded(),
+    ):
         pytest.fail("it was started")
     assert repo.head() == before
 
@@ -387,7 +390,7 @@ def _allowed(hostile: Hostile, commands: Sequence[list[str]]) -> None:
             _commit(hostile, git, str(inside / "a.txt"), "in conflict with the stash\n")
         try:
             hostile.run(arguments, git)
-        except Trouble as trouble:
+        except CladaError as trouble:
             assert "a repository of its own" in str(trouble)  # noqa: PT017 (only some of them are refused)
     _resolve(hostile, git)
 
@@ -541,7 +544,7 @@ def test_a_stash_never_brings_approvals(repo: Repo, untracked: bool, words: list
         repo.commit()
     repo.write(".clada/allowed-commands.json", "stashed")
     repo.git("stash", "push", "-q", "-u")
-    with pytest.raises(Trouble, match=r"holds \.clada/allowed-commands\.json"):
+    with pytest.raises(CladaError, match=r"holds \.clada/allowed-commands\.json"):
         allowed_command(["stash", *words], hardened_git(repo.found()))
 
 
@@ -552,7 +555,7 @@ def test_a_stash_is_refused_where_there_are_nested_repositories(repo: Repo, word
     hostile = Hostile(repo, repo.root.parent)
     _nested(hostile)
     repo.write("a.txt", "2\n")
-    with pytest.raises(Trouble, match="would go into nested/, a repository of its own"):
+    with pytest.raises(CladaError, match="would go into nested/, a repository of its own"):
         hostile.run(["stash", *words])
     assert hostile.run(["stash", "list"]) == 0
     assert not hostile.marker.exists()

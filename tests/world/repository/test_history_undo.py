@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clada
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.past import history as past_runs
 from clada.past import undo
 from clada.world.files.workspace import Workspace
@@ -52,7 +52,7 @@ def undone(repo: Repo, number: int | None = None) -> Undone:
 def refused(repo: Repo, number: int | None = None) -> Error:
     """Return the error with which an undo is refused; nothing has changed then."""
     before = (repo.head(), repo.status(), repo.git("ls-files", "-s"))
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         undone(repo, number)
     assert (repo.head(), repo.status(), repo.git("ls-files", "-s")) == before
     assert caught.value.error.type == "git_operation_failed"
@@ -551,7 +551,7 @@ def test_undo_respects_line_endings_and_filters_of_the_user(repo: Repo, home: Pa
 def test_undo_waits_for_a_run(repo: Repo) -> None:
     """They share the repository's lock."""
     run(repo, lambda: repo.write("a"))
-    with repo.recorded(), pytest.raises(Trouble) as caught:
+    with repo.recorded(), pytest.raises(CladaError) as caught:
         undo(str(repo.root), lock_timeout=0.1)
     assert caught.value.error.type == "lock_timeout"
 
@@ -581,7 +581,7 @@ def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.Monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "store", full)
-        with pytest.raises(Trouble, match="b: no space left on device"):
+        with pytest.raises(CladaError, match="b: no space left on device"):
             undone(repo)
     assert [each.ended for each in past_runs(str(repo.root))] == ["failed", "ok"]
     assert undone(repo).run.number == 1

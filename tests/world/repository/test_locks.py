@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.locks import LockFile, RepositoryLock
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_a_held_lock_is_waited_for_and_then_given_up(
     told: list[str] = []
     with holder(kind, tmp_path / "lock") as process:
         with (
-            pytest.raises(Trouble) as caught,
+            pytest.raises(CladaError) as caught,
             kind(str(tmp_path / "lock"), 0.2, lambda: told.append("waiting")),
         ):
             pytest.fail("it was held")
@@ -100,7 +100,7 @@ def test_a_run_that_is_to_end_waits_no_longer(kind: type[LockFile | RepositoryLo
     with holder(kind, tmp_path / "lock") as process:
         start = time.monotonic()
         with (
-            pytest.raises(Trouble, match="interrupted") as caught,
+            pytest.raises(CladaError, match="interrupted") as caught,
             kind(str(tmp_path / "lock"), 200, lambda: os.close(sink), stop),
         ):
             pytest.fail("it was held")
@@ -145,7 +145,7 @@ def test_a_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """It names the file."""
     (tmp_path / "file").write_text("not a folder")
     path = tmp_path / "file" / "lock"
-    with pytest.raises(Trouble, match="cannot lock") as caught, LockFile(str(path), 1):
+    with pytest.raises(CladaError, match="cannot lock") as caught, LockFile(str(path), 1):
         pytest.fail("there is no such folder")
     assert caught.value.error.type == "io_error"
 
@@ -153,7 +153,7 @@ def test_a_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 def test_a_folder_of_a_lock_file_is_not_made(tmp_path: Path) -> None:
     """A mistyped path would lock nobody out: it is an error that says so."""
     path = tmp_path / "mistyped" / "lock"
-    with pytest.raises(Trouble) as caught, LockFile(str(path), 1):
+    with pytest.raises(CladaError) as caught, LockFile(str(path), 1):
         pytest.fail("there is no such folder")
     error = caught.value.error
     assert (error.type, error.stage) == ("io_error", "LOCK")
@@ -176,7 +176,7 @@ def test_another_program_that_locks_the_file_is_waited_for(tmp_path: Path) -> No
     path = tmp_path / "lock"
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(Trouble, match=r"waited 0\.1 s"), LockFile(str(path), 0.1):
+        with pytest.raises(CladaError, match=r"waited 0\.1 s"), LockFile(str(path), 0.1):
             pytest.fail("it was held")
     with LockFile(str(path), 0), path.open() as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -206,13 +206,13 @@ def test_a_file_system_without_locks_is_an_error_that_says_so(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     path = tmp_path / "lock"
-    with pytest.raises(Trouble) as caught, LockFile(str(path), 1):
+    with pytest.raises(CladaError) as caught, LockFile(str(path), 1):
         pytest.fail("it is not locked")
     error = caught.value.error
     assert (error.type, error.stage) == ("io_error", "LOCK")
     assert error.message == f"cannot lock {path}: No locks available"
     assert error.hint == "name another --lock-file"
-    with pytest.raises(Trouble, match="No locks available") as caught, RepositoryLock(str(tmp_path), 1):
+    with pytest.raises(CladaError, match="No locks available") as caught, RepositoryLock(str(tmp_path), 1):
         pytest.fail("it is not locked")
     assert caught.value.error.type == "git_operation_failed"
 
@@ -250,7 +250,7 @@ def test_a_lock_file_through_a_link_keeps_its_target(tmp_path: Path) -> None:
     try:
         with LockFile(str(tmp_path / "lock"), 1):
             pass
-    except Trouble:
+    except CladaError:
         pass
     assert (tmp_path / "target").read_text() == "content"
 
@@ -263,7 +263,7 @@ def test_runs_in_one_repository_wait_for_each_other(repo: Repo) -> None:
     told: list[int] = []
     with (
         repo.recorded(),
-        pytest.raises(Trouble, match="another run of clada") as caught,
+        pytest.raises(CladaError, match="another run of clada") as caught,
         linked.recorded(lock_timeout=0.1, waiting=lambda: told.append(1)),
     ):
         pytest.fail("it was started")
@@ -274,7 +274,7 @@ def test_runs_in_one_repository_wait_for_each_other(repo: Repo) -> None:
 def test_a_run_that_was_refused_holds_no_lock(repo: Repo) -> None:
     """The next one does not wait."""
     lock = repo.write(".git/MERGE_HEAD", "x")
-    with pytest.raises(Trouble), repo.recorded():
+    with pytest.raises(CladaError), repo.recorded():
         pass
     os.unlink(lock)
     with repo.recorded(lock_timeout=0):

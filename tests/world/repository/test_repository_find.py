@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.handles import open_handles
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.settings import Settings
 from clada.world.git import calls as git
 from clada.world.git.repository import find
@@ -37,7 +37,7 @@ def start(workspace: Path) -> None:
 
 def refused(workspace: Path) -> Error:
     """Return the error with which a run in this workspace is refused."""
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CladaError) as caught:
         start(workspace)
     assert caught.value.error.type == "git_operation_failed"
     assert "--no-git" in str(caught.value.error.hint)
@@ -54,7 +54,7 @@ def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
 
 def test_a_workspace_that_does_not_exist(tmp_path: Path) -> None:
     """It is said plainly."""
-    with pytest.raises(Trouble, match="there is no directory") as caught:
+    with pytest.raises(CladaError, match="there is no directory") as caught:
         find(str(tmp_path / "missing"))
     assert caught.value.error.type == "file_not_found"
 
@@ -212,7 +212,7 @@ def test_a_repository_of_another_user(repo: Repo) -> None:
 AS_NOBODY = """
 import os, sys
 import fcntl, hashlib
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.settings import Settings
 from clada.world.git import branch
 from clada.world.record import journal
@@ -229,7 +229,7 @@ os.environ["XDG_STATE_HOME"] = os.path.join(sys.argv[1], "state")
 try:
     with recording(RunToRecord("", planned=()), Settings(sys.argv[1]), None, None):
         print("started")
-except Trouble as trouble:
+except CladaError as trouble:
     print(trouble.error.type, trouble.error.message)
 finally:
     os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), 0o755)
@@ -275,7 +275,7 @@ def test_no_permission_to_read(open_repo: Repo, place: str) -> None:
     "place", ["config", "HEAD", f"clada/{os.geteuid()}/history", "clada/lock", "commondir"]
 )
 def test_a_folder_where_a_file_of_git_has_to_be(repo: Repo, place: str) -> None:
-    """Trouble with a remedy, for a run and for the doctor: no internal error."""
+    """An error with a remedy, for a run and for the doctor: no internal error."""
     (repo.root / ".git" / place).unlink(missing_ok=True)
     (repo.root / ".git" / place).mkdir(parents=True)
     refused(repo.root)
@@ -475,7 +475,7 @@ def test_a_git_that_is_done_in_a_moment_is_not_ended_in_the_middle(
     command = f"sleep 0.05; echo done > {tmp_path}/done"
     try:
         os.write(writing, b"!")
-        with pytest.raises(Trouble, match="interrupted while git was at work"):
+        with pytest.raises(CladaError, match="interrupted while git was at work"):
             git.run(["/bin/sh", "-c", command], {}, when_slow=lambda: None, stop=reading)
     finally:
         os.close(reading)
@@ -488,7 +488,7 @@ def test_a_git_that_waits_is_ended_when_the_run_must_end(repo: Repo) -> None:
     reading, writing = os.pipe()
     try:
         os.write(writing, b"!")
-        with pytest.raises(Trouble, match="interrupted while git was at work"):
+        with pytest.raises(CladaError, match="interrupted while git was at work"):
             git.run(["/bin/sleep", "60"], {}, when_slow=lambda: None, stop=reading)
         waiting = git.hardened_git(repo.found()).replace(stop=reading)
         os.read(reading, 1)

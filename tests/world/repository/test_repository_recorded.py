@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.past import history
 from clada.world.git.branch import BranchCommits
 
@@ -125,7 +125,7 @@ def test_what_is_no_author_is_refused_before_anything(repo: Repo, author: str) -
     """With a message that says how to write one."""
     with pytest.raises(ValueError, match="git_author"), repo.recorded(git_author=author):
         pytest.fail("it was started")
-    with pytest.raises(Trouble, match="not an author"):
+    with pytest.raises(CladaError, match="not an author"):
         BranchCommits(repo.found(), author)
 
 
@@ -575,7 +575,7 @@ def test_a_git_directory_that_was_replaced_during_the_run_is_not_used(repo: Repo
             subprocess.run(["git", "init", "-q", str(repo.root)], check=True)
             repo.write("a", "2")
 
-    with pytest.raises(Trouble, match="replaced"):
+    with pytest.raises(CladaError, match="replaced"):
         replaced()
     (record,) = records
     assert record.error is not None

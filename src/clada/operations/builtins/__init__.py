@@ -5,7 +5,7 @@ Each is a function in a module of its own name, or with similar ones; MODULES ha
 
 from __future__ import annotations
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.operations.builtins.job import BuiltInJob, CommandError
 from clada.values import Value
 
@@ -53,6 +53,6 @@ def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]
         getattr(module, command.name)(job)
     except CommandError as error:
         job.complain(error)
-    except Trouble as trouble:
+    except CladaError as trouble:
         refused = trouble.error
     return BuiltInResult(job.exit_code, job.here, tuple(job.changes), refused)

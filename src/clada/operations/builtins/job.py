@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Change
 from clada.operations.run.operands import with_operand
 from clada.text.escape import escape_controls
@@ -80,20 +80,20 @@ def quoted(text: str) -> str:
 def refuse_link(operand: Operand, entry: Entry | None) -> None:
     """Refuse to read, write or go through a link."""
     if entry and entry.kind == "link":
-        raise with_operand(Trouble("symlink_not_allowed", "is a symbolic link"), operand.text)
+        raise with_operand(CladaError("symlink_not_allowed", "is a symbolic link"), operand.text)
 
 
 def refuse_special(operand: Operand, entry: Entry | None) -> None:
     """Refuse all but files and directories."""
     refuse_link(operand, entry)
     if entry and entry.kind == "other":
-        raise with_operand(Trouble("permission_denied", "is not a regular file"), operand.text)
+        raise with_operand(CladaError("permission_denied", "is not a regular file"), operand.text)
 
 
 class BuiltInJob:
     """Runs one built-in command.
 
-    Breaking a rule of clada raises Trouble, which ends the command at once. Anything else that goes wrong
+    Breaking a rule of clada raises CladaError, which ends the command at once. Anything else that goes wrong
     is a CommandError: it is printed, and the command goes on and fails.
     """
 
@@ -123,7 +123,7 @@ class BuiltInJob:
         """Return a text with the path that it stands for, if clada may act there."""
         try:
             return Operand(text, self.files.locate(text, self.here))
-        except Trouble as trouble:
+        except CladaError as trouble:
             raise with_operand(trouble, text) from None
 
     # Output and changes.
@@ -167,7 +167,7 @@ class BuiltInJob:
         """Call the action; if the system refuses, raise a CommandError that says what could not be done."""
         try:
             return action(*args)
-        except Trouble as trouble:
+        except CladaError as trouble:
             if trouble.system is None:
                 raise with_operand(trouble, operand.text) from None
             raise CommandError(f"{what}: {trouble.system}") from None

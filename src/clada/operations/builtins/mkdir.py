@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.commands.modes import judged_mode
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.operations.builtins.job import (
     NO_SUCH,
     NOT_A_DIRECTORY,
@@ -60,7 +60,7 @@ def _make_with_parents(job: BuiltInJob, steps: list[Operand], mode: int | None) 
     for step in steps:
         try:
             made = job.files.make_all(step.parts) if step.text else []
-        except Trouble as trouble:
+        except CladaError as trouble:
             raise _explained(job, step, trouble) from None
         if made == [step.parts]:  # the usual case: to spell its parents would cost their number
             _finish(job, step, mode if step is operand else None)
@@ -91,7 +91,7 @@ def _path_down(operand: Operand) -> list[Operand]:
     return [*parents, operand]
 
 
-def _explained(job: BuiltInJob, operand: Operand, trouble: Trouble) -> Exception:
+def _explained(job: BuiltInJob, operand: Operand, trouble: CladaError) -> Exception:
     """Return why a directory cannot be created, naming the parent that is to blame."""
     if trouble.system is None:
         return with_operand(trouble, operand.text)

@@ -6,7 +6,7 @@ from clada.commands import policy, words
 from clada.commands.judgements import BuiltIn, Refused
 from clada.commands.prefixes import refusal
 from clada.commands.transcript import plain
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.operations.run.operands import check_texts, with_operand
 from clada.values import Value
 from clada.world.files.tree import refuse_workspace
@@ -68,7 +68,7 @@ def _of_paths(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | N
     try:
         check_texts(files, judged, ())
         _check_taken(files, judged)
-    except Trouble as trouble:
+    except CladaError as trouble:
         error = trouble.error
         return Mismatch(
             f"it cannot run: {error.replace(hint=error.hint or _REMEDIES.get(error.type)).sentence}"
@@ -85,9 +85,9 @@ def _check_taken(files: Files, judged: Iterable[object]) -> None:
         for path in taken:
             try:
                 refuse_workspace(files, files.locate(path))
-            except Trouble as trouble:
+            except CladaError as trouble:
                 found = with_operand(trouble, path).error
-                raise Trouble(found.type, found.message, "name what is in it") from None
+                raise CladaError(found.type, found.message, "name what is in it") from None
 
 
 def _of_pipeline(text: str, pipeline: words.Pipeline, piped: words.Refusal) -> Mismatch | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.commands.judgements import Allowed, BuiltIn, Piped
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.model import Change, Done, Failed, Outcome, Skipped
 from clada.operations.run import launch, operands
 from clada.operations.run.output import Allowance, Printed
@@ -42,18 +42,18 @@ def _directory(world: World, path: str | None) -> Parts:
     try:
         here = world.files.locate_directory(path)
         _check_directory(world.files.entry(here))
-    except Trouble as trouble:
+    except CladaError as trouble:
         raise operands.with_operand(trouble, f"dir={path}") from None
     return here
 
 
 def _check_directory(entry: Entry | None) -> None:
     if entry is None:
-        raise Trouble("file_not_found", "no such directory")
+        raise CladaError("file_not_found", "no such directory")
     if entry.kind == "link":
-        raise Trouble("symlink_not_allowed", "is a symbolic link")
+        raise CladaError("symlink_not_allowed", "is a symbolic link")
     if entry.kind != "directory":
-        raise Trouble("file_not_found", "is not a directory")
+        raise CladaError("file_not_found", "is not a directory")
 
 
 class _Body:
@@ -77,7 +77,7 @@ class _Body:
     def _tried(self, how: How) -> Outcome | None:
         try:
             return self._carry_out(how)
-        except Trouble as trouble:
+        except CladaError as trouble:
             return self._failed(trouble.error)
 
     def _halted(self) -> Failed | None:
@@ -212,9 +212,9 @@ class _Body:
         files = self.world.files
         try:
             return files.handle(self.here)
-        except Trouble as trouble:
+        except CladaError as trouble:
             message = f"cannot run in {display_path(self.here)}: {trouble.error.message}"
-            raise Trouble(trouble.error.type, message) from None
+            raise CladaError(trouble.error.type, message) from None
         finally:
             files.forget()
 

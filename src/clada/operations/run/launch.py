@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.model import Note
 from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
@@ -226,7 +226,7 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
         writes = OverlayWrites(overlay, world.tree)
         writes.put_in_place(record.snapshot)
     except OSError as error:
-        raise Trouble("io_error", f"what the command wrote was not kept: {system_words(error)}") from None
+        raise CladaError("io_error", f"what the command wrote was not kept: {system_words(error)}") from None
     record.looks.take_over(writes)
 
 
@@ -272,7 +272,7 @@ def _repository(world: World) -> tuple[str, ...]:
 
     try:
         found = repository.find(world.files.root)
-    except Trouble:
+    except CladaError:
         return ()
     paths = (found.root, found.git_dir, found.common_dir, *alternates(found))
     return tuple(path for path in paths if not is_in(path, world.files.root) and not is_in(home(), path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.commands.judgements import Allowed, BuiltIn, Piped
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 200  # characters of an operand that an error names
 
 
-def with_operand(trouble: Trouble, text: str) -> Trouble:
+def with_operand(trouble: CladaError, text: str) -> CladaError:
     """Return the trouble with the operand in front of its message, since a command can have several."""
     error = trouble.error
     shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
-    return Trouble(error.type, f"{escape_controls(shown)}: {error.message}", error.hint)
+    return CladaError(error.type, f"{escape_controls(shown)}: {error.message}", error.hint)
 
 
 def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
@@ -54,7 +54,7 @@ def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
             _check_place(files, part, here)
         if files.entry(located(files, path.rstrip("/"), here)) is None:
             hint = "put `--` before paths of files that are gone"
-            raise Trouble("exec_failed", f"`{path}` is neither a revision nor a file", hint)
+            raise CladaError("exec_failed", f"`{path}` is neither a revision nor a file", hint)
 
 
 def refuse_ambiguous(files: Files, revisions: Iterable[str], here: Parts) -> None:
@@ -62,17 +62,17 @@ def refuse_ambiguous(files: Files, revisions: Iterable[str], here: Parts) -> Non
     for word in revisions:
         try:
             entry = files.entry(files.locate(word, here)) if "\\" not in word else None
-        except Trouble:
+        except CladaError:
             continue  # no file of the workspace has such a name
         if entry is not None:
             hint = "put `--` behind revisions and before paths"
-            raise Trouble("exec_failed", f"`{word}` is both a revision and a file", hint)
+            raise CladaError("exec_failed", f"`{word}` is both a revision and a file", hint)
 
 
 def _refuse_backslash(path: str) -> None:
     if "\\" in path:
         message = "programs do not read a backslash as a slash"
-        raise with_operand(Trouble("command_not_allowed", message, "write `/`"), path)
+        raise with_operand(CladaError("command_not_allowed", message, "write `/`"), path)
 
 
 def _check_program(files: Files, how: Allowed, here: Parts) -> None:
@@ -87,19 +87,19 @@ def _check_place(files: Files, path: str, here: Parts) -> None:
     parts = located(files, path, here)
     try:
         entry = files.entry(parts)
-    except Trouble as trouble:
+    except CladaError as trouble:
         raise with_operand(trouble, path) from None
     if entry and entry.kind == "link":
-        raise Trouble("symlink_not_allowed", f"{path} is a symbolic link")
+        raise CladaError("symlink_not_allowed", f"{path} is a symbolic link")
     if entry and entry.kind == "other":
-        raise Trouble("permission_denied", f"{path} is not a regular file")
+        raise CladaError("permission_denied", f"{path} is not a regular file")
 
 
 def located(files: Files, path: str, here: Parts) -> Parts:
     """Return the place of a path in the workspace; the error names the path."""
     try:
         return files.locate(path, here)
-    except Trouble as trouble:
+    except CladaError as trouble:
         raise with_operand(trouble, path) from None
 
 
@@ -107,7 +107,7 @@ def entered(files: Files, path: str, here: Parts) -> Parts:
     """Return the directory to which `cd` leads, by its text."""
     try:
         return files.locate_directory(path, here)
-    except Trouble as trouble:
+    except CladaError as trouble:
         raise with_operand(trouble, path) from None
 
 

@@ -15,7 +15,7 @@ from clada.commands.judgements import (
     needs_approval,
 )
 from clada.commands.transcript import plain
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.model import Skipped
 from clada.operations.run.operands import check_texts, entered
 from clada.values import Value
@@ -130,7 +130,7 @@ class _Review:
             path = secret_operand(self.world, verdict, here)
             if path and isinstance(verdict, Piped):
                 hint = "name it in a command of its own, which can be approved"
-                raise Trouble(
+                raise CladaError(
                     "command_not_allowed", f"`{path}` looks like a secret, and needs approval", hint
                 )
             if path:
@@ -155,7 +155,7 @@ class _Review:
         for text in self.approvals.blocked:
             if text in texts or _has_words_of(text, given):
                 hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
-                raise Trouble("command_not_allowed", f"`{text}` is blocked", hint)
+                raise CladaError("command_not_allowed", f"`{text}` is blocked", hint)
 
     def _lacks(self, command: words.SimpleCommand, verdict: Verdict) -> str | None:
         """Return why a command does not run without asking, if it is not approved."""
@@ -191,7 +191,9 @@ class _Review:
             odd = odd_blank(self.asked)
             hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
             hints += ["then clada resume goes on from here"] if self.world.recording else []
-            raise Trouble("command_not_allowed", f"{reason}: {remedy(self.asked)}", "; ".join(hints) or None)
+            raise CladaError(
+                "command_not_allowed", f"{reason}: {remedy(self.asked)}", "; ".join(hints) or None
+            )
         decision, _plus, network = answer.partition("+")
         if decision == "always":
             self.approvals.add(self.asked, network=bool(network))
@@ -199,7 +201,7 @@ class _Review:
             self.approvals.block(self.asked)
         if decision not in ("once", "always"):
             hint = "do without it, or ask the person first"
-            raise Trouble("command_not_allowed", "the person at the terminal said no", hint)
+            raise CladaError("command_not_allowed", "the person at the terminal said no", hint)
         return bool(network)
 
     def _how(self, command: words.SimpleCommand, verdict: Verdict, network: bool) -> How:
@@ -226,7 +228,7 @@ def _judged(body: str, *, shell: bool) -> Judged:
     if isinstance(read, words.Refusal):
         return [_for_bash(body, read, shell=shell)]
     if not read:
-        raise Trouble("command_not_allowed", "the command is blank: name a program")
+        raise CladaError("command_not_allowed", "the command is blank: name a program")
     judged: Judged = []
     for pipeline in read:
         if len(pipeline.commands) == 1:
@@ -241,7 +243,7 @@ def _judged(body: str, *, shell: bool) -> Judged:
 
 def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.SimpleCommand, NeedsApproval]:
     if not (shell and refusal.shell):
-        raise Trouble("command_not_allowed", refusal.message, words.SHELL_HINT if refusal.shell else None)
+        raise CladaError("command_not_allowed", refusal.message, words.SHELL_HINT if refusal.shell else None)
     reason = needs_approval(f"`{refusal.construct}` needs a shell, so bash would run it")
     return words.SimpleCommand(("bash", "-c", body), body), reason
 
@@ -249,7 +251,7 @@ def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.
 def _verdict(command: words.SimpleCommand) -> Verdict:
     verdict = policy.judge(command.words)
     if isinstance(verdict, Refused):
-        raise Trouble(verdict.type, verdict.message)
+        raise CladaError(verdict.type, verdict.message)
     return verdict
 
 
@@ -262,7 +264,7 @@ def _refuse_wider_stash(world: World, judged: Judged) -> None:
             if repository.find(world.files.root, confined=world.settings.sandbox != "off").prefix:
                 message = f"`{command.text}` would change files outside of the workspace"
                 hint = "it can be used where the workspace is the root of the repository"
-                raise Trouble("command_not_allowed", message, hint)
+                raise CladaError("command_not_allowed", message, hint)
 
 
 def _refuse_without_sandbox(world: World, judged: Judged) -> None:
@@ -271,4 +273,4 @@ def _refuse_without_sandbox(world: World, judged: Judged) -> None:
     for command, verdict in judged:
         if isinstance(verdict, NeedsApproval):
             message = f"`{command.text}` needs a sandbox (--sandbox=require), and this machine has none"
-            raise Trouble("command_not_allowed", message, "clada doctor says what is missing")
+            raise CladaError("command_not_allowed", message, "clada doctor says what is missing")

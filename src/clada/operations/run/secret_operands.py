@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.commands.judgements import Allowed, BuiltIn, Piped
-from clada.errors import Trouble
+from clada.errors import CladaError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,6 @@ def _shown(verdict: object) -> Iterable[str]:
 def _is_secret(world: World, path: str, here: Parts) -> bool:
     try:
         parts = world.files.locate(path.rstrip("/"), here) if path.strip("/") else ()
-    except Trouble:
+    except CladaError:
         return False  # no path of the workspace: what is wrong with it is said elsewhere
     return bool(parts) and world.secrets.names("/".join(parts))

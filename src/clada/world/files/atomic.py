@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
 from clada.world.files.entries import errno_trouble
@@ -165,13 +165,13 @@ def put(parent: int, name: str, data: bytes) -> None:
     Target.find(parent, name).fill(data)
 
 
-def _not_replaceable(old: os.stat_result) -> Trouble:
+def _not_replaceable(old: os.stat_result) -> CladaError:
     """Return why what stands there cannot be replaced by a file."""
     if stat.S_ISLNK(old.st_mode):
-        return Trouble("symlink_not_allowed", "is a symbolic link")
+        return CladaError("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
         return errno_trouble(errno.EISDIR)
-    return Trouble("permission_denied", "not a regular file")
+    return CladaError("permission_denied", "not a regular file")
 
 
 def _adopt(fd: int, target: Target, mode: int | None) -> None:
@@ -216,7 +216,7 @@ def _give(fd: int, given: Belongings, mode: int | None) -> None:
     if same_group or ACL not in given.attributes:
         try:
             give(fd, given.attributes)
-        except Trouble:
+        except CladaError:
             same_group = same_group and ACL not in given.attributes
     if mode is not None:
         os.fchmod(fd, _adopted_mode(mode, same_owner=same_owner, same_group=same_group))

@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.entries import reason
 from clada.world.handles import open_file
 
@@ -78,11 +78,11 @@ def give(handle: int, attributes: Attributes) -> None:
                     raise _not_kept(name, error) from None
 
 
-def _not_kept(name: str, error: OSError) -> Trouble:
+def _not_kept(name: str, error: OSError) -> CladaError:
     what = "access control list" if name == ACL else f"extended attribute {name}"
-    return Trouble("permission_denied", f"its {what} cannot be kept: {reason(error)}")
+    return CladaError("permission_denied", f"its {what} cannot be kept: {reason(error)}")
 
 
-def group_not_kept() -> Trouble:
+def group_not_kept() -> CladaError:
     """Return the trouble of a list that would mean another group than it does."""
-    return Trouble("permission_denied", "its access control list cannot be kept: its group is not ours")
+    return CladaError("permission_denied", "its access control list cannot be kept: its group is not ours")

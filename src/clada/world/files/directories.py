@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import MAX_PATH, SHORT
 from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, reason, trouble
 from clada.world.files.paths import OUTSIDE, Parts, display_path, is_protected, protect
@@ -42,27 +42,27 @@ def open_workspace(directory: str) -> tuple[int, str]:
         raise _of_workspace(_unopened(error, directory)) from None
     try:
         path = _path_of(handle, directory)
-    except Trouble as error:
+    except CladaError as error:
         os.close(handle)
         raise _of_workspace(error) from None
     for part in path.split("/"):
         if is_protected(part):  # so is every file in it, though no path says so
             os.close(handle)
             message = f"{path} is in a directory that is protected ({part})"
-            raise _of_workspace(Trouble("permission_denied", message, "work outside of it"))
+            raise _of_workspace(CladaError("permission_denied", message, "work outside of it"))
     return handle, path
 
 
-def _of_workspace(error: Trouble) -> Trouble:
+def _of_workspace(error: CladaError) -> CladaError:
     """Say that it is the workspace itself that cannot be used: that is a mistake in the call."""
-    return Trouble.of(error.error.replace(stage="WORKSPACE"))
+    return CladaError.of(error.error.replace(stage="WORKSPACE"))
 
 
-def _unopened(error: OSError, directory: str) -> Trouble:
+def _unopened(error: OSError, directory: str) -> CladaError:
     type_ = trouble(error).error.type
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
-        return Trouble(type_, f"{directory} is not a directory")
-    return Trouble(type_, f"{_whole(directory)} cannot be opened: {reason(error)}")
+        return CladaError(type_, f"{directory} is not a directory")
+    return CladaError(type_, f"{_whole(directory)} cannot be opened: {reason(error)}")
 
 
 def _whole(directory: str) -> str:
@@ -85,7 +85,7 @@ def _path_of(handle: int, directory: str) -> str:
         return os.path.realpath(directory)
     except FileNotFoundError:  # there is no current directory any more
         place = path.removesuffix(DELETED) or "the current directory"
-        raise Trouble("file_not_found", f"{place} has been removed") from None
+        raise CladaError("file_not_found", f"{place} has been removed") from None
 
 
 # What is below it.
@@ -135,7 +135,7 @@ class Directories:
             self.forget(parts)
             try:
                 os.rmdir(parts[-1], dir_fd=self.handle(parts[:-1]))
-            except (OSError, Trouble):
+            except (OSError, CladaError):
                 return  # somebody else has put something there
             self._touched.discard(parts)
 
@@ -148,7 +148,7 @@ class Directories:
         kept = self._kept.get(parts) if handle is None else (handle, identity_of(os.fstat(handle)))
         if parts and kept and not self._is_in_place(parts, *kept):
             message = f"{display_path(parts)} was moved or removed by another program at this moment"
-            raise Trouble("io_error", message, "look where it is now: what was done may be there")
+            raise CladaError("io_error", message, "look where it is now: what was done may be there")
 
     def _is_in_place(self, parts: Parts, handle: int, identity: Identity) -> bool:
         """Whether a handle is the directory that its path leads to, and that is below the workspace.
@@ -174,7 +174,7 @@ class Directories:
     def handle(self, parts: Parts, *, create: bool = False) -> int:
         """Return the handle of a directory; `create` makes it if need be, with its parents.
 
-        It may be closed once the next one is asked for. Raises Trouble where something is in the way, and
+        It may be closed once the next one is asked for. Raises CladaError where something is in the way, and
         OSError where the directory is not there.
         """
         if not parts:
@@ -304,17 +304,17 @@ def _above(handle: int, levels: int) -> Identity:
         os.close(half_way)
 
 
-def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> Trouble:
+def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> CladaError:
     """Return why a directory on the way could not be opened: a link, a file, or no permission."""
     try:
         kind = entry_of(os.stat(name, dir_fd=parent, follow_symlinks=False)).kind
     except OSError:
         return trouble(error, path)
     if kind == "link":
-        return Trouble("symlink_not_allowed", f"{path} is a symbolic link")
+        return CladaError("symlink_not_allowed", f"{path} is a symbolic link")
     if kind == "directory":
         return trouble(error, path)
     if create:
         return not_a_directory(path)
     message = f"no such file: {path} is not a directory"
-    return Trouble("file_not_found", message, system=not_a_directory(path).system)
+    return CladaError("file_not_found", message, system=not_a_directory(path).system)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.files.paths import locate
 
@@ -40,7 +40,7 @@ def _is_elsewhere(path: str, workspace: str, top: str) -> bool:
     """Whether a path leads nowhere from the workspace, and to something from the root, by no link."""
     try:
         parts = locate(path, workspace)
-    except Trouble:
+    except CladaError:
         return False  # it will be refused
     place = os.path.join(top, *parts)
     if os.path.lexists(os.path.join(workspace, *parts)) or not os.path.lexists(place):

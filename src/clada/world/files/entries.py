@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world import handles
 
@@ -62,34 +62,36 @@ def identity_of(status: os.stat_result) -> Identity:
 def refuse_shared(entry: Entry) -> None:
     """Refuse to change what would change for other names too: links, and files that have several."""
     if entry.kind == "link":
-        raise Trouble("symlink_not_allowed", "is a symbolic link")
+        raise CladaError("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "file" and entry.links > 1:
         message = f"has {entry.links} hard links, and the others may be outside of the workspace"
-        raise Trouble("permission_denied", message, "copy it, and put the copy in its place")
+        raise CladaError("permission_denied", message, "copy it, and put the copy in its place")
 
 
-def trouble(error: OSError, what: str = "") -> Trouble:
+def trouble(error: OSError, what: str = "") -> CladaError:
     """Return the typed trouble that a system error is; `what` names the place where it is not the target."""
     if error.errno == errno.ELOOP:
-        return Trouble("symlink_not_allowed", f"{what} is a symbolic link" if what else "is a symbolic link")
+        return CladaError(
+            "symlink_not_allowed", f"{what} is a symbolic link" if what else "is a symbolic link"
+        )
     words, system = reason(error), error.strerror or str(error)
     if error.errno == errno.ENOENT:
-        return Trouble("file_not_found", f"{words}: {what}" if what else words, system=system)
+        return CladaError("file_not_found", f"{words}: {what}" if what else words, system=system)
     if error.errno == errno.EXDEV:
         hint = "write it there, and remove it here"
-        return Trouble("io_error", "the target is on another file system", hint, system=system)
+        return CladaError("io_error", "the target is on another file system", hint, system=system)
     type_ = "permission_denied" if error.errno in DENIED else "io_error"
-    return Trouble(type_, f"{what}: {words}" if what else words, system=system)
+    return CladaError(type_, f"{what}: {words}" if what else words, system=system)
 
 
-def errno_trouble(number: int) -> Trouble:
+def errno_trouble(number: int) -> CladaError:
     """Return the trouble that the system would have with this error."""
     return trouble(OSError(number, os.strerror(number)))
 
 
-def not_a_directory(path: str) -> Trouble:
+def not_a_directory(path: str) -> CladaError:
     """Return the trouble of a file that stands where a directory is needed."""
-    return Trouble(
+    return CladaError(
         "permission_denied", f"{path} is not a directory", system=errno_trouble(errno.ENOTDIR).system
     )
 
@@ -106,7 +108,7 @@ def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
     if not stat.S_ISREG(status.st_mode):
         if stat.S_ISDIR(status.st_mode):
             raise errno_trouble(errno.EISDIR)
-        raise Trouble("permission_denied", "not a regular file")
+        raise CladaError("permission_denied", "not a regular file")
     return status, handles.read(fd, status.st_size)
 
 
@@ -114,10 +116,10 @@ def checked_utf8(data: bytes) -> bytes:
     """Return the data, which must be UTF-8; without its mark, UTF-16 can look as if it was."""
     sample = data[:_SAMPLE]
     if NUL in sample and len(data) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
-        raise Trouble("invalid_utf8", "not UTF-8, but UTF-16 by its looks")
+        raise CladaError("invalid_utf8", "not UTF-8, but UTF-16 by its looks")
     if not data.isascii():
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            raise Trouble("invalid_utf8", f"not UTF-8 at byte offset {error.start}") from None
+            raise CladaError("invalid_utf8", f"not UTF-8 at byte offset {error.start}") from None
     return data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import time
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.appending import Addition
@@ -380,7 +380,7 @@ def _files_below(files: Workspace | Overlay, parts: Parts) -> list[Parts]:
         entry = files.entry(parts)
         is_directory = entry is not None and entry.kind == "directory"
         return [below for below, kind in walk(files, parts) if kind.kind == "file"] if is_directory else []
-    except Trouble:
+    except CladaError:
         return []
 
 
@@ -388,7 +388,7 @@ def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
     try:
         entry = files.entry(parts)
         return files.load(parts) if entry and entry.kind == "file" else None
-    except Trouble:
+    except CladaError:
         return None
 
 
@@ -396,18 +396,18 @@ def _mode(files: Workspace | Overlay, parts: Parts) -> str | None:
     """Return what stands at a place as git writes it: its kind, and its permissions in octal digits."""
     try:
         entry = files.entry(parts)
-    except Trouble:
+    except CladaError:
         return None
     return f"{KINDS[entry.kind]}{entry.mode if entry.kind != 'link' else 0:04o}" if entry else None
 
 
-def _link_on_the_way(parts: Parts) -> Trouble:
-    return Trouble("symlink_not_allowed", f"{display_path(parts)} is a symbolic link")
+def _link_on_the_way(parts: Parts) -> CladaError:
+    return CladaError("symlink_not_allowed", f"{display_path(parts)} is a symbolic link")
 
 
-def _not_a_file(entry: Entry) -> Trouble:
+def _not_a_file(entry: Entry) -> CladaError:
     if entry.kind == "link":
-        return Trouble("symlink_not_allowed", "is a symbolic link")
+        return CladaError("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "directory":
         return errno_trouble(errno.EISDIR)
-    return Trouble("permission_denied", "not a regular file")
+    return CladaError("permission_denied", "not a regular file")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import MAX_PATH, SHORT, byte_length, long_path, long_path_complaint
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     """
     text = path.replace("\\", "/")
     if "\0" in text:
-        raise Trouble("path_escape", "a path cannot contain a NUL character")
+        raise CladaError("path_escape", "a path cannot contain a NUL character")
     if len(text) > SHORT:
         _refuse_long(text)
     absolute = text.startswith("/")
@@ -95,8 +95,8 @@ def protect(parts: Parts) -> None:
             raise _protected(part)
 
 
-def _protected(part: str) -> Trouble:
-    return Trouble("permission_denied", f"{part} is protected")
+def _protected(part: str) -> CladaError:
+    return CladaError("permission_denied", f"{part} is protected")
 
 
 def refuse_early(parts: Parts, root: str) -> None:
@@ -108,7 +108,7 @@ def refuse_early(parts: Parts, root: str) -> None:
         loaded = rest.startswith("__init__.") if rest else ending.endswith(_MODULES)
         if path == place or (name in names and loaded):
             message = f"Python would load {display_path(parts)} as soon as clada is started again"
-            raise Trouble("permission_denied", message, "start clada as `clada`, or `python -P -m clada`")
+            raise CladaError("permission_denied", message, "start clada as `clada`, or `python -P -m clada`")
 
 
 def is_protected(name: str) -> bool:
@@ -132,7 +132,7 @@ def _refuse_long(path: str) -> None:
     """Refuse what no file system takes, before each of its thousands of components costs a look."""
     complaint = long_path_complaint(path)
     if complaint:
-        raise Trouble("io_error", f"file name too long: {complaint}")
+        raise CladaError("io_error", f"file name too long: {complaint}")
 
 
 def _refuse_long_way(parts: Parts) -> None:
@@ -140,14 +140,14 @@ def _refuse_long_way(parts: Parts) -> None:
     if len("/".join(parts)) > MAX_PATH // 4:
         size = byte_length("/".join(parts))
         if size > MAX_PATH:
-            raise Trouble("io_error", f"file name too long: {long_path(size)}")
+            raise CladaError("io_error", f"file name too long: {long_path(size)}")
 
 
-def _absolute(text: str) -> Trouble:
+def _absolute(text: str) -> CladaError:
     if not text.startswith("/"):
-        return Trouble("path_escape", "drive letters are not allowed", "use a path in the workspace")
+        return CladaError("path_escape", "drive letters are not allowed", "use a path in the workspace")
     hint = "use a path in the workspace, or --allow-escape"
-    return Trouble("path_escape", "absolute paths are not allowed", hint)
+    return CladaError("path_escape", "absolute paths are not allowed", hint)
 
 
 def _normalised(text: str, base: Parts, root: str, *, allow_escape: bool) -> Parts:
@@ -170,4 +170,6 @@ def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
     if allow_escape:
         parts[:] = [OUTSIDE, *root.strip("/").split("/")][:-1]
     else:
-        raise Trouble("path_escape", "the path leads out of the workspace", "--allow-escape would allow it")
+        raise CladaError(
+            "path_escape", "the path leads out of the workspace", "--allow-escape would allow it"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.paths import display_path, is_protected
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def similar_file(files: Files, path: str) -> str | None:
         last = (parts[number:] for number in range(1, len(parts)))
         found = next((tail for tail in last if _is_file(files, tail)), None)
         found = found or _elsewhere(files, parts[-1]) or _beside(files, parts)
-    except Trouble:
+    except CladaError:
         return None  # it is a hint, and no more
     return None if found is None else display_path(found)
 

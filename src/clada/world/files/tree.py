@@ -6,7 +6,7 @@ import errno
 import os
 from functools import partial
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.entries import errno_trouble
 from clada.world.files.paths import OUTSIDE, display_path, is_protected, loaded_early, refuse_early
 
@@ -55,26 +55,26 @@ def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
     found = list(walk(files, top))
     for parts, entry in found:
         if entry.kind == "directory" and entry.identity == files.identity:  # mounted there once more
-            raise Trouble("permission_denied", CONTAINS_WORKSPACE)
+            raise CladaError("permission_denied", CONTAINS_WORKSPACE)
         if is_protected(parts[-1]):
             message = f"contains {'/'.join(parts[len(top) :])}, which is protected"
-            raise Trouble("permission_denied", message)
+            raise CladaError("permission_denied", message)
     return found
 
 
 def refuse_workspace(files: Files, parts: Parts) -> None:
     """Refuse to take away the workspace, or a directory that it lies in."""
     if not parts:
-        raise Trouble("permission_denied", "is the workspace itself")
+        raise CladaError("permission_denied", "is the workspace itself")
     entry = files.entry(parts) if parts[0] == OUTSIDE else None
     if entry and entry.identity in files.lineage():
-        raise Trouble("permission_denied", CONTAINS_WORKSPACE)
+        raise CladaError("permission_denied", CONTAINS_WORKSPACE)
 
 
 def remove(files: Files, parts: Parts) -> list[Parts]:
     """Remove whatever stands at this place, with all below it; links are removed, never followed.
 
-    Where something cannot be removed, raise HalfRemoved with what is gone by then.
+    Where something cannot be removed, raise PartlyRemovedError with what is gone by then.
     """
     entry = existing(files, parts)
     refuse_workspace(files, parts)
@@ -86,16 +86,18 @@ def remove(files: Files, parts: Parts) -> list[Parts]:
                 files.remove_directory(place)
             else:
                 files.unlink(place)
-        except Trouble as trouble:
-            raise HalfRemoved(trouble, place, removed) if removed or place != parts else trouble from None
+        except CladaError as trouble:
+            raise (
+                PartlyRemovedError(trouble, place, removed) if removed or place != parts else trouble
+            ) from None
         note_removed(removed, place)
     return removed
 
 
-class HalfRemoved(Trouble):
+class PartlyRemovedError(CladaError):
     """Something below a directory could not be removed; `removed` is what was, by then."""
 
-    def __init__(self, trouble: Trouble, place: Parts, removed: list[Parts]) -> None:
+    def __init__(self, trouble: CladaError, place: Parts, removed: list[Parts]) -> None:
         error = trouble.error
         message, hint = error.message, error.hint
         if error.type == "file_not_found":
@@ -126,7 +128,7 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
         there = files.entry(target)
         relation = relation_of(files, (source, entry), (target, there))
     if relation == "same" or target[: len(source)] == source:
-        raise Trouble("permission_denied", "cannot be moved onto or into itself")
+        raise CladaError("permission_denied", "cannot be moved onto or into itself")
     if relation != "respelled":
         _refuse_target(entry, there)
     if entry.kind == "directory":
@@ -192,7 +194,7 @@ def _respell(files: Files, source: Parts, target: Parts) -> None:
     files.rename(source, aside)
     try:
         files.rename(aside, target)
-    except Trouble:
+    except CladaError:
         files.rename(aside, source)
         raise
     finally:
@@ -203,8 +205,8 @@ def _refuse_target(entry: Entry, there: Entry | None) -> None:
     if there is None:
         return
     if there.kind == "link":
-        raise Trouble("symlink_not_allowed", "the target is a symbolic link")
+        raise CladaError("symlink_not_allowed", "the target is a symbolic link")
     if there.kind == "other":
-        raise Trouble("permission_denied", "the target is not a regular file")
+        raise CladaError("permission_denied", "the target is not a regular file")
     if (there.kind == "directory") != (entry.kind == "directory"):
-        raise Trouble("permission_denied", f"there is a {there.kind} in the way")
+        raise CladaError("permission_denied", f"there is a {there.kind} in the way")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.handles import open_file, read
 
 SECOND = 10**9
@@ -50,9 +50,9 @@ def now() -> int:
     return time.time_ns()
 
 
-def changed(when: str = "while it was being edited") -> Trouble:
+def changed(when: str = "while it was being edited") -> CladaError:
     """Return the trouble of a file that is not what was read."""
-    return Trouble("io_error", f"changed {when}", "another program saved it: look at it, and try again")
+    return CladaError("io_error", f"changed {when}", "another program saved it: look at it, and try again")
 
 
 def _stamp(status: os.stat_result) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.directories import HANDLES, Directories, open_workspace
 from clada.world.files.entries import (
     Entry,
@@ -85,13 +85,13 @@ class Limits:
         self._files, self._bytes = counted
 
 
-def _too_much(more: str, most: str, setting: str) -> Trouble:
+def _too_much(more: str, most: str, setting: str) -> CladaError:
     message = f"this document would create {more}, and {most} are allowed"
-    return Trouble("io_error", message, f"the setting {setting} allows more")
+    return CladaError("io_error", message, f"the setting {setting} allows more")
 
 
 class Workspace:
-    """File access inside one directory, for one run. Whatever goes wrong is a Trouble."""
+    """File access inside one directory, for one run. Whatever goes wrong is a CladaError."""
 
     def __init__(
         self, directory: str = ".", *, allow_escape: bool = False, limits: Limits | None = None
@@ -134,7 +134,7 @@ class Workspace:
                 parts = self.locate(path)
                 if parts not in ROOTS:
                     snapshot.prepare(parts, self._directories.handle(parts[:-1]))
-            except (Trouble, OSError):
+            except (CladaError, OSError):
                 continue  # the operation that names it will say what is wrong
 
     def __enter__(self) -> Self:
@@ -156,7 +156,7 @@ class Workspace:
                 is_there = False
             if error is None and not is_there:
                 message = f"the workspace {self.root} was moved, replaced or removed meanwhile"
-                raise Trouble("io_error", message, "look where it is now: what was done is there")
+                raise CladaError("io_error", message, "look where it is now: what was done is there")
         finally:
             self._directories.forget_all()
             self._scratch.close()
@@ -221,7 +221,7 @@ class Workspace:
             return None
         except OSError as error:
             raise trouble(error) from None
-        except Trouble as raised:
+        except CladaError as raised:
             if raised.error.type == "file_not_found":
                 return None
             raise
@@ -233,7 +233,7 @@ class Workspace:
         try:
             parent = self._directories.handle(parts[:-1])
             mode = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
-        except (OSError, Trouble):
+        except (OSError, CladaError):
             return False
         return not mode & ANY_WRITE
 
@@ -428,7 +428,7 @@ class Workspace:
                 target.fill(data, mode, lambda: self._confirm(above, parent))
             else:
                 target.fill(data, mode, lambda: directories.confirm(above))
-        except (OSError, Trouble) as error:
+        except (OSError, CladaError) as error:
             raise self._taken_back(error) from None
         directories.confirm(above)
         self.touched.add(parts)
@@ -451,7 +451,7 @@ class Workspace:
         self.flush()
         try:
             self._directories.make(parts)
-        except (OSError, Trouble) as error:
+        except (OSError, CladaError) as error:
             raise self._taken_back(error) from None
         return list(self._directories.made)
 
@@ -475,7 +475,7 @@ class Workspace:
             if self._snapshot:
                 self._snapshot.moved_all()
                 self._snapshot.done(target, new)  # its own times are others now
-        except (OSError, Trouble) as error:
+        except (OSError, CladaError) as error:
             raise self._taken_back(error) from None
         else:
             self._directories.confirm(target[:-1], new)
@@ -553,7 +553,7 @@ class Workspace:
         """Set the permission bits of a file or directory, or of the workspace itself."""
         if parts in ROOTS and mode & OWNER_ALL != OWNER_ALL:
             message = "the workspace would be closed to its owner, and to clada"
-            raise Trouble("permission_denied", message, "leave the owner's rights: u+rwx")
+            raise CladaError("permission_denied", message, "leave the owner's rights: u+rwx")
         if self._snapshot:
             self.flush()
             self._snapshot.set_mode(parts or ITSELF, self._directories.handle(parts[:-1]), mode)
@@ -576,11 +576,11 @@ class Workspace:
             raise trouble(error) from None
         self._changed(parts, parent)
 
-    def _taken_back(self, error: OSError | Trouble) -> Trouble:
+    def _taken_back(self, error: OSError | CladaError) -> CladaError:
         """Remove the directories that a step has made, for it has failed; return the trouble that it had."""
         self._directories.remove_made()
         if os.fstat(self._root).st_nlink == 0:  # that is why nothing can be written any more
-            return Trouble("file_not_found", f"the workspace {self.root} has been removed")
+            return CladaError("file_not_found", f"the workspace {self.root} has been removed")
         return trouble(error) if isinstance(error, OSError) else error
 
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
@@ -621,8 +621,8 @@ def _changed_at(name: str, parent: int) -> int:
         return 0
 
 
-def _is_root(parts: Parts) -> Trouble:
-    return Trouble("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
+def _is_root(parts: Parts) -> CladaError:
+    return CladaError("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
 
 
 def _identity_at(path: str) -> Identity | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.hidden import VERBOSE, stash_sides
@@ -132,15 +132,17 @@ def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
     held = [entry.partition("\t") for entry in _listed(git, "ls-tree", "-r", "-z", f"{stash}^3")]
     for path in (*raw[1::2], *(path for _mode, _tab, path in held)):
         if is_off_limits(path):
-            raise Trouble("permission_denied", f"the stash holds {escape_controls(path)}, which is protected")
+            raise CladaError(
+                "permission_denied", f"the stash holds {escape_controls(path)}, which is protected"
+            )
     # Git merges what was changed in a file that is gone into one like it that is new, by whatever name.
     added = ("diff-index", "--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A", f"{stash}^1")
     for path in _listed(git, *added):
         if is_off_limits(path):
             message = f"{escape_controls(path)} came after the stash, and applying it could change that"
-            raise Trouble("permission_denied", message, _BY_HAND)
+            raise CladaError("permission_denied", message, _BY_HAND)
     if any(GITLINK in modes for modes in (*raw[0::2], *(mode for mode, _tab, _path in held))):
-        raise Trouble("command_not_allowed", "the stash holds a submodule", _BY_HAND)
+        raise CladaError("command_not_allowed", "the stash holds a submodule", _BY_HAND)
 
 
 def _refuse_nested(git: Git) -> None:
@@ -151,7 +153,7 @@ def _refuse_nested(git: Git) -> None:
     nested = [*(entry.partition("\t")[2] for entry in linked), *status(git, "").nested]
     if nested:
         message = f"git stash would go into {escape_controls(nested[0])}, a repository of its own"
-        raise Trouble("command_not_allowed", message, _BY_HAND)
+        raise CladaError("command_not_allowed", message, _BY_HAND)
 
 
 def _listed(git: Git, *call: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.handles import open_file, read_at_most
 from clada.world.sandbox.visible import is_in
@@ -39,7 +39,7 @@ def alternates(repository: Repository) -> list[str]:
 
 
 def refuse_others(repository: Repository, users: Callable[[], list[str]]) -> None:
-    """Raise Trouble where a repository has objects of others, and they lie in nothing that the user names."""
+    """Raise CladaError if the repository borrows objects from outside the given directories."""
     own = (repository.root, repository.git_dir, repository.common_dir)
     waiting = [os.path.join(repository.common_dir, "objects")]
     allowed: list[str] | None = None
@@ -69,14 +69,14 @@ def _named(objects: str) -> Iterator[str]:
     for line in os.fsdecode(data).split("\n"):
         if len(data) > _LARGEST or line.startswith('"') or "\0" in line:  # which git reads in its own way
             message = f"{escape_controls(path)} is not as git writes it"
-            raise Trouble("git_operation_failed", message, "look at it, and repair it")
+            raise CladaError("git_operation_failed", message, "look at it, and repair it")
         if line and not line.startswith("#"):
             yield os.path.realpath(os.path.join(objects, line))
 
 
-def _foreign(objects: str, other: str) -> Trouble:
+def _foreign(objects: str, other: str) -> CladaError:
     place = escape_controls(other)
     message = f"{escape_controls(objects)}/info/alternates leads to another repository's objects, {place}"
     remedy = f"if its files may be seen here, run git config --global --add {KEY} {place}"
     copied = "if not, run git repack -a -d and remove that file"
-    return Trouble("git_operation_failed", message, f"{remedy}; {copied}")
+    return CladaError("git_operation_failed", message, f"{remedy}; {copied}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
@@ -68,7 +68,7 @@ class _Draft(Value):
 class BranchCommits:
     """The commits of a run on the branch that is checked out: of what was there, and of what it changed.
 
-    The repository's lock must be held. Errors are Trouble.
+    The repository's lock must be held. Errors are CladaError.
     """
 
     def __init__(  # noqa: PLR0913 (what the settings say of commits)
@@ -446,11 +446,11 @@ def _tree_in_file(repository: Repository, commit: str) -> str | None:
     return None
 
 
-def _switched(old: str, new: str) -> Trouble:
+def _switched(old: str, new: str) -> CladaError:
     names = [name.removeprefix("refs/heads/") or "a detached HEAD" for name in (old, new)]
     message = f"{escape_controls(names[0])} was left for {escape_controls(names[1])} during the run"
     return _trouble(f"{message}: no commit was made", "commit what is in the tree where it belongs")
 
 
-def _trouble(message: str, hint: str) -> Trouble:
-    return Trouble("git_operation_failed", message, hint)
+def _trouble(message: str, hint: str) -> CladaError:
+    return CladaError("git_operation_failed", message, hint)

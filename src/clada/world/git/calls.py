@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISFIFO
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.confinement import git_confinement
@@ -139,23 +139,23 @@ class Git(Value):
         return run(argv, given, stdin, self._refuse_pipes, rules, self.stop)
 
     def check_output(self, *arguments: str, stdin: bytes = b"", **variables: str) -> bytes:
-        """Run git and return what it printed; raise Trouble if it fails."""
+        """Run git and return what it printed; raise CladaError if it fails."""
         result = self.call(*arguments, stdin=stdin, **variables)
         if result.code != 0:
             raise git_failed(arguments[0], result)
         return result.output
 
     def check_word(self, *arguments: str, stdin: bytes = b"", **variables: str) -> str:
-        """Run git and return the one word that it printed; raise Trouble if it fails, or prints none."""
+        """Run git and return the one word that it printed; raise CladaError if it fails, or prints none."""
         word = self.check_output(*arguments, stdin=stdin, **variables).decode().strip()
         if not word:
-            raise Trouble("git_operation_failed", f"git {arguments[0]} does not answer", "try again")
+            raise CladaError("git_operation_failed", f"git {arguments[0]} does not answer", "try again")
         return word
 
     def _refuse_pipes(self) -> None:
         """Raise, naming it, if there is a pipe where git expects a file: git would wait for it for ever."""
         for path in (*_pipes(self.root, READ_BY_GIT), *_pipes(self.variables["GIT_DIR"], None)):
-            raise Trouble(
+            raise CladaError(
                 "git_operation_failed",
                 f"{escape_controls(path)} is a pipe, and git waits for it without end",
                 "remove it",
@@ -184,9 +184,9 @@ def _is_pipe(path: str) -> bool:
         return False  # it is gone, so git does not wait for it
 
 
-def git_failed(subcommand: str, result: GitOutput) -> Trouble:
+def git_failed(subcommand: str, result: GitOutput) -> CladaError:
     """Return the error for a git call that failed."""
-    return Trouble(
+    return CladaError(
         "git_operation_failed",
         f"git {subcommand} failed: {result.complaint}",
         "repair this in the repository",
@@ -363,7 +363,7 @@ def _wait(pid: int, when_slow: Callable[[], None] | None, stop: int | None = Non
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # the host ignores SIGCHLD, or waits for all children
         message = "git's exit code is lost: the host process takes it itself"
-        raise Trouble("git_operation_failed", message, "let the host keep SIGCHLD") from None
+        raise CladaError("git_operation_failed", message, "let the host keep SIGCHLD") from None
     except BaseException:
         _terminate(pid)
         raise
@@ -404,5 +404,5 @@ def _ends(pid: int, milliseconds: int | None, stop: int | None) -> bool:
     finally:
         os.close(handle)
     if ready == [stop]:
-        raise Trouble("git_operation_failed", "interrupted while git was at work")
+        raise CladaError("git_operation_failed", "interrupted while git was at work")
     return bool(ready)

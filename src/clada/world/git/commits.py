@@ -10,7 +10,7 @@ from errno import ENAMETOOLONG
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada import grammar
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.paths import is_protected
 from clada.world.git.calls import git_failed
@@ -63,7 +63,7 @@ def status(git: Git, prefix: str, *, ignored: bool = False) -> WorkTreeStatus:
         elif rest.startswith("branch.oid "):
             head = rest.partition(" ")[2].removesuffix("(initial)")
     if head is None:
-        raise Trouble("git_operation_failed", "git does not say where HEAD is", "try again")
+        raise CladaError("git_operation_failed", "git does not say where HEAD is", "try again")
     return WorkTreeStatus(head, **{name: tuple(paths) for name, paths in found.items()})
 
 
@@ -175,7 +175,7 @@ def read_author(text: str) -> Author:
     """Return the author that `Name` or `Name <mail>` stands for."""
     read = grammar.read_author(text)
     if read is None:
-        raise Trouble("git_operation_failed", f"not an author: {text!r}", f"write {grammar.AUTHOR}")
+        raise CladaError("git_operation_failed", f"not an author: {text!r}", f"write {grammar.AUTHOR}")
     return Author(*read)
 
 
@@ -184,7 +184,7 @@ def head(git: Git) -> Head:
     questions = b"HEAD^{commit}\nHEAD^{tree}\n"
     lines = git.check_output("cat-file", "--batch-check", stdin=questions).decode().splitlines()
     if len(lines) != questions.count(b"\n"):  # git stops at a question that it cannot read
-        raise Trouble("git_operation_failed", "git does not say where HEAD is", "try again")
+        raise CladaError("git_operation_failed", "git does not say where HEAD is", "try again")
     if lines[0].endswith(" missing"):
         return Head("", "")
     return Head(lines[0].split()[0], lines[1].split()[0])

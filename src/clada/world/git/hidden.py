@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.git.calls import git_failed
 from clada.world.secrets.names import is_revealed, looks_secret
 
@@ -77,7 +77,7 @@ def _refuse_blob(git: Git, revision: str, directory: str) -> None:
     kind = git.call("cat-file", "-t", revision, directory=directory)
     if kind.output.strip() == b"blob":
         message = f"`{revision}` is the content of a file, which may be a secret"
-        raise Trouble("command_not_allowed", message, "name the file: REVISION:PATH")
+        raise CladaError("command_not_allowed", message, "name the file: REVISION:PATH")
 
 
 def _listed(git: Git, directory: str, *call: str) -> list[str]:

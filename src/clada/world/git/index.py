@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.world.git.calls import hardened_git, pause, safe_opener
@@ -105,7 +105,7 @@ def _copy(source: str, target: str) -> tuple[tuple[int, ...], bytes]:
         status = os.fstat(file.fileno())
         if not S_ISREG(status.st_mode):
             message = f"{escape_controls(source)} is no file"
-            raise Trouble("git_operation_failed", message, "remove it")
+            raise CladaError("git_operation_failed", message, "remove it")
         content = file.read()
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as copy:
@@ -149,7 +149,7 @@ class IndexLock:
         os.close(self._handle)
         message = f"another git process holds {escape_controls(self._path)}"
         remedy = "wait for it (where none is running any more, remove that file)"
-        raise Trouble("git_operation_failed", message, remedy)
+        raise CladaError("git_operation_failed", message, remedy)
 
     def __exit__(self, *_exception: object) -> None:
         _unlink(self._path)
@@ -170,7 +170,7 @@ def clear_left_lock_of(workspace: str) -> None:
             with repository.lock(0):
                 clear_left_lock(repository)
                 remove_left(repository)
-    except (Trouble, OSError):
+    except (CladaError, OSError):
         return  # it is not the repository of a run, or a run holds it; if it matters, that run says why
 
 

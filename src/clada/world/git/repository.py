@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
@@ -71,14 +71,14 @@ class Repository(Value):
 
 @contextmanager
 def os_errors_as_trouble() -> Iterator[None]:
-    """Turn an OSError into Trouble with a hint."""
+    """Turn an OSError into CladaError with a hint."""
     try:
         yield
     except OSError as error:
         raise as_trouble(error) from None
 
 
-class NoRepository(Trouble):
+class NoRepositoryError(CladaError):
     """Says that there is no repository around a workspace."""
 
 
@@ -87,29 +87,29 @@ def suggest_no_git() -> Iterator[None]:
     """Add to the hint of an error of git how to work without commits."""
     try:
         yield
-    except Trouble as trouble:
+    except CladaError as trouble:
         if trouble.error.type != "git_operation_failed":
             raise
         hint = f"{trouble.error.hint}, or {NO_GIT}" if trouble.error.hint else NO_GIT
         if SNAPSHOTS not in hint:
             hint += f"; {SNAPSHOTS} makes none and can undo all the same"
-        raise Trouble.of(trouble.error.replace(hint=hint)) from None
+        raise CladaError.of(trouble.error.replace(hint=hint)) from None
 
 
-def as_trouble(error: OSError) -> Trouble:
+def as_trouble(error: OSError) -> CladaError:
     """Return the error for what the system refused in the repository."""
     return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
 def find(workspace: str, *, confined: bool = True, named: str | None = None) -> Repository:
-    """Return the repository around the workspace, whatever state it is in; raise Trouble if there is none.
+    """Return the repository around the workspace, whatever state it is in; raise CladaError if there is none.
 
     named: the root of the one that the user wants; another one is refused.
     """
     with os_errors_as_trouble():
         directory = os.path.realpath(workspace)
         if not os.path.isdir(directory):
-            raise Trouble("file_not_found", f"there is no directory {escape_controls(directory)}")
+            raise CladaError("file_not_found", f"there is no directory {escape_controls(directory)}")
         root = _root(directory)
         if named is not None and os.path.realpath(named) != root:
             message = f"the repository around the workspace is {escape_controls(root)}"
@@ -136,7 +136,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
 
 
 def check(repository: Repository, *, dry: bool = False) -> None:
-    """Raise Trouble if a commit cannot be made now, or would interfere with a merge, rebase and the like.
+    """Raise CladaError if a commit cannot be made now, or would interfere with a merge, rebase and the like.
 
     dry: only look, and leave the lock that a killed clada has left.
     """
@@ -155,7 +155,7 @@ def check(repository: Repository, *, dry: bool = False) -> None:
 
 
 def check_identity(repository: Repository) -> None:
-    """Raise Trouble if another git directory stands in the place of the one that was found."""
+    """Raise CladaError if another git directory stands in the place of the one that was found."""
     try:
         now = _identity(repository.git_dir)
     except FileNotFoundError:
@@ -164,8 +164,8 @@ def check_identity(repository: Repository) -> None:
         raise _trouble("the git directory was replaced by another one", "look into it before going on")
 
 
-def _trouble(message: str, remedy: str) -> Trouble:
-    return Trouble("git_operation_failed", message, remedy)
+def _trouble(message: str, remedy: str) -> CladaError:
+    return CladaError("git_operation_failed", message, remedy)
 
 
 def _root(workspace: str) -> str:
@@ -193,7 +193,7 @@ def _root(workspace: str) -> str:
     if _looks_like_git_dir(workspace):
         raise _trouble(BARE, WORK_IN_A_CLONE)
     message = f"not a git repository: {escape_controls(workspace)}"
-    raise (Trouble if is_damaged else NoRepository)("git_operation_failed", message, "run git init")
+    raise (CladaError if is_damaged else NoRepositoryError)("git_operation_failed", message, "run git init")
 
 
 def _looks_like_git_dir(path: str) -> bool:
@@ -245,7 +245,7 @@ def _read_pointer(path: str) -> str:
     return pointer
 
 
-def _damaged(path: str) -> Trouble:
+def _damaged(path: str) -> CladaError:
     return _trouble(f"{escape_controls(path)} is not a file that git could have made", "repair it")
 
 

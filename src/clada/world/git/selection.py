@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.git import commits
 from clada.world.git.attributes import filtered_files, unfit_files
@@ -29,7 +29,7 @@ SNAPSHOTS = "use --record=snapshots"
 
 
 class Selection:
-    """What is committed of a repository, as far as it is in the workspace. Errors are Trouble."""
+    """What is committed of a repository, as far as it is in the workspace. Errors are CladaError."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Selection:
         _refuse_unknown_workspace(self._repository, git)
         try:
             found = commits.status(git, self._repository.prefix, ignored=ignored)
-        except Trouble:
+        except CladaError:
             self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
             raise
         self._forget_unignored(found.untracked)
@@ -146,7 +146,7 @@ class Selection:
         absent = [name for name in names if tree.kind(name) not in {"file", "nested"}]
         try:
             ignored = commits.ignored_files(git, present)
-        except Trouble:  # git refuses what is in a submodule, checked out or not
+        except CladaError:  # git refuses what is in a submodule, checked out or not
             present = outside_submodules(git, present)
             ignored = commits.ignored_files(git, present)
         held = self._held(different, present)
@@ -253,8 +253,8 @@ def _is_as_committed(repository: Repository, own: OwnIndex, found: commits.WorkT
     return not (found.staged or found.unmerged or found.announced)
 
 
-def _trouble(message: str, hint: str) -> Trouble:
-    return Trouble("git_operation_failed", message, hint)
+def _trouble(message: str, hint: str) -> CladaError:
+    return CladaError("git_operation_failed", message, hint)
 
 
 def _is_large(path: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.git import calls, repository
 from clada.world.git.alternates import lend
@@ -31,7 +31,7 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 def make_work_tree(repo: str, commit: str, target: str) -> str:
     """Make the directory `target`, and check the commit out there; return the commit's full hash.
 
-    Raises Trouble where that cannot be done, and the target may be there in part.
+    Raises CladaError where that cannot be done, and the target may be there in part.
     """
     with os_errors_as_trouble():
         source = _git_dir(repo)
@@ -47,12 +47,12 @@ def make_work_tree(repo: str, commit: str, target: str) -> str:
 def _git_dir(repo: str) -> str:
     """Return the common git directory of a clone, of a linked work tree of one, or of a bare mirror."""
     if not os.path.isdir(repo):
-        raise Trouble("git_operation_failed", f"there is no repository {escape_controls(repo)}")
+        raise CladaError("git_operation_failed", f"there is no repository {escape_controls(repo)}")
     if os.path.lexists(os.path.join(repo, ".git")):
         return repository.find(repo).common_dir
     if all(os.path.lexists(os.path.join(repo, name)) for name in ("HEAD", "objects", "refs")):
         return os.path.realpath(repo)
-    raise Trouble(
+    raise CladaError(
         "git_operation_failed", f"{escape_controls(repo)} is no git repository", "name a clone, or a mirror"
     )
 
@@ -68,7 +68,7 @@ def _resolved(source: str, commit: str) -> str:
     if result.code or not found:
         reason = f": {result.complaint}" if result.errors else ""
         message = f"there is no commit {escape_controls(commit)} in {escape_controls(source)}{reason}"
-        raise Trouble("git_operation_failed", message, "fetch it first")
+        raise CladaError("git_operation_failed", message, "fetch it first")
     return found
 
 

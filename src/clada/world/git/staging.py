@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.calls import git_failed
@@ -75,7 +75,7 @@ def staged(git: Git, commit: str) -> dict[str, Staged]:
     if unmerged:
         names = ", ".join(escape_controls(path) for path in dict.fromkeys(unmerged))
         message = f"there are unmerged files: {names}"
-        raise Trouble("git_operation_failed", message, "resolve them and git add them")
+        raise CladaError("git_operation_failed", message, "resolve them and git add them")
     for path in _announced(git, [path for path, each in found.items() if each.indexed.name in EMPTY_BLOBS]):
         found[path] = found[path].replace(announced=True)
     return found

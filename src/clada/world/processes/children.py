@@ -6,7 +6,7 @@ import errno
 import os
 import time
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.processes.process_tree import (
     GIVE_UP_AFTER,
     GRACE,
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
             """Make sure that nothing is left, now."""
 
         def exit_code(self) -> int:
-            """Return the exit code; raise Trouble if there is none. Called once, when all output is read."""
+            """Return the exit code; raise CladaError if there is none. Call it once, after the output."""
 
 
 _MOMENT = 0.001
 MARK = "CLADA_COMMAND"  # the variable by which a command's processes are found if its supervisor is killed
 
 
-class NotStarted(Trouble):
+class NotStartedError(CladaError):
     """The sandbox of a program could not be set up and nothing was run; another attempt may succeed."""
 
 
@@ -60,27 +60,27 @@ def shell_code(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def cannot_start(name: str, code: int) -> Trouble:
+def cannot_start(name: str, code: int) -> CladaError:
     """Return the error for a program that the system refuses to execute, given the errno."""
     if code in (errno.ENOENT, errno.ENOTDIR):
         if "/" in name:
-            return Trouble(
+            return CladaError(
                 "exec_failed", f"{name} does not exist, or the interpreter in its first line does not"
             )
-        return Trouble("exec_failed", f"the interpreter in the first line of {name} is not installed")
+        return CladaError("exec_failed", f"the interpreter in the first line of {name} is not installed")
     if code == errno.EACCES:
-        return Trouble("exec_failed", f"{name} is not executable", f"chmod +x {name}")
+        return CladaError("exec_failed", f"{name} is not executable", f"chmod +x {name}")
     if code == errno.ENOEXEC:
-        return Trouble(
+        return CladaError(
             "exec_failed", f"{name} is not a program", "a script starts with a line such as #!/bin/sh"
         )
     if code == errno.E2BIG:
-        return Trouble("exec_failed", f"the arguments of {name} are too long for the system")
-    return Trouble("exec_failed", f"{name} could not be started: {os.strerror(code)}")
+        return CladaError("exec_failed", f"the arguments of {name} are too long for the system")
+    return CladaError("exec_failed", f"{name} could not be started: {os.strerror(code)}")
 
 
-def _supervisor_killed() -> Trouble:
-    return Trouble(
+def _supervisor_killed() -> CladaError:
+    return CladaError(
         "exec_failed", "the process that supervised the command was killed", "by the command itself?"
     )
 
@@ -132,7 +132,9 @@ class DirectChild:
     def exit_code(self) -> int:
         """Return the exit code."""
         if self._status is None:
-            raise Trouble("exec_failed", "the exit code is lost: the process that runs clada takes it itself")
+            raise CladaError(
+                "exec_failed", "the exit code is lost: the process that runs clada takes it itself"
+            )
         return shell_code(self._status)
 
     def _signal_group(self, signal: int) -> bool:
@@ -268,7 +270,7 @@ class SupervisedChild:
             raise cannot_start(self._name, int(number))
         if text := self._reported("trouble"):
             kind, _, message = text.partition(" ")
-            raise NotStarted(kind, message)
+            raise NotStartedError(kind, message)
         raise _supervisor_killed()
 
     def _wait_for_end(self, seconds: float) -> bool:

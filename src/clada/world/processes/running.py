@@ -7,7 +7,7 @@
 it waits for does not count as time of the program. Once it returns true, what follows is discarded. `mask`
 takes out of each line what must not be seen, before anything else gets it. `stop`
 is a handle that becomes readable when the run must end early. A program that cannot be started raises
-Trouble("exec_failed").
+CladaError("exec_failed").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import stat
 import sys
 import time
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.processes.process_tree import GRACE
 
@@ -55,8 +55,8 @@ def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
             return candidate
         files.append(candidate)
     if files:
-        raise Trouble("exec_failed", f"{name} is not executable", f"found at {files[0]}")
-    raise Trouble("exec_failed", f"{name} is not installed")
+        raise CladaError("exec_failed", f"{name} is not executable", f"found at {files[0]}")
+    raise CladaError("exec_failed", f"{name} is not installed")
 
 
 def _refuse_directory(name: str, here: int) -> None:
@@ -66,7 +66,7 @@ def _refuse_directory(name: str, here: int) -> None:
     except (OSError, ValueError):
         return  # starting it will tell
     if stat.S_ISDIR(mode):
-        raise Trouble("exec_failed", f"{name} is a directory", "name a program in it")
+        raise CladaError("exec_failed", f"{name} is a directory", "name a program in it")
 
 
 def search_path(environment: Mapping[str, str]) -> Sequence[str]:
@@ -106,7 +106,7 @@ def _run_with_retries(  # noqa: PLR0913, PLR0917 (as above)
     stop: int | None,
     mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
-    from clada.world.processes.children import NotStarted
+    from clada.world.processes.children import NotStartedError
 
     def start(sink: int) -> Child:
         return launcher.start(spec.replace(output=sink))
@@ -114,7 +114,7 @@ def _run_with_retries(  # noqa: PLR0913, PLR0917 (as above)
     for _attempt in range(_ATTEMPTS - 1):
         try:
             return _run_once(start, launcher.listen(emit), timeout, stop, mask)
-        except NotStarted:
+        except NotStartedError:
             continue
     return _run_once(start, launcher.listen(emit), timeout, stop, mask)
 
@@ -227,7 +227,7 @@ class Launcher:
         return emit
 
     def start(self, spec: SpawnSpec) -> Child:
-        """Start the program; raise NotStarted where another attempt may succeed."""
+        """Start the program; raise NotStartedError where another attempt may succeed."""
         from clada.world.processes.children import MARK, DirectChild, SupervisedChild, cannot_start
         from clada.world.processes.spawn import spawn
 

@@ -9,10 +9,10 @@ import os
 import struct
 import sys
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.libc import LIBC, byref, c_char_p, c_int, c_short, c_uint64
-from clada.world.processes.children import NotStarted
+from clada.world.processes.children import NotStartedError
 from clada.world.processes.process_tree import SIGKILL
 from clada.world.processes.threads import in_thread
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             """Return the fields by their names."""
 
         def opened(self) -> OpenedRules:
-            """Return them with all files looked up, or raise Trouble."""
+            """Return them with all files looked up, or raise CladaError."""
 
     class OpenedRules(Protocol):
         """Such restrictions, made ready."""
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         handle: int  # that they need
 
         def apply(self) -> None:
-            """Restrict this thread for good, or raise Trouble."""
+            """Restrict this thread for good, or raise CladaError."""
 
         def close(self) -> None:
             """Close the handle."""
@@ -88,7 +88,7 @@ class SpawnSpec(Value):
 
 
 def spawn(spec: SpawnSpec) -> int:
-    """Start a program in a session of its own and return its process id; or raise OSError or Trouble."""
+    """Start a program in a session of its own and return its process id; or raise OSError or CladaError."""
     prepared = PreparedSpawn(spec)
     try:
         return prepared.start()
@@ -121,10 +121,10 @@ class PreparedSpawn:
         if spec.rules:
             try:
                 self._rules = spec.rules.opened()
-            except Trouble as trouble:
+            except CladaError as trouble:
                 self.close()
                 error = trouble.error
-                raise NotStarted(error.type, error.message, error.hint) from None
+                raise NotStartedError(error.type, error.message, error.hint) from None
 
     def start(self, wait: Callable[[], None] | None = None) -> int:
         """Start it, under its rules if it has any, and return its process id.
@@ -201,8 +201,8 @@ def _copied_high(handle: int) -> int:
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
-def _no_sandbox(reason: str) -> Trouble:
-    return NotStarted("command_not_allowed", f"the sandbox could not be set up: {reason}")
+def _no_sandbox(reason: str) -> CladaError:
+    return NotStartedError("command_not_allowed", f"the sandbox could not be set up: {reason}")
 
 
 def _c_structure() -> Array[c_uint64]:
@@ -213,7 +213,7 @@ def _c_structure() -> Array[c_uint64]:
 def _c_strings(texts: Sequence[str]) -> Array[c_char_p]:
     strings = os.fsencode("\0".join(texts)).split(b"\0")  # one call for all of them is quicker
     if len(strings) > max(1, len(texts)):
-        raise Trouble("exec_failed", "an argument or variable contains a NUL character")
+        raise CladaError("exec_failed", "an argument or variable contains a NUL character")
     return (c_char_p * (len(texts) + 1))(*strings[: len(texts)], None)
 
 

@@ -17,7 +17,7 @@ import os
 import select
 import sys
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
 from clada.world.processes.children import shell_code, wait_for
 from clada.world.processes.process_tree import SIGKILL, end_children, open_pidfd
@@ -115,7 +115,9 @@ def _spawn_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
         os.close(request_writer)
         if not isinstance(error, OSError):
             raise
-        raise Trouble("exec_failed", f"no Python to supervise the command: {system_words(error)}") from error
+        raise CladaError(
+            "exec_failed", f"no Python to supervise the command: {system_words(error)}"
+        ) from error
     finally:
         os.close(request)  # if the interpreter died at once, writing fails rather than waits for a reader
     _send_request(spec, request_writer)
@@ -216,7 +218,7 @@ def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status
     except OSError as error:
         _report(status, f"failed {error.errno}")
         return
-    except Trouble as trouble:
+    except CladaError as trouble:
         _report(status, f"trouble {trouble.error.type} {trouble}")
         return
     os.close(spec.output)

@@ -5,7 +5,7 @@ Its newest run that was not undone says so: how each of its tasks ended, or in w
 
 from __future__ import annotations
 
-from clada.errors import Error, Trouble
+from clada.errors import CladaError, Error
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.record import history
@@ -141,5 +141,5 @@ def _left_a_trace(run: RecordedRun | None) -> bool:
     return run is None or run.changed > 0 or run.commands
 
 
-def _again(message: str) -> Trouble:
-    return Trouble.of(Error("invalid_operation", message, stage="AGAIN"))
+def _again(message: str) -> CladaError:
+    return CladaError.of(Error("invalid_operation", message, stage="AGAIN"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.git.commits import FEW, ignored_files, status
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def ignored(git: Git, prefix: str, paths: list[str]) -> set[str]:
     """Return which of these new places are ignored."""
     try:
         return {path.removeprefix(prefix) for path in ignored_files(git, [prefix + path for path in paths])}
-    except Trouble:
+    except CladaError:
         return set()  # git refuses what is in a submodule, checked out or not
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.paths import display_path
 from clada.world.handles import NO_FOLLOW, OWNER_ALL
 from clada.world.record import in_git
@@ -120,7 +120,7 @@ class Looks:
             f"{what} has {-(-has // MB):,} MB, and a command can be taken back from {most // MB:,} MB at most"
         )
         self._clear()
-        raise Trouble("permission_denied", message, f"{remedy}, or do without --atomic")
+        raise CladaError("permission_denied", message, f"{remedy}, or do without --atomic")
 
     def note_suspects(self) -> None:
         """Name in the journal what is different since a command began whose run was killed meanwhile.

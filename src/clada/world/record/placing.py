@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from stat import S_IMODE, S_ISCHR, S_ISDIR, S_ISREG
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.paths import display_path, is_protected
 from clada.world.files.workspace import Limits, Workspace
@@ -157,13 +157,15 @@ class OverlayWrites:
         own = [display_path(parts) for parts in self.repositories if len(parts) == 1]
         if own:
             hint = "commands cannot change repositories and approvals; --sandbox=off runs them without this"
-            raise Trouble("permission_denied", f"the command made {named(own)}: nothing of it was kept", hint)
+            raise CladaError(
+                "permission_denied", f"the command made {named(own)}: nothing of it was kept", hint
+            )
         if self.conflicts:
             paths = named(self.conflicts, len(self.conflicts))
             message = (
                 f"changed by another program while the command ran: {paths}; nothing of the command was kept"
             )
-            raise Trouble("io_error", message, "look at them, and try again")
+            raise CladaError("io_error", message, "look at them, and try again")
 
     def put_in_place(self, snapshot: Snapshot) -> None:
         """Change the workspace, and record each change first; raise where others changed something."""

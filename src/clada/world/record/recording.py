@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Error, Trouble, unforeseen
+from clada.errors import CladaError, Error, unforeseen
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
@@ -108,7 +108,7 @@ class Recording:
             from clada.world.record.undo import changes_files
 
             return changes_files(self.store, [self.store.journal(self.number)])
-        except (ImportError, MemoryError, OSError, Trouble):
+        except (ImportError, MemoryError, OSError, CladaError):
             return False  # an undo could not look at it either
 
     @property
@@ -220,8 +220,8 @@ class Recording:
         changed = [display_path(parts) for parts in self.snapshot.changed if parts not in mark.changed]
         try:
             done = roll_back(self.snapshot.journal.path, workspace, mark.number)
-        except (Trouble, OSError) as raised:
-            error = raised.error if isinstance(raised, Trouble) else as_trouble(raised).error
+        except (CladaError, OSError) as raised:
+            error = raised.error if isinstance(raised, CladaError) else as_trouble(raised).error
             done = RollBack(failed=dict.fromkeys(changed, error.message))
         self.snapshot.forget_since(mark, (*done.replaced, *done.remaining))
         if done.replaced:
@@ -257,7 +257,7 @@ class Recording:
         try:
             if self.store.repository:
                 check_identity(self.store.repository)  # nothing is written into another one
-        except Trouble as trouble:
+        except CladaError as trouble:
             self._fail(trouble)
             return
         self._settle()
@@ -364,7 +364,7 @@ class Recording:
     def _fail(self, bug: Exception) -> None:
         if isinstance(bug, OSError):
             bug = as_trouble(bug)
-        error = bug.error if isinstance(bug, Trouble) else unforeseen(bug)
+        error = bug.error if isinstance(bug, CladaError) else unforeseen(bug)
         hint = NOT_COMMITTED if self.branch else error.hint
         self.error = self.error or error.replace(type="git_operation_failed", hint=hint)
 
@@ -457,7 +457,7 @@ def refusal(run: RunToRecord, settings: Settings) -> Error | None:
                 refuse_again(store, run.document)
             if branch:
                 branch.refuse(run.planned or (), run.consent)
-    except Trouble as trouble:
+    except CladaError as trouble:
         return trouble.error
     return None
 
@@ -494,12 +494,12 @@ def _uncommitted(store: Store, repository: Repository, settings: Settings) -> fr
 
 def _repository(settings: Settings) -> Repository | None:
     """Return the repository in which commits are made; None where there is none, and none was asked for."""
-    from clada.world.git.repository import NoRepository, find
+    from clada.world.git.repository import NoRepositoryError, find
 
     with suggest_no_git():
         try:
             return find(settings.workspace, confined=settings.sandbox != "off", named=settings.repository)
-        except NoRepository:
+        except NoRepositoryError:
             if settings.record == "commits" or settings.repository is not None:
                 raise
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.files.workspace import Workspace
 from clada.world.record import history, pending
 from clada.world.record.changes import Changes, named
@@ -33,7 +33,7 @@ def recover(settings: Settings, waiting: Callable[[], None] | None = None, *, wa
     lock = found.store.lock(settings.lock_timeout if wait else 0, waiting)
     try:
         lock.__enter__()
-    except Trouble as trouble:
+    except CladaError as trouble:
         if wait or trouble.error.type != "lock_timeout":
             raise
         return []
@@ -58,7 +58,7 @@ def _taken_back(found: Pending, settings: Settings) -> str:
     if done.failed:
         reasons = (f"{path} ({reason})" for path, reason in done.failed.items())
         message = f"run {found.number} was killed, and this cannot be put back: {', '.join(reasons)}"
-        raise Trouble("io_error", message, f"repair this, or remove {found.note} to leave all as it is")
+        raise CladaError("io_error", message, f"repair this, or remove {found.note} to leave all as it is")
     remove_left(store.path)
     is_recorded = _note_end(found)
     pending.remove(store)

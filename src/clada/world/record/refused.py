@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.world.record import history
 from clada.world.record.store import Store, find_store
 
@@ -20,7 +20,7 @@ def keep_refused(workspace: str, report: str) -> None:
     """
     if not os.path.isdir(workspace):
         return
-    with suppress(OSError, Trouble):
+    with suppress(OSError, CladaError):
         store = find_store(workspace)
         store.make()
         text = f"{_stamp(store)}\n{report}".encode(errors="surrogateescape")
@@ -32,7 +32,7 @@ def keep_refused(workspace: str, report: str) -> None:
 
 def refused(workspace: str) -> str | None:
     """Return the report on the last document, if it was refused; None if a run was recorded since."""
-    with suppress(OSError, Trouble):
+    with suppress(OSError, CladaError):
         store = find_store(workspace)
         with open(_path(store), encoding="utf-8", errors="replace") as file:
             stamp, _, report = file.read().partition("\n")

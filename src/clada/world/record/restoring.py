@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.atomic import AS_OWNER, Belongings
 from clada.world.files.attributes import give
@@ -12,7 +12,7 @@ from clada.world.files.entries import trouble
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.record.changes import ChangedPlace
-from clada.world.record.snapshot import ChangedMeanwhile
+from clada.world.record.snapshot import ConcurrentChangeError
 from clada.world.record.states import ABSENT, State, stamp_at, state_at
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def look_at(workspace: Workspace, parts: Parts) -> tuple[State, Stamp | None]:
     """
     try:
         parent = workspace.handle(parts[:-1])
-    except Trouble as error:
+    except CladaError as error:
         if error.error.type in {"file_not_found", "symlink_not_allowed"}:
             return ABSENT, None
         raise
@@ -84,7 +84,7 @@ class OpenedUp:
         for parts in sorted(ways, key=len):
             try:
                 now = state_now(self._workspace, parts)
-            except Trouble:
+            except CladaError:
                 continue  # whoever looks at a path below it will say why it cannot
             mode = now.mode or 0
             if now.kind == "directory" and mode & OPEN != OPEN and now.owner and now.owner[0] == os.geteuid():
@@ -133,9 +133,9 @@ def put_back(
                 continue
             try:
                 notes += action(workspace, step)
-            except ChangedMeanwhile:
+            except ConcurrentChangeError:
                 since.append(step.place.path)
-            except (Trouble, OSError) as error:
+            except (CladaError, OSError) as error:
                 raised = trouble(error) if isinstance(error, OSError) else error
                 if failures is None:
                     raise _named_failure(step, raised) from None
@@ -143,10 +143,10 @@ def put_back(
     return notes
 
 
-def _named_failure(step: RestoreStep, raised: Trouble) -> Trouble:
+def _named_failure(step: RestoreStep, raised: CladaError) -> CladaError:
     message = f"{step.place.path}: {raised.error.message}"
     hint = raised.error.hint or "repair this, and undo again: it goes on from there"
-    return Trouble.of(raised.error.replace(message=message, hint=hint))
+    return CladaError.of(raised.error.replace(message=message, hint=hint))
 
 
 def _put(workspace: Workspace, step: RestoreStep) -> list[str]:
@@ -184,7 +184,7 @@ def _finish_directory(workspace: Workspace, step: RestoreStep) -> list[str]:
             if step.before.owner and step.before.owner != (os.geteuid(), os.getegid()):
                 os.fchown(handle, *step.before.owner)
             give(handle, dict(step.before.attributes))
-        except (OSError, Trouble):
+        except (OSError, CladaError):
             notes.append(f"{step.place.path}/ {OTHER_BELONGINGS}")
         finally:
             os.close(handle)
@@ -208,12 +208,12 @@ def _remove_if_empty(workspace: Workspace, step: RestoreStep) -> list[str]:
         if not workspace.names(step.parts):
             workspace.remove_directory(step.parts)
             return []
-    except Trouble:
+    except CladaError:
         if not workspace.names(step.parts):
             raise  # else another program was faster
     if step.before.kind != "absent":
         path = "/".join(step.parts)
-        raise Trouble("permission_denied", f"there is something in {path} by now", "move it elsewhere")
+        raise CladaError("permission_denied", f"there is something in {path} by now", "move it elsewhere")
     return [f"{step.place.path}/ is not empty, and stays"]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.record.states import ABSENT, State, is_same_save, size_at, stamp_at, state_at
@@ -30,7 +30,7 @@ GITIGNORE = ".gitignore"
 IN_BETWEEN = (0,)  # the stamp of a place while it is being changed
 
 
-class ChangedMeanwhile(Trouble):
+class ConcurrentChangeError(CladaError):
     """Another program has changed a path that was to be put back."""
 
 
@@ -220,7 +220,7 @@ class Snapshot:
             if parts not in self._stamps or self._stamps[parts] != stamp:
                 self._keep(parts, parent)
             if parts in self.expected and not is_same_save(self.expected[parts], self._stamps[parts]):
-                raise ChangedMeanwhile("io_error", "changed while it was being put back")
+                raise ConcurrentChangeError("io_error", "changed while it was being put back")
             if self.before_first_change and not state_at(parent, parts[-1]).is_like(after):
                 self.begin_changes()
             self._next = (parts, self._stamps[parts], after)
@@ -235,7 +235,7 @@ class Snapshot:
         if self.all_or_nothing:
             path = next(display_path(parts) for parts in places if parts[0] == OUTSIDE)
             message = f"{path} is outside of the workspace, and could not be put back"
-            raise Trouble("path_escape", message, "do without --atomic")
+            raise CladaError("path_escape", message, "do without --atomic")
         self.outside.update(dict.fromkeys(places))
 
     def confirm(self, parent: int) -> None:
@@ -282,4 +282,4 @@ class Snapshot:
             return
         message = f"{path} has {has:,} MB, and undo keeps files of at most {self.limit // MB:,} MB"
         hint = f"--snapshot-limit={has}MB keeps it, --record=none does without undo"
-        raise Trouble("permission_denied", message, hint)
+        raise CladaError("permission_denied", message, hint)

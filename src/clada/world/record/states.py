@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.attributes import attributes_of
 from clada.world.handles import NO_FOLLOW, PIECE, open_file, read
@@ -70,7 +70,7 @@ def state_at(parent: int, name: str, limit: int | None = None) -> State:
         return State("other", mode, owner)
     try:
         attributes = attributes_of(parent, name)
-    except Trouble:
+    except CladaError:
         attributes = {}  # nobody may read them: then the file cannot be replaced either
     if stat.S_ISDIR(status.st_mode):
         return State("directory", mode, owner, b"", attributes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.xdg import state_home
@@ -81,13 +81,13 @@ class Store(Value):
                 sync_directory(os.path.dirname(path))
 
     def make_outside(self) -> None:
-        """Make it where it is in no git directory; raise Trouble that names the place."""
+        """Make it where it is in no git directory; raise CladaError that names the place."""
         try:
             self.make()
         except OSError as error:
             message = f"cannot keep a record in {escape_controls(self.path)}: {error.strerror}"
             remedy = "set XDG_STATE_HOME to a directory of yours, or do without undo (--record=none)"
-            raise Trouble("io_error", message, remedy) from None
+            raise CladaError("io_error", message, remedy) from None
 
 
 def sync_directory(path: str) -> None:
@@ -104,7 +104,7 @@ def check_private(path: str) -> None:
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         message = f"{escape_controls(path)} is not a directory of yours"
-        raise Trouble("io_error", message, "look at it, and remove it")
+        raise CladaError("io_error", message, "look at it, and remove it")
     if stat.S_IMODE(status.st_mode) & 0o077:
         os.chmod(path, OWNER_ALL)
 
@@ -121,7 +121,7 @@ def find_store(workspace: str, *, confined: bool = True, named: str | None = Non
         store = in_repository(found)
         if (not store.outside and _has_runs(store)) or repository.knows_workspace(found):
             return store
-    except Trouble:
+    except CladaError:
         if named is not None:
             raise
     return outside_store(workspace)
@@ -149,7 +149,7 @@ def around(store: Store) -> Store:
 
     try:
         return in_repository(repository.find(store.workspace))
-    except Trouble:
+    except CladaError:
         return store
 
 

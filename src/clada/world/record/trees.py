@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.directories import Directories
 from clada.world.files.entries import identity_of
@@ -136,7 +136,7 @@ def _state_of(directories: Directories, path: str, limit: int) -> State:
     *above, name = path.split("/")
     try:
         parent = directories.handle(tuple(above))
-    except (OSError, Trouble):
+    except (OSError, CladaError):
         return ABSENT
     try:
         return state_at(parent, name, limit)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
@@ -111,7 +111,7 @@ def _mark_again(store: Store, changes: Changes) -> list[str]:
 
     try:
         mark_not_checked_out(hardened_git(store.repository), [store.prefix + path for path in gone])
-    except Trouble as trouble:
+    except CladaError as trouble:
         return [f"{trouble.error.message}; git sparse-checkout reapply hides again: {named(gone)}"]
     return []
 
@@ -134,7 +134,7 @@ def _recorded(
     finally:
         recording.close()
     if recording.error:
-        raise Trouble.of(recording.error)
+        raise CladaError.of(recording.error)
     if left:
         notes.append(f"left, because another program has changed them meanwhile: {named(left, len(left))}")
     return undone.replace(
@@ -146,7 +146,7 @@ def _recorded(
     )
 
 
-def _nothing_to_undo(store: Store, run: RecordedRun, changes: Changes) -> Trouble:
+def _nothing_to_undo(store: Store, run: RecordedRun, changes: Changes) -> CladaError:
     done = any(place.changes_anything() for place in changes.places)
     what = "is undone already" if done else "changed nothing that could be undone"
     lost = f"; not restored: {named(run.unrecorded)}" if run.unrecorded else ""
@@ -276,7 +276,7 @@ def _steps(
     steps, since, unseen = _compared(changes, begun, workspace, modes, killed=run.ended == "killed")
     if unseen:
         path, reason = next(iter(unseen.items()))
-        raise Trouble("io_error", f"{path}: {reason}", "repair this, and undo again")
+        raise CladaError("io_error", f"{path}: {reason}", "repair this, and undo again")
     going = {step.place.path for step in steps}
     others = {path for path in since if path in changes.ignored or is_cache(workspace.root, path)}
     left = [path for path in since if path in others and path not in going]
@@ -397,7 +397,7 @@ def _compared(
         before = place.before
         try:
             now, stamp = look_at(workspace, place.parts)
-        except Trouble as trouble:
+        except CladaError as trouble:
             unseen[place.path] = trouble.error.message
             continue
         now = now.replace(mode=modes.get(place.parts, now.mode))
@@ -510,5 +510,5 @@ def elsewhere(store: Store) -> str | None:
     return f"the repository has runs of other workspaces (--workspace): {named(others)}" if others else None
 
 
-def _trouble(message: str, hint: str) -> Trouble:
-    return Trouble("git_operation_failed", message, hint)
+def _trouble(message: str, hint: str) -> CladaError:
+    return CladaError("git_operation_failed", message, hint)

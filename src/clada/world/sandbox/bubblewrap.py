@@ -6,8 +6,8 @@ import errno
 import os
 import stat
 
-from clada.errors import Trouble, system_words
-from clada.world.processes.children import DirectChild, NotStarted, cannot_start
+from clada.errors import CladaError, system_words
+from clada.world.processes.children import DirectChild, NotStartedError, cannot_start
 from clada.world.processes.process_tree import (
     GIVE_UP_AFTER,
     SIGKILL,
@@ -47,7 +47,7 @@ def trouble() -> str | None:
     """
     try:
         programs = find_program("bwrap"), find_program("true")
-    except Trouble:
+    except CladaError:
         return "not installed"
     problem: str | None = None
     tried: list[str] = []
@@ -113,7 +113,7 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
             raise
     except OSError as error:
         message = f"the sandbox could not be started: {system_words(error)}"
-        raise Trouble("command_not_allowed", message) from error
+        raise CladaError("command_not_allowed", message) from error
     finally:
         for handle in (*handles[1:], sink):
             os.close(handle)
@@ -330,14 +330,14 @@ class BwrapProcess(DirectChild):
             _wait_for_end(first, GIVE_UP_AFTER)
 
     def exit_code(self) -> int:
-        """Return the command's exit code; raise Trouble if the sandbox failed before it was executed."""
+        """Return the command's exit code; raise CladaError if the sandbox failed before it was executed."""
         code = super().exit_code()
         if self._number("exit-code") is None and code < 128:  # noqa: PLR2004 (it was not killed)
             reason = self._output.reason or "it ended at once"
             if reason.startswith(_NOT_EXECUTED):
-                raise Trouble("exec_failed", reason.removeprefix(_NOT_EXECUTED), _CLOSED)
+                raise CladaError("exec_failed", reason.removeprefix(_NOT_EXECUTED), _CLOSED)
             message = f"the sandbox could not be set up, nothing was run: {reason}"
-            raise NotStarted("command_not_allowed", message)
+            raise NotStartedError("command_not_allowed", message)
         self._output.release()
         return code
 

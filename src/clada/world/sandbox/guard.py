@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 
-from clada.errors import Trouble
+from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files import paths
 from clada.world.handles import OWNER_ALL, open_directory, open_file, read, remove_tree
@@ -69,7 +69,7 @@ class Guard:
             raise
 
     def restore(self) -> list[str]:
-        """Put back what changed, and return its paths; raise Trouble if that fails. Called once."""
+        """Put back what changed, and return its paths; raise CladaError if that fails. Called once."""
         try:
             failures = _failures(self._make_way, self._above)
             moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
@@ -247,10 +247,10 @@ def _failures(action: Callable[[str], None], paths: Iterable[str]) -> dict[str, 
     return failures
 
 
-def _not_put_back(failures: dict[str, OSError]) -> Trouble:
+def _not_put_back(failures: dict[str, OSError]) -> CladaError:
     listed = first_few(sorted(failures))
     reason = next(iter(failures.values())).strerror
-    return Trouble(
+    return CladaError(
         "permission_denied", f"{listed} could not be put back: {reason}", "look at it before you go on"
     )
 

@@ -6,7 +6,7 @@ import os
 import stat
 import struct
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.libc import LIBC, c_size_t, get_errno
 from clada.world.sandbox import seccomp
@@ -54,13 +54,13 @@ class LandlockRules(Value):
     listed: tuple[str, ...] = ()
 
     def opened(self) -> KeptRules:
-        """Return the rules with all files looked up, as they are now; raise Trouble if that fails."""
+        """Return the rules with all files looked up, as they are now; raise CladaError if that fails."""
         kept = KeptRules(self)
         kept.open()
         return kept
 
     def open_ruleset(self) -> int:
-        """Return a handle of what may be done to files, as they are now; raise Trouble if that fails."""
+        """Return a handle of what may be done to files, as they are now; raise CladaError if that fails."""
         handled = _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE  # only by a rule
         try:
             return _open_ruleset(version(), handled, self._rights())
@@ -68,7 +68,7 @@ class LandlockRules(Value):
             raise _no_sandbox(error) from error
 
     def apply_opened(self, ruleset: int) -> None:
-        """Restrict this thread for good to what such a handle says; raise Trouble if that fails."""
+        """Restrict this thread for good to what such a handle says; raise CladaError if that fails."""
         try:
             if self.umask is not None:
                 _check(LIBC.unshare(_CLONE_FS))  # a umask of this thread's own
@@ -108,12 +108,12 @@ class KeptRules:
         self.handle = -1  # of what may be done to files
 
     def open(self) -> None:
-        """Look up the files, if that was not done yet; raise Trouble if that fails."""
+        """Look up the files, if that was not done yet; raise CladaError if that fails."""
         if self.handle < 0:
             self.handle = self._rules.open_ruleset()
 
     def apply(self) -> None:
-        """Restrict this thread for good; raise Trouble if that fails, so that nothing is started."""
+        """Restrict this thread for good; raise CladaError if that fails, so that nothing is started."""
         self.open()
         self._rules.apply_opened(self.handle)
 
@@ -132,9 +132,9 @@ def version() -> int:
     return max(0, found)
 
 
-def _no_sandbox(error: OSError) -> Trouble:
+def _no_sandbox(error: OSError) -> CladaError:
     message = f"the sandbox could not be set up: {system_words(error)}"
-    return Trouble("command_not_allowed", message, "--sandbox=off runs without it")
+    return CladaError("command_not_allowed", message, "--sandbox=off runs without it")
 
 
 def _open_ruleset(known: int, handled: int, given: dict[str, int]) -> int:

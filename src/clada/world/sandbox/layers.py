@@ -6,8 +6,8 @@
 
 A reader runs under `ReadOnly((workspace,))`, where `has_landlock()`. `ProcessResult.hint` says
 what a failed command seems to have lacked. A command that changed `.git` or `.clada` in spite of the sandbox
-raises Trouble("permission_denied") after that was undone; a sandbox that cannot be set up raises
-Trouble("command_not_allowed").
+raises CladaError("permission_denied") after that was undone; a sandbox that cannot be set up raises
+CladaError("command_not_allowed").
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.running import Launcher
@@ -122,7 +122,7 @@ _found: list[Layer] = []
 def available() -> Layer:
     """Return the best layer that works on this machine. Each is really tried, once in a process.
 
-    Where the environment asks for a layer it is that one; if it does not work here, raise Trouble.
+    Where the environment asks for a layer it is that one; if it does not work here, raise CladaError.
     """
     if wanted := os.environ.get(FORCED):
         return _forced(wanted)
@@ -136,7 +136,7 @@ def _forced(wanted: str) -> Layer:
         if layer == wanted and works():
             return layer
     message = f"{FORCED} asks for {wanted}, which is no layer that works here"
-    raise Trouble("command_not_allowed", message, "clada doctor says what this machine has")
+    raise CladaError("command_not_allowed", message, "clada doctor says what this machine has")
 
 
 def has_bubblewrap() -> bool:
@@ -177,8 +177,8 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
         raise _no_sandbox(error) from error
 
 
-def _no_sandbox(error: OSError) -> Trouble:
-    return Trouble("command_not_allowed", f"the sandbox could not be set up: {system_words(error)}")
+def _no_sandbox(error: OSError) -> CladaError:
+    return CladaError("command_not_allowed", f"the sandbox could not be set up: {system_words(error)}")
 
 
 class _GuardedLauncher(Launcher):
@@ -336,13 +336,13 @@ _LAUNCHERS = {
 }
 
 
-def _undone(changed: list[str]) -> Trouble:
+def _undone(changed: list[str]) -> CladaError:
     """Return the error for a command that changed protected paths."""
     listed = first_few(changed)
     hint = (
         "commands cannot change repositories and approvals; --sandbox=off runs them without this protection"
     )
-    return Trouble("permission_denied", f"the command changed {listed}, which was undone", hint)
+    return CladaError("permission_denied", f"the command changed {listed}, which was undone", hint)
 
 
 def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
@@ -407,7 +407,9 @@ def _with_real_paths(confinement: Confinement) -> Confinement:
     """Return the confinement with links and `~` in its paths resolved; refuse one that confines nothing."""
     workspace = os.path.realpath(confinement.workspace)
     if workspace == "/":
-        raise Trouble("command_not_allowed", "the workspace is the whole file system: no sandbox could help")
+        raise CladaError(
+            "command_not_allowed", "the workspace is the whole file system: no sandbox could help"
+        )
     write, read = (
         tuple(os.path.realpath(os.path.expanduser(path)) for path in paths)
         for paths in (confinement.write, confinement.read)

@@ -146,14 +146,14 @@ class _Probe(Launcher):
 
 def trouble(*mounts: str) -> str | None:
     """Return why such namespaces do not work here, with these mounts, by trying them; None if they do."""
-    from clada.errors import Trouble
+    from clada.errors import CladaError
     from clada.world.processes.running import find_program, run
 
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         argv = [find_program("true")]
         result = run(argv, _Probe(mounts), directory=root, timeout=5.0, emit=lambda _lines: None)
-    except Trouble as error:
+    except CladaError as error:
         return str(error)
     finally:
         os.close(root)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from clada.errors import Trouble, system_words
+from clada.errors import CladaError, system_words
 from clada.world.handles import OWNER_ALL, remove_tree
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ def _try(store: str, workspace: str) -> str | None:
         return namespace.trouble("--overlay", probe.directory, workspace)
     except OSError as error:
         return system_words(error)
-    except Trouble as error:
+    except CladaError as error:
         return str(error)
     finally:
         probe.remove()
