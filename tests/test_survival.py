@@ -250,14 +250,14 @@ owner, _, name = name.rpartition(".")
 def bug(*_, **__):
     raise getattr(termios if kind == "error" else __builtins__, kind)("oh dear")
 setattr(getattr(home, owner) if owner else home, name, bug)
-from clada.cli import dispatch
+from clada.cli.dispatch import dispatch
 sys.exit(dispatch(sys.argv[4:]))
 """
 BUGS = [
-    ("clada.cli.document", "output_text", "ZeroDivisionError", "a line cannot be shown: internal error: "),
+    ("clada.cli.presenter", "output_text", "ZeroDivisionError", "a line cannot be shown: internal error: "),
     ("clada.report.json", "summary", "RecursionError", "the summary cannot be shown: internal error: "),
-    ("clada.cli.document", "Presenter._details", "MemoryError", "a line cannot be shown: out of memory\n"),
-    ("clada.cli", "Console.working", "KeyError", "a line cannot be shown: internal error: "),
+    ("clada.cli.presenter", "Presenter._details", "MemoryError", "a line cannot be shown: out of memory\n"),
+    ("clada.cli.console", "Console.working", "KeyError", "a line cannot be shown: internal error: "),
 ]
 
 

@@ -189,8 +189,8 @@ def test_nor_in_a_workspace_elsewhere_that_the_path_names(shell: Shell, tmp_path
     for path in (place, place / "link", place / "sub"):
         argv = (SCRIPT, "--no-git", f"--workspace={place}")
         assert "LOADED" not in run(shell, argv, WRITTEN + READ, PYTHONPATH=str(path))
-        assert (place / "select.py").exists()
-        (place / "select.py").unlink()
+        assert (place / "tomllib.py").exists()
+        (place / "tomllib.py").unlink()
         for name in LATE:
             (place / f"{name}.py").unlink(missing_ok=True)
 

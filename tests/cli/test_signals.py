@@ -221,8 +221,8 @@ def test_a_terminal_that_is_closed_ends_the_run_in_order(repository: Shell, term
 
 
 ELSEWHERE = """import os, select, signal, threading
-from clada.cli.document import Signals
-with Signals() as stop:
+from clada.cli.signals import stop_on_signals
+with stop_on_signals(lambda: None) as stop:
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # so that the other thread gets it
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -263,7 +263,7 @@ def test_python_m_clada_and_the_installed_command_are_the_same(shell: Shell) -> 
 BUG = """\
 import sys
 from clada.cli import document
-from clada.cli import dispatch
+from clada.cli.dispatch import dispatch
 def bug(*_, **__): raise ZeroDivisionError("oh dear")
 document.plan_for = bug
 sys.exit(dispatch(sys.argv[1:]))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.display import display
 
-from clada.cli.copied import INTERVAL
-from clada.cli.saved import Saved
+from clada.cli.clipboard import INTERVAL
+from clada.cli.watched_files import WatchedFiles
 from clada.prompts import PROMPTS, prompt
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def test_an_answer_that_grows_is_not_taken_before_it_is_quiet(tmp_path: Path) ->
     """However long it grows, and however complete its beginnings are."""
     (tmp_path / "answers").mkdir()
     file = tmp_path / "answers" / "a.md"
-    place = Saved(str(file.parent), str(tmp_path / "workspace"), 3600)
+    place = WatchedFiles(str(file.parent), str(tmp_path / "workspace"), 3600)
     ticks = place.ticks()
     file.write_text(write("a", "one"))
     assert not any(next(ticks) for _ in range(20))
@@ -252,7 +252,7 @@ def test_what_a_command_puts_into_the_folder_is_no_answer(shell: Shell, terminal
 def test_what_is_saved_while_one_is_attended_to_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "answers").mkdir()
     file = tmp_path / "answers" / "a.md"
-    place = Saved(str(file.parent), str(tmp_path / "workspace"), 0.3)
+    place = WatchedFiles(str(file.parent), str(tmp_path / "workspace"), 0.3)
     ticks = place.ticks()
     for content in ("first", "second, saved while the first is read"):
         file.write_text(content)

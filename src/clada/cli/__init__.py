@@ -6,21 +6,15 @@ import os
 import signal
 import sys
 
-from clada.exit_codes import FAILED, SIGNALLED, USAGE
+from clada.exit_codes import FAILED, SIGNALLED
+from clada.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, NoReturn
-
-    from clada.cli.flags import Invocation
-
-    Handler = Callable[[dict[str, Any], Sequence[str], "Console"], int]
+    from collections.abc import Iterable, Sequence
+    from typing import NoReturn
 
 INTERRUPTED = SIGNALLED + 2  # by SIGINT
-STDOUT, STDERR = 1, 2
-HURRIED_WAIT = 2000  # milliseconds that a reader has, once a signal says to end
-HURRIED_BYTES = 512  # that a pipe which is ready takes without blocking, on every system (PIPE_BUF)
 # What Python loads before clada, by whatever way it is started; and what it would load if it were there.
 _EARLY = """
     abc clada codecs collections contextlib copyreg encodings enum functools genericpath importlib io keyword
@@ -48,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             arguments = sys.argv[1:]
         _prepare_process()
         if list(arguments) in (["--version"], ["-V"]):
-            return _print_version()
+            return print_version()
+        from clada.cli.dispatch import dispatch  # late: --version needs nothing of it
+
         return dispatch(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -116,202 +112,10 @@ def _prepare_process() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def _print_version() -> int:
-    from clada.version import VERSION
-
+def print_version() -> int:
+    """Print the version of clada."""
     try:
         os.write(1, f"clada {VERSION}\n".encode())
     except OSError:
         return FAILED
     return 0
-
-
-def dispatch(arguments: Sequence[str]) -> int:
-    """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
-    from clada.cli.flags import read
-    from clada.errors import CladaError, UsageError, unforeseen
-
-    console = Console()
-    options: Mapping[str, Any] = {}
-    takes_detail = False
-    try:
-        invocation = read(arguments)
-        takes_detail = "error_detail" in invocation.row.flags
-        options = _options(invocation, console)
-        code = _perform(invocation, options, console)
-    except UsageError as error:
-        console.complain(f"clada: {error}")
-        return USAGE
-    except CladaError as trouble:
-        console.complain(f"clada: {trouble.error.sentence}")
-        return FAILED
-    except Exception as bug:
-        if options.get("error_detail") == "debug":
-            raise
-        found = unforeseen(bug)
-        hint = "; --error-detail=debug shows where" if found.hint and takes_detail else ""
-        console.complain(f"clada: {found.message}{hint}")
-        return FAILED
-    return code or (FAILED if console.lost else 0)
-
-
-def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
-    """Return all options: flags win over the workspace's file, which wins over the user's.
-
-    Where a command reads no configuration, those that were given are all.
-    """
-    given = invocation.given
-    if not invocation.row.configured or given.get("help") or given.get("version"):
-        return given
-    from clada import config
-    from clada.settings import DEFAULTS
-
-    def trusts(workspace: str) -> bool:
-        if invocation.command == "trust":
-            return False  # which is what it is about
-        from clada.cli.trust import settle
-
-        ask = invocation.row.asks_for_trust and not given.get("dry_run")
-        return settle(workspace, console, ask=ask)
-
-    own, shared = config.load(given.get("workspace"), trusts)
-    unset = dict.fromkeys(invocation.row.by_flag)
-    is_configured = "record" in own or "record" in shared
-    return {**DEFAULTS, **own, **shared, **unset, **given, "record_configured": is_configured}
-
-
-def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
-    if options.get("help"):
-        from clada.cli.help import command_help
-
-        console.write(command_help(invocation.command))
-        return 0
-    if options.get("version"):
-        return _print_version()
-    workspace = options.get("workspace", ".")
-    if workspace != ".":  # that one was left out at the start
-        leave_out_of_path(workspace)
-    if invocation.row.inside:
-        _check_workspace(workspace)
-    _clear_left_lock(workspace)
-    # A command is loaded when it is asked for: its module has run(options, arguments, console).
-    run: Handler = __import__(f"clada.cli.{invocation.command or 'document'}", fromlist=("run",)).run
-    return run({**options, "given": invocation.given}, invocation.arguments, console)
-
-
-def _clear_left_lock(workspace: str) -> None:
-    """Clear the lock of git's index that a killed clada has left: every command does, because git cannot."""
-    try:
-        top = os.path.realpath(workspace)
-    except OSError:
-        return  # the current directory is gone
-    while not os.path.lexists(f"{top}/.git"):
-        if top in ("", "/"):
-            return
-        top = os.path.dirname(top)
-    if os.path.isfile(f"{top}/.git") or os.path.lexists(f"{top}/.git/index.lock"):  # a file: elsewhere
-        from clada.world.git.index import clear_left_lock_of
-
-        clear_left_lock_of(workspace)
-
-
-def _check_workspace(directory: str) -> None:
-    """Refuse what can be no workspace as a mistake in the call: nothing was tried."""
-    from clada.errors import CladaError, UsageError
-    from clada.world.files.directories import check_workspace
-
-    try:
-        check_workspace(directory)
-    except CladaError as trouble:
-        raise UsageError(f"--workspace: {trouble.error.sentence}") from None
-
-
-class Console:
-    """Writes text to standard output and standard error. What cannot be written is dropped: the run goes on.
-
-    Lines have a kind, by which a terminal colours them; here it makes no difference.
-    """
-
-    def __init__(self, out: int = STDOUT, name: str = "standard output") -> None:
-        self._out, self._name = out, name  # standard output, or another handle in its place
-        self._closed: set[int] = set()
-        self._hurried = False
-        self.rows = 0  # of the terminal, if it is one
-        self.lost = False  # output was lost although its reader did not close the pipe
-
-    def say(self, lines: Iterable[tuple[str, str]]) -> None:
-        """Write lines to standard output: each a kind, and a text that is safe to show."""
-        self._write(self._out, "".join([f"{text}\n" for _kind, text in lines]))
-
-    def scrolled_away(self) -> list[tuple[str, str]]:
-        """Return the failures that were written, and are on the screen no more."""
-        return []
-
-    def count_rows(self, text: str) -> None:
-        """Take note of lines that another has written to the terminal."""
-
-    def write(self, text: str) -> None:
-        """Write to standard output."""
-        self._write(self._out, text)
-
-    def complain(self, text: str, kind: str = "note") -> None:
-        """Write one line to standard error, escaped so that it stays one."""
-        from clada.text.escape import escape_controls
-
-        self.say_aside([(kind, escape_controls(text))])
-
-    def say_aside(self, lines: Iterable[tuple[str, str]]) -> None:
-        """Write lines to standard error."""
-        self._write(STDERR, "".join([f"{text}\n" for _kind, text in lines]))
-
-    def working(self, done: int, total: int, what: str) -> None:
-        """Note how far the work is: a terminal shows it when it takes long."""
-
-    def pause(self) -> None:
-        """Remove the progress line until the next line is written."""
-
-    def close(self) -> None:
-        """Remove the progress line for good."""
-
-    def hurry(self) -> None:
-        """Stop waiting for slow readers: called by a signal, perhaps in the middle of a write.
-
-        Such a write would go on after the signal and wait for its reader for ever, so its handle is replaced.
-        """
-        self._hurried = True
-        for fd in (self._out, STDERR):
-            if not _is_ready(fd):
-                self._closed.add(fd)
-                devnull = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-                os.dup2(devnull, fd)
-                os.close(devnull)
-
-    def _write(self, fd: int, text: str) -> None:
-        data = memoryview(text.encode(errors="backslashreplace"))  # a slice of it copies nothing
-        try:
-            while data and fd not in self._closed:
-                if self._hurried and not _is_ready(fd):
-                    self._closed.add(fd)
-                    return
-                try:
-                    data = data[os.write(fd, data[:HURRIED_BYTES] if self._hurried else data) :]
-                except BlockingIOError:  # the other end made the pipe non-blocking
-                    from select import select
-
-                    select([], [fd], [])
-        except BrokenPipeError:
-            self._closed.add(fd)  # the reader has seen enough
-        except OSError as error:
-            self._closed.add(fd)
-            self.lost = True
-            if fd == self._out:
-                self.complain(f"clada: {self._name} cannot be written: {error.strerror}")
-
-
-def _is_ready(fd: int) -> bool:
-    """Whether the handle can be written to, at the latest after a short wait."""
-    import select
-
-    poll = select.poll()
-    poll.register(fd, select.POLLOUT)
-    return bool(poll.poll(HURRIED_WAIT))

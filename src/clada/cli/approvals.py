@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from clada.commands.prefixes import covered_options
+from clada.commands.remedy import remedy
 from clada.errors import UsageError
+from clada.operations.run.approvable import mismatch
 from clada.text.escape import escape_controls
+from clada.world.approvals import Approvals, prefix_words
+from clada.world.files.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
     from clada.world.approvals import Approvals
 
 NOTHING = "no command is approved or blocked here; add one with: clada approvals add CMD"
@@ -19,8 +24,6 @@ HOW_TO_TRUST = "what is untrusted came with the workspace, and does not count: c
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """List the commands, or change one and print what was done."""
-    from clada.world.approvals import Approvals
-
     action, *commands = arguments or ("list",)
     ways = {name: True for name in ("network", "prefix", "shell") if options.get(name) is True}
     _check_usage(action, commands, ways)
@@ -67,10 +70,6 @@ def _check_usage(action: str, commands: Sequence[str], ways: dict[str, bool]) ->
 
 def _refuse_unmatchable(text: str, ways: dict[str, bool], workspace: str) -> None:
     """Refuse what could never match, and say what would."""
-    from clada.commands.remedy import remedy
-    from clada.operations.run.approvable import mismatch
-    from clada.world.files.workspace import Workspace
-
     with Workspace(workspace) as files:
         found = mismatch(text, files, shell="shell" in ways, prefix="prefix" in ways)
     if found:
@@ -81,9 +80,6 @@ def _refuse_unmatchable(text: str, ways: dict[str, bool], workspace: str) -> Non
 
 
 def _reach(prefix: str) -> str:
-    from clada.commands.prefixes import covered_options
-    from clada.world.approvals import prefix_words
-
     options = " ".join(covered_options(prefix_words(prefix)))
     these = f" and these options: {options}" if options else ""
     return f"with any further names and paths{these}; other options need approval of the exact command"

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from clada.batch import DEFAULTS, STATUSES, Batch
 from clada.batch.perform import WENT_WELL
-from clada.cli import STDERR
-from clada.cli.document import Signals
+from clada.cli.console import STDERR
 from clada.cli.flags import BATCH_FLAGS
+from clada.cli.signals import stop_on_signals
 from clada.errors import UsageError
 from clada.exit_codes import FAILED, SIGNALLED
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 EVERY = 10.0  # seconds between two lines where there is no terminal
 OFTEN = 0.1  # seconds between two looks of the bar
@@ -74,7 +74,7 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
         running = batch.engine.running if batch.engine else 0
         progress.say(f"clada: ending; {_jobs(running)} at work; once more ends at once")
 
-    with progress, Signals(end) as stop:
+    with progress, stop_on_signals(end) as stop:
         for finished in batch.finished(progress.tick):
             progress.counts[finished.status] += 1
     if options["parquet"]:

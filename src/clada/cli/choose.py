@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.cli.confirm import Pages
+from clada.cli.pager import Pages
 from clada.cli.questions import answer
 from clada.engine import SIBLING
 from clada.model import Skipped

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from codecs import BOM_UTF8
+from select import select
+from shutil import which
+from time import monotonic, sleep
 
 from clada.errors import CladaError
 from clada.grammar import MAX_INPUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import IO
 
 # PowerShell prints in the code page of the console, which has few letters, unless it is told otherwise.
@@ -34,8 +38,6 @@ SHORT = 1  # seconds until what was copied is there; another program may have co
 
 def copy(text: str) -> None:
     """Put a text on the clipboard."""
-    import subprocess
-
     argv, _, encoding = _programs()
     data = text.encode(encoding, "replace")
     # xclip stays, to hand the text out: it must not keep our output open.
@@ -53,8 +55,6 @@ def copy(text: str) -> None:
 
 def _wait_for(data: bytes) -> None:
     """Wait until the clipboard has this: xclip returns before it has asked for the clipboard."""
-    from time import monotonic, sleep
-
     until = monotonic() + SHORT
     while not _has(data) and monotonic() < until:
         sleep(0.01)
@@ -69,8 +69,6 @@ def _has(data: bytes) -> bool:
 
 def paste() -> bytes:
     """Return what is on the clipboard; of more than a document may have, no more than shows that."""
-    import subprocess
-
     argv = _programs()[1]
     try:
         with subprocess.Popen(  # noqa: S603 (one of the programs above)
@@ -92,9 +90,6 @@ def paste() -> bytes:
 
 def _read_bounded(pipe: IO[bytes] | None, most: int) -> bytes:
     """Read a pipe to its end, but no more than so many bytes, and no longer than a clipboard may take."""
-    from select import select
-    from time import monotonic
-
     handle, until, pieces, size = pipe.fileno() if pipe else -1, monotonic() + LONG, [b""], 0
     while size < most:
         left = until - monotonic()
@@ -120,11 +115,38 @@ def _refuse_failure(program: str, what: str, exit_code: int, words: bytes = b"")
 
 def _programs() -> tuple[Sequence[str], Sequence[str], str]:
     """Return the commands of this desktop, and their encoding."""
-    from shutil import which
-
     for variable, copying, pasting, encoding in PROGRAMS:
         if (not variable or os.environ.get(variable)) and which(copying[0]) and which(pasting[0]):
             return copying, pasting, encoding
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     lacking = "no program for it is installed" if display else "there is no display"
     raise CladaError("io_error", f"no clipboard: {lacking}", HINT)
+
+
+UNREACHABLE = ("display", "connect")  # words in the messages of programs that find no desktop
+INTERVAL = 0.5  # seconds between two checks of the clipboard
+
+
+class ClipboardWatch:
+    """The texts that are copied from now on, for `clada watch --clipboard`."""
+
+    def __init__(self) -> None:
+        check()
+        self._known = _copied_text()
+
+    def ticks(self) -> Iterator[bytes]:
+        """Yield the copied text if it is new, else nothing."""
+        while True:
+            sleep(INTERVAL)
+            text = _copied_text()
+            yield b"" if text == self._known else text
+            self._known = text
+
+
+def _copied_text() -> bytes:
+    try:
+        return paste()
+    except CladaError as error:
+        if any(word in error.error.message.lower() for word in UNREACHABLE):
+            raise
+        return b""  # nothing was copied, or a picture

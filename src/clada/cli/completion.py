@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
     from clada.cli.flags import Command
     from clada.settings import Setting
 

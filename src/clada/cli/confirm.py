@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 
-from rich.cells import cell_len
-
-from clada.cli.document import Presenter, settings_of
-from clada.cli.pager import edit, page
+from clada.cli.choose import choose
+from clada.cli.document import settings_of
+from clada.cli.pager import Pages, edit
+from clada.cli.presenter import Presenter
 from clada.cli.questions import answer, open_terminal
 from clada.cli.terminal import Terminal
 from clada.errors import CladaError
+from clada.report.diff import diff_lines
 from clada.run import execute, plan_for
 from clada.selection import preview, select, warnings
+from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
     from clada.model import Plan
-    from clada.report import Line, Report
+    from clada.report import Report
 
 KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?] "
 ANSWERS = {
@@ -37,8 +37,6 @@ HELP = (
     "e  change the document in your editor, and look again",
     "d  show the diff, in your pager if it is long",
 )
-COLOUR = re.compile(r"\x1b\[[\d;]*m")
-ROOM = 3  # rows of the screen that the question takes
 
 
 def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | None:
@@ -102,7 +100,7 @@ class Conversation:
             presenter = Presenter(self._plan, self._options, pages)
             report = execute(
                 self._plan,
-                on_event=presenter.take,
+                on_event=presenter.handle,
                 consent=presenter.consent,
                 settings=settings_of(self._options),
             )
@@ -114,8 +112,6 @@ class Conversation:
 
     def _select(self, before: Report) -> Report:
         """Go through the operations; then show what would come of those that are chosen."""
-        from clada.cli.choose import choose
-
         settings = settings_of(self._options).replace(allow_autorun=True)  # that is asked when it is executed
         _report, previews = preview(self._all, settings)
         chosen = choose(previews, self._all, self._options, self._terminal)
@@ -147,47 +143,12 @@ class Conversation:
         return self._show()
 
     def _say_diff(self, report: Report) -> None:
-        from clada.report.diff import diff_lines
-
         pages = Pages(self._options["color"], self._terminal)
         pages.say(diff_lines(report.changes, report.modes, report.mask))
         pages.close()
         pages.show()
 
     def _say(self, *lines: str) -> None:
-        from clada.text.escape import escape_controls
-
         console = Terminal(self._options["color"], self._terminal)
         console.say([("note", escape_controls(line)) for line in lines])
         console.close()
-
-
-class Pages(Terminal):
-    """Keeps what is said, and shows it at once: in a pager, if it is more than the screen has room for."""
-
-    def __init__(self, color: str, terminal: int) -> None:
-        super().__init__(color, terminal)
-        self._text: list[str] = []
-
-    def _write(self, fd: int, text: str) -> None:
-        if fd == self._out:
-            self._text.append(text)
-        else:
-            super()._write(fd, text)
-
-    def explain(self, lines: Iterable[Line]) -> None:
-        """Show lines at once."""
-        super()._write(self._out, "".join(f"{text}\n" for _kind, text in lines))
-
-    def show(self) -> None:
-        """Show what was said."""
-        text = "".join(self._text)
-        if not self._is_long(text) or not page(text, self._out):
-            super()._write(self._out, text)
-
-    def _is_long(self, text: str) -> bool:
-        """Whether a text, and a question below it, do not fit on the screen."""
-        room, lines = self.rows - ROOM, text.split("\n")
-        if not self.rows or len(lines) > room:
-            return bool(self.rows)
-        return sum(max(1, -(-cell_len(COLOUR.sub("", line)) // self.width)) for line in lines) > room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.cli import document
+from clada.convert import convert
 from clada.errors import UsageError
 from clada.exit_codes import FAILED, exit_code
 from clada.run import plan_for
@@ -12,13 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the document; the exit code says whether it says all that the other does."""
-    from clada.convert import convert
-
     if not options.get("to"):
         raise UsageError("clada convert needs --to: see clada convert --help")
     text = document.read(arguments, console)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+from shutil import which
 
 from clada import config
+from clada.cli.questions import open_terminal
 from clada.errors import CladaError, UsageError
 from clada.settings import DEFAULTS
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.version import VERSION
+from clada.world import trust
+from clada.world.approvals import Approvals
+from clada.world.files.directories import check_workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 OK, NOTE, BROKEN = "ok", "note", "broken"
 
@@ -31,8 +37,6 @@ class Finding(Value):
 
 def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Check everything that a run needs, and print the findings; return 1 if a run would not work."""
-    from clada.version import VERSION
-
     settings, configuration = _read_configuration(given)
     python = ".".join(map(str, sys.version_info[:3]))
     findings = {
@@ -64,8 +68,6 @@ def _read_configuration(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]
 
 
 def _check_trust(settings: dict[str, Any]) -> Finding:
-    from clada.world import trust
-
     if trust.everywhere():
         return Finding(NOTE, f"every workspace is trusted: {trust.EVERYWHERE} is 1")
     files = trust.look(settings["workspace"])
@@ -76,8 +78,6 @@ def _check_trust(settings: dict[str, Any]) -> Finding:
 
 
 def _check_workspace(settings: dict[str, Any]) -> Finding:
-    from clada.world.files.directories import check_workspace
-
     try:
         check_workspace(settings["workspace"])
     except CladaError as trouble:
@@ -163,8 +163,6 @@ def _sandbox_remedy() -> str:
     """Return how to get the best sandbox."""
     if sys.platform != "linux":
         return "run clada in a container or on Linux to have commands confined"
-    from shutil import which
-
     from clada.world.sandbox.layers import FORCED
 
     if os.environ.get(FORCED):
@@ -175,16 +173,12 @@ def _sandbox_remedy() -> str:
 
 
 def _check_approvals(settings: dict[str, Any]) -> Finding:
-    from clada.world.approvals import Approvals
-
     known = Approvals.load(settings["workspace"])
     approved = len(known.approved)
     return Finding(OK, f"{approved} approved, {len(known.blocked)} blocked; clada approvals list")
 
 
 def _check_terminal() -> Finding:
-    from clada.cli.questions import open_terminal
-
     terminal = open_terminal()
     if terminal is None:
         return Finding(NOTE, "none: nobody can be asked", "approve commands with clada approvals add")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 
-from clada.cli import STDERR, STDOUT, Console
-from clada.cli.document import Presenter
+from clada.cli.console import STDERR, STDOUT, Console
+from clada.cli.presenter import Presenter
 from clada.errors import UsageError
 from clada.model import Note
 from clada.report.events import ended, event_to_dict, started
@@ -58,11 +59,11 @@ class EventPresenter(Presenter):
         self._lines = lines
         self._tell(lambda: started(plan, dry_run=options["dry_run"]))
 
-    def take(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Tell an event, and show it."""
         self._tell(lambda: event_to_dict(event))
         if not (isinstance(event, Note) and self._lines.on_stderr):
-            super().take(event)
+            super().handle(event)
 
     def _tell_commits(self, line: str) -> None:
         if not self._lines.on_stderr:  # the last event has them
@@ -78,7 +79,7 @@ class EventPresenter(Presenter):
         try:
             self._lines.tell(event())
         except Exception as bug:  # noqa: BLE001 (the run goes on)
-            self._lose("an event", bug)
+            self._report_lost("an event", bug)
 
 
 def _opened(place: str) -> int:
@@ -91,8 +92,6 @@ def _opened(place: str) -> int:
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else error
             raise UsageError(f"--events: {place}: {why}") from None
-    import fcntl
-
     try:
         handle = int(place)
         mode = fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from clada import config
-from clada.cli import STDOUT
+from clada.cli.console import STDOUT
+from clada.cli.questions import answer, open_terminal, write
 from clada.errors import CladaError
 from clada.world.files.entries import reason
 
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 EXPLANATION = """
 clada records each run, so that clada undo can take it back. This repository has uncommitted work:
@@ -55,8 +56,6 @@ def _has_uncommitted_work(options: dict[str, Any]) -> bool:
 
 def _ask(console: Console) -> str | None:
     """Explain both ways, ask for one and remember it; None where nobody can be asked."""
-    from clada.cli.questions import answer, open_terminal, write
-
     terminal = open_terminal()
     if terminal is None:
         return None

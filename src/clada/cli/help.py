@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from clada.cli.flags import COMMANDS, FLAGS
 
 TYPE_CHECKING = False
@@ -118,8 +120,6 @@ def shown_default(flag: Setting) -> str:
 
 
 def _row(name: str, meaning: str) -> Iterator[str]:
-    from textwrap import wrap
-
     lines = wrap(meaning, WIDTH - 1 - FLAG_WIDTH, break_on_hyphens=False)
     if len(name) + 4 > FLAG_WIDTH:
         yield f"  {name}"

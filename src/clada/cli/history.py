@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from clada.errors import UsageError
 from clada.grammar import read_number
-from clada.past import SHORT
+from clada.past import SHORT, history, prune, run_details
+from clada.report.diff import diff_lines
 from clada.text.escape import escape_controls
+from clada.world.record.store import find_store
+from clada.world.record.undo import NO_RUN, elsewhere
+from clada.world.secrets.masking import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
     from clada.world.record.history import RecordedRun
 
 
@@ -29,23 +33,14 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def _list(options: dict[str, Any], console: Console) -> None:
-    from clada.past import history
-
     runs = history(options["workspace"])
     if not runs:
-        from clada.world.record.store import find_store
-        from clada.world.record.undo import NO_RUN, elsewhere
-
         others = elsewhere(find_store(options["workspace"]))
         console.complain(f"clada: {NO_RUN} yet{f'; {others}' if others else ''}")
     console.write("".join(f"{line}\n" for line in _table(runs)))
 
 
 def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> None:
-    from clada.past import history, run_details
-    from clada.report.diff import diff_lines
-    from clada.world.secrets.masking import mask_of_changes
-
     number = read_number(rest[0]) if rest else next((run.number for run in history(options["workspace"])), 0)
     if not number:
         raise UsageError("history show takes the number of a run; clada history lists them")
@@ -69,8 +64,6 @@ def _indented(text: str) -> list[str]:
 
 
 def _prune(options: dict[str, Any], console: Console) -> None:
-    from clada.past import prune
-
     kept = {name: options[name] for name in ("history_size", "history_age")}
     count = prune(options["workspace"], **kept)
     console.write(f"{count} run{'' if count == 1 else 's'} forgotten\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from clada.cli.document import APPROVE_ALL
 from clada.errors import UsageError
 from clada.settings import Settings
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 TOKEN = "CLADA_MCP_TOKEN"  # noqa: S105 (the name of the variable that has it)
 SHORTEST = 16  # characters
@@ -23,8 +24,6 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     from clada.mcp import serve
 
     if options["approve_all"]:
-        from clada.cli.document import APPROVE_ALL
-
         console.complain(f"clada: {APPROVE_ALL}")
     token = os.environ.pop(TOKEN, None)  # no command that is run shall see it
     if token is not None and len(token) < SHORTEST:

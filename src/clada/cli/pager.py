@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
+import subprocess
+import tempfile
 
+from rich.cells import cell_len
+
+from clada.cli.terminal import Terminal
 from clada.errors import CladaError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from clada.report import Line
 
 PAGER, EDITOR = "less", "vi"
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+ROOM = 3  # rows of the screen that the question takes
 LESS = "FRX"  # what git sets, too: no pager for one page, colours, and the text stays on the screen
 
 
@@ -25,8 +36,6 @@ def page(text: str, terminal: int) -> bool:
 
 def edit(data: bytes, terminal: int) -> bytes:
     """Let the person change a text in their editor; return what it is then."""
-    import tempfile
-
     words = _words(os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR)
     with tempfile.TemporaryDirectory(prefix="clada-") as folder:
         path = os.path.join(folder, "answer.md")
@@ -43,8 +52,6 @@ def edit(data: bytes, terminal: int) -> bytes:
 
 
 def _words(command: str) -> list[str]:
-    import shlex
-
     try:
         return shlex.split(command)
     except ValueError:  # an open quote
@@ -56,8 +63,6 @@ def _run(words: Sequence[str], terminal: int, text: bytes | None = None, **extra
 
     Keys that interrupt are for the program: a handler, other than SIG_IGN, is not handed on to it.
     """
-    import subprocess
-
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
         process = subprocess.Popen(  # noqa: S603 (the person's own choice)
@@ -73,3 +78,34 @@ def _run(words: Sequence[str], terminal: int, text: bytes | None = None, **extra
     finally:
         signal.signal(signal.SIGINT, before)
     return process.returncode
+
+
+class Pages(Terminal):
+    """Keeps what is said, and shows it at once: in a pager, if it is more than the screen has room for."""
+
+    def __init__(self, color: str, terminal: int) -> None:
+        super().__init__(color, terminal)
+        self._text: list[str] = []
+
+    def _write(self, fd: int, text: str) -> None:
+        if fd == self._out:
+            self._text.append(text)
+        else:
+            super()._write(fd, text)
+
+    def explain(self, lines: Iterable[Line]) -> None:
+        """Show lines at once."""
+        super()._write(self._out, "".join(f"{text}\n" for _kind, text in lines))
+
+    def show(self) -> None:
+        """Show what was said."""
+        text = "".join(self._text)
+        if not self._is_long(text) or not page(text, self._out):
+            super()._write(self._out, text)
+
+    def _is_long(self, text: str) -> bool:
+        """Whether a text, and a question below it, do not fit on the screen."""
+        room, lines = self.rows - ROOM, text.split("\n")
+        if not self.rows or len(lines) > room:
+            return bool(self.rows)
+        return sum(max(1, -(-cell_len(COLOUR.sub("", line)) // self.width)) for line in lines) > room

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from clada.cli import document
 from clada.run import plan_for
 
@@ -10,13 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the plan; the exit code says whether all of it could be executed."""
-    import json
-
     text = document.read(arguments, console)
     if text is None:
         return 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.cli.clipboard import paste
 from clada.cli.document import carry_out, settings_of, with_uncommitted
-from clada.cli.own import own_text
+from clada.cli.self_recognition import own_text
 from clada.errors import CladaError
 from clada.run import plan_for
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:

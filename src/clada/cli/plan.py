@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from clada.cli import document
 from clada.errors import UsageError, system_words
+from clada.report import counted
 from clada.run import plan_for
+from clada.selection import preview
 
 PAGE = b"<!doctype html>"  # how one begins
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -38,14 +40,12 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
     text = document.read(arguments, console)
     if text is None:
         return 2
-    from clada.report import counted
     from clada.review.page import Shown, exported
-    from clada.selection import preview
 
     file = options["html"]
     _refuse_other_file(file)
     plan = plan_for(text, document.settings_of(options))
-    consent = (lambda _question: True) if document.somebody_is_there() else None
+    consent = (lambda _question: True) if document.terminal_is_available() else None
     report, previews = preview(plan, document.settings_of(options), consent=consent)
     page = exported(Shown(plan, report, previews), start_delimiter=options["start_delimiter"])
     try:

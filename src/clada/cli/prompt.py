@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from clada.cli.clipboard import copy
+from clada.prompts import instructions
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the instructions for a notation, by default the first one of the registry."""
-    from clada.prompts import instructions
-
     name = arguments[0] if arguments else None
     delimiters = options["start_delimiter"], options["end_delimiter"]
     text = instructions(name, options["workspace"], *delimiters)
     if options["copy"]:
-        from clada.cli.clipboard import copy
-
         copy(text)
         console.complain("clada: the instructions are on the clipboard")
     else:

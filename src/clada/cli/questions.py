@@ -8,6 +8,8 @@ visible.
 from __future__ import annotations
 
 import os
+import select
+import termios
 
 from clada.text.visible import visible
 
@@ -131,8 +133,6 @@ def answer(
 
     None: the input ended, `stop` became readable, or three answers were invalid.
     """
-    import termios
-
     for _ in range(TRIES):
         termios.tcflush(terminal, termios.TCIFLUSH)  # drop what was typed before the question
         write(terminal, question)
@@ -153,8 +153,6 @@ def answer(
 
 def _read_line(terminal: int, stop: int | None) -> str | None:
     """Return the next line that is typed; None at the end of input, or when `stop` becomes readable."""
-    import select
-
     poll = select.poll()
     for handle in (terminal, stop):
         if handle is not None:

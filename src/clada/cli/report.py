@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from clada.cli.clipboard import copy
 from clada.errors import CladaError, UsageError
 from clada.grammar import read_number
+from clada.past import history, refused_report, run_details
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the report on the last document, or of the given run, for a model; or put it on the clipboard."""
-    from clada.past import refused_report
-
     text = (None if arguments else refused_report(options["workspace"])) or _of_run(options, arguments)
     if options["copy"]:
-        from clada.cli.clipboard import copy
-
         copy(text)
         console.complain("clada: the report is on the clipboard")
     else:
@@ -29,8 +27,6 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def _of_run(options: dict[str, Any], arguments: Sequence[str]) -> str:
-    from clada.past import history, run_details
-
     number = read_number(arguments[0]) if arguments else None
     if arguments and not number:
         raise UsageError(f"report takes the number of a run, not {arguments[0]!r}; clada history lists them")

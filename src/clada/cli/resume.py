@@ -5,13 +5,14 @@ from __future__ import annotations
 from clada.cli.document import carry_out, settings_of, with_uncommitted
 from clada.errors import UsageError
 from clada.grammar import read_number
+from clada.resuming import notes_on, plan_of, refuse_reverted, rest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -19,8 +20,6 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     number = read_number(arguments[0]) if arguments else None
     if arguments and not number:
         raise UsageError(f"resume takes the number of a run, not {arguments[0]!r}; clada history lists them")
-    from clada.resuming import notes_on, plan_of, refuse_reverted, rest_of
-
     rest = rest_of(options["workspace"], number)
     if not options["again"]:
         refuse_reverted(rest)

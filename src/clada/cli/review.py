@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from select import select
 
-from clada.cli.document import STDIN, Signals, read, settings_of, with_uncommitted
+from clada.cli.console import STDIN
+from clada.cli.document import read, settings_of, with_uncommitted
 from clada.cli.first_use import with_record
+from clada.cli.signals import stop_on_signals
 from clada.exit_codes import DONE, FAILED, SIGNALLED
 from clada.report import commits_line
 from clada.run import plan_for
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 # The variables that say where a browser can be shown.
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
@@ -26,15 +29,13 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     """Serve the page until it is closed; return the exit code of the last run, 1 where there was none."""
     # Without a document there is a page to paste one into.
     text = b"" if not arguments and os.isatty(STDIN) else read(arguments, console)
-    from select import select
-
     from clada.review.server import Server
     from clada.review.session import Session
 
     options = with_uncommitted(options, arguments)
     options = with_record(options, console)
     session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
-    with Signals(session.stop) as stop, Server(session) as server:
+    with stop_on_signals(session.stop) as stop, Server(session) as server:
         console.write(f"{server.address}\n")
         if not options.get("no_open") and not _open(server.address_to_open):
             console.complain("clada: no browser was found: open the address in one")

@@ -13,7 +13,7 @@ from rich.console import COLOR_SYSTEMS
 from rich.console import Console as Rich
 from rich.style import Style
 
-from clada.cli import STDERR, STDOUT, Console
+from clada.cli.console import STDERR, STDOUT, Console
 from clada.report import first_line
 from clada.text.escape import escape_controls
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+from clada.cli.questions import answer, open_terminal, write
 from clada.errors import CladaError
+from clada.text.visible import visible
+from clada.world.approvals import described
 from clada.world.trust import APPROVALS, HOW, decline, look, remember
 
 TYPE_CHECKING = False
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
     from clada.world.trust import CladaFile
 
 QUESTION = "[y] yes, as it is now   [n] no, and do not ask until it changes: "
@@ -75,8 +78,6 @@ def _ask_or_raise(workspace: str, new: Sequence[CladaFile]) -> None:
 
 def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:
     """Ask on the terminal, and remember the answer; None where there is none to ask on."""
-    from clada.cli.questions import answer, open_terminal, write
-
     terminal = open_terminal()
     if terminal is None:
         return None
@@ -137,8 +138,6 @@ def _shown(files: Sequence[CladaFile]) -> list[str]:
 
 def _indented(line: str) -> str:
     """Return a line with nothing hidden in it; an indentation that leaves it in sight stays as it is."""
-    from clada.text.visible import visible
-
     rest = line.lstrip(" ")
     blanks = len(line) - len(rest)
     return f"{line[:blanks]}{visible(rest)}" if blanks <= INDENTATION else visible(line)
@@ -146,9 +145,6 @@ def _indented(line: str) -> str:
 
 def _meaning(data: bytes) -> list[str]:
     """Return in words what a file of approvals says: JSON has ways to write a text that nobody can read."""
-    from clada.text.visible import visible
-    from clada.world.approvals import described
-
     try:
         said = described(data)
     except CladaError as trouble:

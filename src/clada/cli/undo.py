@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from clada.errors import UsageError
 from clada.grammar import read_number
+from clada.past import undo, undo_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -20,8 +21,6 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         raise UsageError(f"undo takes the number of a run, not {arguments[0]!r}; clada history lists them")
     if options["record"] == "none":
         raise UsageError("undo is recorded, so that it can be undone: --record=commits or snapshots")
-    from clada.past import undo, undo_text
-
     names = ("dry_run", "git_author", "lock_timeout", *(["record"] if options["record"] else []))
     undone = undo(
         options["workspace"],

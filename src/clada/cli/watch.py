@@ -6,11 +6,12 @@ import os
 import select
 from shlex import join
 
-from clada.cli import saved
+from clada.cli import watched_files
+from clada.cli.clipboard import ClipboardWatch, check, copy
 from clada.cli.document import carry_out, settings_of, with_uncommitted
-from clada.cli.own import own_text
 from clada.cli.questions import open_terminal
-from clada.cli.saved import Saved
+from clada.cli.self_recognition import own_text
+from clada.cli.watched_files import WatchedFiles
 from clada.errors import CladaError, UsageError
 from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clada.cli import Console
+    from clada.cli.console import Console
     from clada.model import Plan
     from clada.report import Report
 
@@ -31,14 +32,14 @@ RECENT = 20  # recorded runs among which one of the same text is looked for
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Watch until somebody ends it; return the exit code."""
+    """Watch until the user ends it; return the exit code."""
     if options.get("clipboard") and arguments:
         raise UsageError(f"--clipboard watches what is copied, not {arguments[0]}: give one or the other")
     watch = Watch(options, console)
     try:
         if options.get("clipboard"):
             return watch.clipboard()
-        place = Saved(arguments[0] if arguments else USUAL, options["workspace"], options["settle"])
+        place = WatchedFiles(arguments[0] if arguments else USUAL, options["workspace"], options["settle"])
         try:
             return watch.files(place)
         finally:
@@ -70,7 +71,7 @@ class Watch:
         if self._terminal is not None:
             os.close(self._terminal)
 
-    def files(self, place: Saved) -> int:
+    def files(self, place: WatchedFiles) -> int:
         """Attend to each file that is saved at a place."""
         self._say(f"watching {place.place}")
         self._keep_out_of_commits(place)
@@ -85,9 +86,7 @@ class Watch:
 
     def clipboard(self) -> int:
         """Attend to each text that is copied, if it has operations."""
-        from clada.cli.copied import Copied
-
-        copied = Copied()
+        copied = ClipboardWatch()
         self._say("watching the clipboard")
         self._offer()
         for text in copied.ticks():
@@ -100,9 +99,9 @@ class Watch:
                 break
         return self._code or 0
 
-    def _take_file(self, place: Saved, path: str) -> None:
+    def _take_file(self, place: WatchedFiles, path: str) -> None:
         try:
-            text = saved.read(path)
+            text = watched_files.read(path)
         except CladaError as trouble:
             place.take(path)
             self._say(trouble.error.sentence)
@@ -125,13 +124,13 @@ class Watch:
     def _replace_report(self, plan: Plan, path: str) -> None:
         """Replace the report on an earlier text of a file that has no operations now, if there is one."""
         self._report = ""
-        if os.path.lexists(saved.report_path(path)):
+        if os.path.lexists(watched_files.report_path(path)):
             try:
                 self._keep(execute(plan, settings=settings_of(self._options)), path)
             except CladaError as trouble:
                 self._say(trouble.error.sentence)
 
-    def _leave_changed(self, place: Saved, before: dict[str, tuple[int, ...]]) -> None:
+    def _leave_changed(self, place: WatchedFiles, before: dict[str, tuple[int, ...]]) -> None:
         """Take for no answers what a command may have put at the place: no run feeds the next one."""
         for path in place.leave_changed(before):
             self._say(f"{path} changed while a command ran: save it again if it is an answer")
@@ -167,7 +166,7 @@ class Watch:
         self._say("an answer was copied" if source == COPIED else f"{source} was saved")
         text, _source = self._last or (b"", "")
         try:
-            own = () if source == COPIED else (source, saved.report_path(source))
+            own = () if source == COPIED else (source, watched_files.report_path(source))
             code, report = carry_out(plan, with_uncommitted(options, own), self._console)
             if report is not None:
                 if report.fatal is None and not report.dry_run:  # else nothing was tried
@@ -187,11 +186,11 @@ class Watch:
         self._written = [os.path.join(self._options["workspace"], path) for path in changed]
         self._report = report.text(for_llm=True)
         if source != COPIED:
-            path = saved.report_path(source)
-            saved.write_report(path, self._report)
+            path = watched_files.report_path(source)
+            watched_files.write_report(path, self._report)
             self._say(f"the report is in {path}")
 
-    def _keep_out_of_commits(self, place: Saved) -> None:
+    def _keep_out_of_commits(self, place: WatchedFiles) -> None:
         if self._options["record"] not in {"auto", "commits"} or self._options["dry_run"]:
             return
         from clada.world.git import repository
@@ -244,8 +243,6 @@ class Watch:
             self._offer()
 
     def _copy(self) -> None:
-        from clada.cli.clipboard import copy
-
         try:
             copy(self._report)
             self._say("the report is on the clipboard")
@@ -272,8 +269,6 @@ def _recent_documents(workspace: str) -> list[tuple[str, bytes]]:
 
 
 def _has_clipboard() -> bool:
-    from clada.cli.clipboard import check
-
     try:
         check()
     except CladaError:

@@ -61,6 +61,11 @@ class Stop:
                 os.write(self._pipes[0][1], b"!")
         return self._pipes[0][0]
 
+    @property
+    def writer(self) -> int:
+        """The other end of that pipe: a byte written to it makes `handle` readable."""
+        return self._pipes[0][1] if self.handle else -1
+
     def set(self, signal: int = SIGINT) -> None:
         """End the run as this signal would."""
         self.signal = signal  # first: whoever makes the pipe from here on sees it

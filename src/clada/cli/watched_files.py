@@ -10,7 +10,9 @@ from tempfile import mkstemp
 
 from clada.errors import CladaError, UsageError
 from clada.grammar import MAX_INPUT
+from clada.report.llm import is_report
 from clada.world.files.entries import reason
+from clada.world.locks import try_flock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ ANSWER = ".md"  # what is cut off the name of an answer for that of its report
 HINT = "pip install 'clada[watch]'"
 
 
-class Saved:
+class WatchedFiles:
     """The files at a place that were saved since we began to look, each once it is unchanged for a while.
 
     Two of them exclude each other in one directory, in all processes.
@@ -59,8 +61,6 @@ class Saved:
 
     def _locked(self) -> int:
         """Return a handle that keeps the lock of the directory for as long as it is open."""
-        from clada.world.locks import try_flock
-
         handle = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if try_flock(handle):
             return handle
@@ -180,8 +180,6 @@ def report_path(path: str) -> str:
 
 def write_report(path: str, text: str) -> None:
     """Put a report where one of ours may be, and nothing else."""
-    from clada.report.llm import is_report
-
     try:
         if os.path.lexists(path) and not (_is_file(path) and is_report(read(path).decode(errors="replace"))):
             hint = "move it away, or save the answer under another name"
