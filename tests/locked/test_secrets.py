@@ -204,6 +204,40 @@ def test_the_workspace_cannot_reveal(secrets: Place) -> None:
     assert "reveal cannot be set here" in found.text
 
 
+def test_other_names_of_a_secret_file_are_hidden_too(secrets: Place) -> None:
+    (secrets.inside / "notes.txt").hardlink_to(secrets.inside / ".netrc")
+    secrets.write("app.py", "plain\n")
+    readers = ("cat notes.txt", "cat sub/../notes.txt", "cp notes.txt copy")
+    walking = ("grep -r plain .", "git diff --stat", "ls -l notes.txt", "grep -rl password .")
+    found = secrets.clada(*readers, *walking)
+    assert not leaked(found.text)
+    assert found.errors == ["command_not_allowed"] * 3 + [None] * 3 + ["exec_failed"]
+    assert found.output(found.tasks[3]) == "./app.py:plain"
+    assert found.tasks[6]["error"]["message"] == "exit code 1: no line matched"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log -L1,2:notes.txt",
+        "git log -L 1,2:notes.txt",
+        "git show -L1,2:notes.txt HEAD",
+        "git log -p --follow notes.txt",
+        "git log --follow -U1 -- notes.txt",
+        "git log --all -p --follow notes.txt",
+        "cd sub && git log -p --follow ../notes.txt",
+    ],
+)
+def test_no_file_is_followed_to_the_time_when_it_was_a_secret(secrets: Place, command: str) -> None:
+    secrets.write("app.py", "plain\n")
+    secrets.git("mv", "-f", ".netrc", "notes.txt")
+    secrets.commit()
+    found = secrets.clada(command, "git log --follow --oneline notes.txt", "git log -p --follow file")
+    assert not leaked(found.text)
+    assert found.errors == ["command_not_allowed", None, None], found.text
+    assert ".netrc in the history" in found.tasks[0]["error"]["message"]
+
+
 # Programs as a reader, past all checks of what they are given.
 READING = """
 import json, os, sys
@@ -212,7 +246,8 @@ from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.reading import ReadOnly
 from clada.world.secrets.found import find_secret_files
 here, top = os.open(".", os.O_RDONLY), os.getcwd()
-hidden = tuple(f"{top}/{path}" for path in find_secret_files(top).paths)
+found = find_secret_files(top)
+hidden = tuple(f"{top}/{path}" for path in (*found.paths, *found.links))
 lines = []
 launcher = confined_launcher(ReadOnly((top,), hidden=hidden), os.environ)
 run(json.loads(sys.argv[1]), launcher, directory=here, timeout=20, emit=lines.extend)
@@ -224,10 +259,11 @@ print("\\n".join(lines))
 def test_the_kernel_keeps_readers_from_secret_files(secrets: Place) -> None:
     secrets.write("deploy/README", "read me\n")
     secrets.write("app.py", "plain\n")
+    (secrets.inside / "sub/link").hardlink_to(secrets.inside / ".env")
     secrets.give()
-    argv = ["cat", *KINDS, "deploy/README", "app.py", "sub/other"]
+    argv = ["cat", *KINDS, "sub/link", "deploy/README", "app.py", "sub/other"]
     done = secrets.start([sys.executable, "-P", "-c", READING, json.dumps(argv)])
     assert done.returncode == 0, done.stderr
     assert not leaked(done.stdout)
-    assert done.stdout.count("Permission denied") == len(KINDS)
+    assert done.stdout.count("Permission denied") == len(KINDS) + 1
     assert done.stdout.endswith("read me\nplain\nother\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import clada
 from clada.errors import CladaError
 from clada.world.processes.running import run
 from clada.world.sandbox import layers
@@ -27,6 +28,18 @@ def workspace(tmp_path: Path) -> Iterator[tuple[str, int]]:
     handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     yield str(tmp_path), handle
     os.close(handle)
+
+
+def test_an_atomic_run_has_an_overlay_beside_bubblewrap(tmp_path: Path) -> None:
+    """Bubblewrap cannot give a command an overlay: such a command runs in namespaces of our own."""
+    document = '{"tasks": [{"action": "run", "command": "sh -c \'echo x > made; exit 1\'"}]}'
+    approve = ["sh -c 'echo x > made; exit 1'"]
+    for atomic, confinement in ((True, "namespace+overlay"), (False, "bubblewrap")):
+        report = clada.execute(
+            document, workspace=str(tmp_path), record="snapshots", atomic=atomic, approve=approve
+        )
+        assert [task.confinement for task in report.tasks] == [confinement], report.notes
+        assert (tmp_path / "made").exists() is not atomic
 
 
 def printed(script: str, workspace: tuple[str, int], *, write: tuple[str, ...] = ()) -> list[str]:

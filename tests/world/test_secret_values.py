@@ -11,7 +11,7 @@ import pytest
 import clada
 from clada.world.processes.output import OutputReader
 from clada.world.secrets import found
-from clada.world.secrets.found import excluded_names, find_secret_files
+from clada.world.secrets.found import SecretFiles, excluded_names, find_secret_files
 from clada.world.secrets.masking import MOST_VALUES, Mask
 from clada.world.secrets.names import BY_PROGRAM, PATTERNS, looks_secret
 from clada.world.secrets.values import secret_values
@@ -147,9 +147,21 @@ def test_the_search_for_secret_files_is_bounded_and_starts_at_the_top(
     assert not find_secret_files(str(tmp_path)).whole
 
 
+def test_other_names_of_a_secret_file_are_found(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".env").write_text("API_KEY=1")
+    for name in ("notes.txt", "sub/more", ".env.example"):
+        os.link(tmp_path / ".env", tmp_path / name)
+    (tmp_path / "other").touch()
+    os.link(tmp_path / "other", tmp_path / "another")
+    files = find_secret_files(str(tmp_path), reveal=["sub/more"])
+    assert files.paths == (".env",)
+    assert sorted(files.links) == [".env.example", "notes.txt"]
+
+
 def test_names_that_a_walk_leaves_out() -> None:
-    paths = ("a/.env", "b/.env", ".aws/config", "x/.docker/config.json")
-    assert excluded_names(paths) == ((".env",), (".aws", ".docker"))
+    files = SecretFiles(("a/.env", "b/.env", ".aws/config", "x/.docker/config.json"), ("notes.txt", "a/b"))
+    assert excluded_names(files) == (("notes.txt", "b", ".env"), (".aws", ".docker"))
 
 
 def test_a_run_without_commands_does_not_look_for_secrets(

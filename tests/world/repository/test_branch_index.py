@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.programs import needs
 from tests.world.repository.conftest import Repo
 
 from clada.errors import CladaError
-from clada.world.git import calls, index
+from clada.world.git import calls, index, repository
 from clada.world.git.branch import BranchCommits
 from clada.world.git.calls import hardened_git
 from clada.world.git.index import IndexLock, OwnIndex
@@ -106,6 +107,70 @@ def test_a_lock_of_a_dead_clada_is_cleared_whatever_else_it_says(repo: Repo, wor
     assert not (repo.root / ".git/index.lock").exists()
     assert (repo.root / ".git/index").read_bytes() == content
     assert evil.exists()
+
+
+def leave_locks(repo: Repo, commit: str, words: str = "") -> list[Path]:
+    """Leave what a clada and its git leave that are killed while HEAD is set to a commit."""
+    dead = subprocess.Popen(["/bin/true"])
+    dead.wait()
+    repo.write(".git/index.lock", f"clada {dead.pid} 1 {commit} index-00\n")
+    branch = repo.git("symbolic-ref", "HEAD").strip()
+    return [repo.write(".git/HEAD.lock", ""), repo.write(f".git/{branch}.lock", words or f"{commit}\n")]
+
+
+def test_locks_of_a_killed_git_that_set_head_are_cleared(repo: Repo) -> None:
+    """Those of HEAD and of the branch, and nothing of them is believed."""
+    head = repo.commit(a="1")
+    locks = leave_locks(repo, repo.git("commit-tree", "-m", "x", f"{head}^{{tree}}").strip())
+    check(repo.found())
+    assert not any(lock.exists() for lock in locks)
+    assert repo.head() == head
+    repo.commit(a="2")
+
+
+def test_locks_of_other_git_processes_stay(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older ones, and those that say something else."""
+    monkeypatch.setattr(repository, "WAIT_TRIES", 1)
+    head = repo.commit(a="1")
+    locks = leave_locks(repo, head, "ref: refs/heads/other\n")
+    os.utime(locks[0], (1, 1))
+    with pytest.raises(CladaError, match="another git process holds"):
+        check(repo.found())
+    assert all(lock.exists() for lock in locks)
+
+
+KILLED_GIT = """#!/bin/sh
+for word; do
+    if [ "$word" = update-ref ]; then
+        {also}
+        exec strace -f -o /dev/null -e inject=rename,renameat,renameat2:signal=KILL:when={when} {git} "$@"
+    fi
+done
+exec {git} "$@"
+"""
+
+
+@needs("strace")
+@pytest.mark.parametrize("when", [1, 2])
+@pytest.mark.parametrize("also", ["", "kill -9 $PPID"], ids=["git", "git and clada"])
+def test_a_git_that_is_killed_at_a_rename_leaves_no_lock(
+    repo: Repo, tmp_path: Path, when: int, also: str
+) -> None:
+    """The next command of any kind clears what is left, and the user's own git works."""
+    repo.commit(a="1")
+    git = tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(KILLED_GIT.format(also=also, when=when, git=shutil.which("git")))
+    git.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{git.parent}:{os.environ['PATH']}"}
+    write = '<---WRITE file="b"--->\nx\n<---END--->\n'
+    clada = [sys.executable, "-m", "clada"]
+    subprocess.run(
+        clada, input=write, text=True, cwd=repo.root, env=environment, capture_output=True, check=False
+    )
+    subprocess.run([*clada, "history"], cwd=repo.root, capture_output=True, check=True)
+    assert not list((repo.root / ".git").rglob("*.lock"))
+    repo.commit(a="3")
 
 
 def test_while_the_index_is_replaced_other_git_processes_keep_off(repo: Repo) -> None:

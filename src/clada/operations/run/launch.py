@@ -91,7 +91,8 @@ def reader(world: World, how: Allowed, here: Parts) -> Program:
     else:
         argv, environment, confinement = _without_secrets(world, how), os.environ, _reading(world)
     if confinement and not confinement.write:
-        hidden = tuple(os.path.join(world.files.root, path) for path in world.secrets.files.paths)
+        files = world.secrets.files
+        hidden = tuple(os.path.join(world.files.root, path) for path in (*files.paths, *files.links))
         confinement = confinement.replace(hidden=hidden)
     program = Program(argv, environment, confinement, READER_SECONDS, SYSTEM_PATH)
     return program.replace(supervised=False, meanings=how.exit_meanings)
@@ -113,7 +114,7 @@ def _without_secrets(world: World, how: Allowed) -> Sequence[str]:
     given = {path.rpartition("/")[2] for path in how.paths}
     added = [
         f"{option}={_literal(name)}"
-        for option, names in zip(options, excluded_names(files.paths), strict=True)
+        for option, names in zip(options, excluded_names(files), strict=True)
         for name in names[:MOST_EXCLUDED]
         if name not in given
     ]
@@ -145,7 +146,8 @@ def _hardened(
     hidden = _hidden_from_git(world, words, git, given, os.path.join(found.workspace, *here))
     if words[0] == "diff":
         # These cannot be read, and git would fail where it has to compare one that has not changed.
-        seen = (found.prefix + path for path in world.secrets.files.paths[:MOST_EXCLUDED])
+        files = world.secrets.files
+        seen = (found.prefix + path for path in (*files.paths, *files.links)[:MOST_EXCLUDED])
         hidden = sorted({*hidden, *seen})
     argv, environment = allowed_command(words, git, given, hidden)
     if git.confinement is None:

@@ -17,7 +17,7 @@ from clada.world.clock import timestamp
 from clada.world.git import commits
 from clada.world.git.calls import git_failed, hardened_git, safe_opener
 from clada.world.git.commits import GITIGNORE, Head
-from clada.world.git.index import IndexLock, OwnIndex, remove_left
+from clada.world.git.index import IndexLock, OwnIndex, clear_left_ref_locks, remove_left
 from clada.world.git.messages import commit_message
 from clada.world.git.repository import check, head_name, os_errors_as_trouble
 from clada.world.git.selection import Selection
@@ -377,7 +377,9 @@ class BranchCommits:
                 self._settle(new, made)
                 self._unreported = made.commit
             raise
-        if result.code == 0:
+        if result.code < 0:  # it was killed: nothing else removes its locks
+            clear_left_ref_locks(self._repository, made.commit)
+        if result.code == 0 or (result.code < 0 and commits.head(git).commit == made.commit):
             self._settle(new, made)
         elif commits.head(git).commit != draft.old.commit:
             raise _Moved

@@ -14,7 +14,7 @@ from clada.world.secrets.names import is_revealed, looks_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from clada.world.git.allowed import Operands
     from clada.world.git.calls import Git
@@ -29,7 +29,8 @@ _OF_DISPLAY = tuple(
 _SHOWING = ("-p", "--patch", "-U", "--unified", "--word-diff")  # options with which `log` shows contents
 VERBOSE = ("-v", "--verbose")  # options with which `status` shows contents
 FATAL = 128  # the exit code of git where a command itself is wrong, and not an option of ours
-_OWN_PATH = ("-L", "--follow")  # which work with the one path that they name, and that needed no approval
+# Options with which `log` follows one file through its renames, past all limits of paths.
+_LINES, _FOLLOW = "-L", "--follow"
 
 
 def secret_paths(
@@ -40,6 +41,8 @@ def secret_paths(
     `words` are the subcommand and its options, `directory` is where it runs.
     """
     name, *options = words
+    if name in ("log", "show"):
+        _refuse_followed(git, options, operands, directory, reveal)
     if name in ("diff", "show") or (name == "log" and _shows_patches(options)):
         for revision in operands.revisions:
             _refuse_blob(git, revision, directory)
@@ -66,8 +69,31 @@ def stash_sides(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _shows_patches(options: Sequence[str]) -> bool:
-    own = any(word.startswith(_OWN_PATH) for word in options)
-    return not own and any(word.startswith(_SHOWING) for word in options)
+    return any(word.startswith(_SHOWING) for word in options)
+
+
+def _refuse_followed(
+    git: Git, options: Sequence[str], operands: Operands, directory: str, reveal: Sequence[str]
+) -> None:
+    """Raise if `log` or `show` would follow a file to the time when its name was that of a secret."""
+    followed = [word.rpartition(":")[2] for word in _values_of(_LINES, options)]
+    if _FOLLOW in options and _shows_patches(options):
+        followed += operands.paths
+    start = ["--all"] if "--all" in options else []
+    behind = ["--end-of-options", *operands.revisions] if operands.revisions else []
+    for path in followed:
+        names = _listed(git, directory, "log", _FOLLOW, *_NAMES[:2], "--format=", *start, *behind, "--", path)
+        secret = next((each for each in names if looks_secret(each) and not is_revealed(each, reveal)), None)
+        if secret is not None:
+            message = f"`{path}` was {secret} in the history, which looks like a secret"
+            raise CladaError("command_not_allowed", message, "leave out -L and --follow")
+
+
+def _values_of(option: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the values of a short option, each in the word of the option or in the next one."""
+    for word, following in zip(words, (*words[1:], ""), strict=False):
+        if word.startswith(option):
+            yield word.removeprefix(option) or following
 
 
 def _refuse_blob(git: Git, revision: str, directory: str) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LEFT = "index-"  # how the names of copies start
 MARK = "clada"  # the first word of a lock that is clada's
 TRIES = 40  # while another git process holds the index, with a pause after each
+REF_TRIES = 10  # pauses in which a lock of a ref must not change, before it counts as left
 MAX_LOCK = 4096  # bytes of a lock that is clada's, at most
 # An index has the mode of a submodule in four bytes; or else it is split, and the rest is in another file.
 SIGNS_OF_SUBMODULES = (b"\0\0\xe0\0", b"link")
@@ -180,11 +181,40 @@ def clear_left_lock(repository: Repository) -> bool:
         case None:
             return False
         case [commit, name] if name.endswith("\n") and _is_ours(commit, name.rstrip("\n")):
+            clear_left_ref_locks(repository, commit)
             _finish(repository, commit, os.path.join(repository.git_dir, "clada", name.rstrip("\n")))
         case _:
             pass  # it was killed before it had anything to put in place
     _unlink(_lock_path(repository))
     return True
+
+
+def clear_left_ref_locks(repository: Repository, commit: str) -> None:
+    """Remove the locks that git has left if it was killed while it set HEAD to this commit.
+
+    The lock of the index must be held, or left by a killed clada. A lock of HEAD or of its branch is our
+    git's if it is younger than that, holds nothing but this commit, and stays as it is for half a second.
+    """
+    from clada.world.git.repository import locked_refs
+
+    since = os.lstat(_lock_path(repository)).st_mtime_ns
+    paths = [f"{path}.lock" for path in locked_refs(repository)]
+    seen = {path: found for path in paths if (found := identity(path)) and found[-1] >= since}
+    for _ in range(REF_TRIES if seen else 0):
+        pause()
+        seen = {path: found for path, found in seen.items() if identity(path) == found}
+    for path in seen:
+        if _reads_as(path, commit):
+            _unlink(path)
+
+
+def _reads_as(path: str, commit: str) -> bool:
+    """Return whether a lock of a ref holds nothing, or this commit."""
+    try:
+        with open(path, "rb", opener=safe_opener) as file:
+            return file.read(MAX_LOCK).strip() in (b"", commit.encode())
+    except OSError:
+        return False
 
 
 def left_lock(repository: Repository) -> list[str] | None:

@@ -24,6 +24,7 @@ NO_GIT = "use --no-git to work without commits"
 SNAPSHOTS = "--record=snapshots"
 BARE, WORK_IN_A_CLONE = "this is a bare repository, without a work tree", "work in a clone of it"
 NOT_FOLLOWED = ("hooks", "lfs", "annex")  # in a git directory, by the git that clada runs
+WAIT_TRIES = 10  # while another git process holds a lock, with a pause after each
 MAX_POINTER = 4096  # bytes of a file that names another path, such as a .git file
 
 # What is in progress when one of these is in the git directory, and how it is ended.
@@ -407,14 +408,18 @@ def knows_workspace(repository: Repository, its_git: git.Git | None = None) -> b
     return bool(its_git.check_output("ls-files", "-z", "--", prefix))
 
 
+def locked_refs(repository: Repository) -> list[str]:
+    """Return the files that git locks to set HEAD: HEAD itself, and the branch that it names."""
+    files, branch = [os.path.join(repository.git_dir, "HEAD")], head_name(repository)
+    return [*files, os.path.join(repository.common_dir, branch)] if branch else files
+
+
 def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:
     """Return the files that others may have locked: the index, HEAD and the branch that it names.
 
     The index is free where a killed clada left its lock, which is removed, unless dry.
     """
-    files, branch = [os.path.join(repository.git_dir, "HEAD")], head_name(repository)
-    if branch:
-        files.append(os.path.join(repository.common_dir, branch))
+    files = locked_refs(repository)
     index = os.path.join(repository.git_dir, "index")
     if not os.path.lexists(f"{index}.lock"):
         return files
@@ -424,9 +429,9 @@ def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:
     return files if is_free else [index, *files]
 
 
-def _wait_for_git_lock(path: str, tries: int = 10) -> None:
+def _wait_for_git_lock(path: str) -> None:
     """Wait a little while another git process, such as an editor's, holds this lock; then raise."""
-    for _ in range(tries):
+    for _ in range(WAIT_TRIES):
         if not os.path.lexists(path):
             return
         git.pause()

@@ -22,9 +22,13 @@ DEPENDENCIES = frozenset("node_modules .venv venv site-packages vendor .tox targ
 
 
 class SecretFiles(Value):
-    """The files that look like secrets, as paths in the workspace; `whole` if all of it was looked at."""
+    """The files that look like secrets, as paths in the workspace; `whole` if all of it was looked at.
+
+    `links` are other names of these files (hard links), which do not look like secrets.
+    """
 
     paths: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
     whole: bool = True
 
 
@@ -53,6 +57,11 @@ class WorkspaceSecrets:
         """Return whether a path of the workspace names a file, or a directory, that looks like a secret."""
         if is_revealed(path, self._reveal):
             return False
+        status = _status(self._root, path)
+        if status and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            self.refresh()
+            if path in self.files.links:
+                return True
         if os.path.isdir(os.path.join(self._root, path)):
             return in_secret_directory(path.lower().split("/"))
         return looks_secret(path)
@@ -60,26 +69,47 @@ class WorkspaceSecrets:
 
 def find_secret_files(root: str, reveal: Sequence[str] = ()) -> SecretFiles:
     """Return the files below a directory that look like secrets: outer ones first, following no link."""
-    found: list[str] = []
-    left = MOST_ENTRIES
-    waiting, last = deque([""]), deque[str]()
-    while (waiting or last) and left > 0:
-        folder = waiting.popleft() if waiting else last.popleft()
-        for entry in _entries(os.path.join(root, folder) if folder else root):
-            left -= 1
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name.lower() not in SKIPPED:
+    walk = _Walk(root)
+    found = [path for path, _inode in walk if looks_secret(path) and not is_revealed(path, reveal)]
+    linked = {status.st_ino for path in found if (status := _status(root, path)) and status.st_nlink > 1}
+    names = [path for path, inode in _Walk(root) if inode in linked] if linked else []
+    links = tuple(path for path in names if path not in found and not is_revealed(path, reveal))
+    return SecretFiles(tuple(found), links, walk.whole)
+
+
+class _Walk:
+    """Yields the files below a directory with their inodes, the outer ones first, in bounded time."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.whole = False  # whether all was seen that is not other people's packages, once it has ended
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        left = MOST_ENTRIES
+        waiting, last = deque([""]), deque[str]()
+        while (waiting or last) and left > 0:
+            folder = waiting.popleft() if waiting else last.popleft()
+            for entry in _entries(os.path.join(self._root, folder) if folder else self._root):
+                left -= 1
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if not entry.is_dir(follow_symlinks=False):
+                    yield path, entry.inode()
+                elif entry.name.lower() not in SKIPPED:
                     (last if entry.name in DEPENDENCIES else waiting).append(path)
-            elif looks_secret(path) and not is_revealed(path, reveal):
-                found.append(path)
-    return SecretFiles(tuple(found), not waiting)
+        self.whole = not waiting
 
 
-def excluded_names(paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of files, and of directories, without which a walk passes over all these paths."""
-    files, folders = dict[str, None](), dict[str, None]()
-    for path in paths:
+def _status(root: str, path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(os.path.join(root, path))
+    except OSError:
+        return None  # it is gone
+
+
+def excluded_names(found: SecretFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of files, and of directories, without which a walk passes over all these files."""
+    files, folders = dict.fromkeys(path.rpartition("/")[2] for path in found.links), dict[str, None]()
+    for path in found.paths:
         *above, name = path.split("/")
         known = next((each for each in above if each.lower() in DIRECTORIES), None)
         if known:
