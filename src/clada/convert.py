@@ -18,8 +18,9 @@ from clada.operations.run import Run
 from clada.operations.write import OVERWRITE, REFUSE, Write
 from clada.settings import Settings
 from clada.values import Value
+from clada.world.files.directories import Limits
 from clada.world.files.overlay import Overlay
-from clada.world.files.workspace import Limits, Workspace
+from clada.world.files.workspace import Workspace
 from clada.world.world import World
 
 TYPE_CHECKING = False

@@ -16,7 +16,8 @@ from clada.operations.write import Write, strips_fence
 from clada.report import Report
 from clada.settings import KEPT, Settings
 from clada.world.autorun import AutorunGuard
-from clada.world.files.workspace import Limits, Workspace
+from clada.world.files.directories import Limits
+from clada.world.files.workspace import Workspace
 from clada.world.world import Stop, World
 from clada.world.xdg import state_home
 

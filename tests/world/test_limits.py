@@ -9,9 +9,10 @@ import pytest
 from clada.commands.judgements import BuiltIn
 from clada.model import Done, Failed
 from clada.operations.builtins import BuiltInResult, run
+from clada.world.files.directories import Limits
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk
-from clada.world.files.workspace import Limits, Workspace
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Place
 
+    from clada.world.files.walk import Directory
+
 
 def test_the_table_has_enough_names_each_with_a_program() -> None:
     assert len(PATTERNS) >= 90
@@ -170,11 +172,11 @@ def test_a_run_without_commands_does_not_look_for_secrets(
     place.write(".env", "API_KEY=sk-abcdefgh\n")
     looked: list[str] = []
 
-    def entries(folder: str) -> list[os.DirEntry[str]]:
-        looked.append(folder)
+    def walk(top: str, *_arguments: object, **_options: object) -> list[Directory]:
+        looked.append(top)
         return []
 
-    monkeypatch.setattr(found, "_entries", entries)
+    monkeypatch.setattr(found, "walk", walk)
     write = '{"tasks": [{"action": "write", "path": "a", "content": "x"}]}'
     assert clada.execute(write, workspace=str(place.inside), git=False).ok
     assert not looked

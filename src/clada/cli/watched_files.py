@@ -12,6 +12,7 @@ from clada.errors import CladaError, UsageError
 from clada.grammar import MAX_INPUT
 from clada.report.llm import is_report
 from clada.world.files.entries import reason
+from clada.world.files.stat import Stamp
 from clada.world.locks import try_flock
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 TICK = 100  # milliseconds between two looks at the keyboard
 LOOK = 10  # ticks after which we look, though nothing was told
-SAVED = 1  # where a signature has the time of the last save
+SAVED = 2  # where a signature has the time of the last save
 REPORT = ".report.md"
 # What editors and browsers make beside a file: backups, automatic saves, locks, downloads under way, origins.
 SCRATCH = """
@@ -147,7 +148,7 @@ class WatchedFiles:
                 except OSError:
                     continue  # it is not there yet, or no longer
                 if S_ISREG(status.st_mode):
-                    found[path] = (status.st_ino, status.st_mtime_ns, status.st_size)
+                    found[path] = Stamp.of(status).content
         return found
 
 

@@ -7,7 +7,8 @@ import os
 
 from clada.text.line_endings import CR, LF, endings_at, to_lf
 from clada.world.files.atomic import AS_OWNER
-from clada.world.files.entries import checked_utf8, identity_of
+from clada.world.files.entries import checked_utf8
+from clada.world.files.stat import identity_of
 from clada.world.files.versions import changed
 from clada.world.handles import NO_FOLLOW
 

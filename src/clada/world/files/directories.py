@@ -10,13 +10,13 @@ import os
 
 from clada.errors import CladaError
 from clada.grammar import MAX_PATH, SHORT
-from clada.world.files.entries import Identity, entry_of, identity_of, not_a_directory, reason, trouble
+from clada.world.files.entries import entry_of, not_a_directory, reason, trouble
 from clada.world.files.paths import OUTSIDE, Parts, display_path, is_protected, protect
+from clada.world.files.stat import Identity, identity_of
 from clada.world.handles import DIRECTORY, NO_LINK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.files.workspace import Limits
     from clada.world.record.snapshot import Snapshot
 
 HANDLES = "/proc/self/fd"
@@ -91,6 +91,34 @@ def _path_of(handle: int, directory: str) -> str:
 # What is below it.
 
 
+class Limits:
+    """What one document may create: without a limit, a few lines of `cp -r` double a tree without end."""
+
+    def __init__(self, max_files: int = 200_000, max_bytes: int = 10 << 30) -> None:
+        self.max_files, self.max_bytes = max_files, max_bytes  # directories count as files
+        self._files = self._bytes = 0  # that it has created so far
+
+    def add(self, files: int, size: int) -> None:
+        """Count so many files and directories, and bytes that are written; raise where that is too much."""
+        files, size = self._files + files, self._bytes + size
+        if files > self.max_files:
+            raise _too_much(f"{files:,} files and directories", f"{self.max_files:,}", "max_files")
+        if size > self.max_bytes:
+            raise _too_much(f"{size:,} bytes", f"{self.max_bytes:,}", "max_bytes")
+        self._files, self._bytes = files, size
+
+    def check(self, files: int, size: int) -> None:
+        """Raise where so many more would be too much."""
+        counted = self._files, self._bytes
+        self.add(files, size)
+        self._files, self._bytes = counted
+
+
+def _too_much(more: str, most: str, setting: str) -> CladaError:
+    message = f"this document would create {more}, and {most} are allowed"
+    return CladaError("io_error", message, f"the setting {setting} allows more")
+
+
 class Directories:
     """The directories of one workspace. The handles are its own: nobody else closes them.
 
@@ -98,9 +126,14 @@ class Directories:
     is looked at whether it still leads to its path; if not, the path is walked anew.
     """
 
-    def __init__(self, root: int, identity: Identity, touched: set[Parts], limits: Limits) -> None:
-        self._root, self._touched, self._limits = root, touched, limits
-        self._root_identity = identity
+    def __init__(self, root: int, touched: set[Parts] | None = None, limits: Limits | None = None) -> None:
+        """Take the handle of the top; `touched` gets what is made below it, within the limits."""
+        self._root, self._touched, self._limits = (
+            root,
+            set() if touched is None else touched,
+            limits or Limits(),
+        )
+        self._root_identity = identity_of(os.fstat(root))
         self._kept: dict[Parts, tuple[int, Identity]] = {}  # those that were used last at its end
         self._most = _most_handles()
         self.snapshot: Snapshot | None = None  # in which what is made is told of first

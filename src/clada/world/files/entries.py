@@ -9,6 +9,7 @@ import stat
 from clada.errors import CladaError
 from clada.values import Value
 from clada.world import handles
+from clada.world.files.stat import Identity, identity_of
 
 DENIED = frozenset(
     (
@@ -22,9 +23,6 @@ DENIED = frozenset(
         errno.ENXIO,  # a socket or a FIFO, opened as a file
     )
 )
-
-
-Identity = tuple[int, int]  # the device, and the number of a file on it: the same by whatever name
 
 _SAMPLE, NUL = 64, 0  # bytes by which UTF-16 is told, and the one that it has many of
 
@@ -52,11 +50,6 @@ def entry_of(status: os.stat_result) -> Entry:
     return Entry(
         kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns, status.st_nlink, identity_of(status)
     )
-
-
-def identity_of(status: os.stat_result) -> Identity:
-    """Return what a file is known by, whatever its names."""
-    return status.st_dev, status.st_ino
 
 
 def refuse_shared(entry: Entry) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from clada.errors import CladaError
 from clada.world.files.paths import display_path, is_protected
+from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
@@ -40,26 +39,17 @@ def _is_file(files: Files, parts: Parts) -> bool:
 def _elsewhere(files: Files, name: str) -> Parts | None:
     """Return the only file of this name, if the workspace is small enough to say so."""
     found = []
-    for number, parts in enumerate(_entries(files)):
+    for number, (parts, entry) in enumerate(walk(files, (), _may_be_edited)):
         if number >= MOST_LOOKED_AT:
             return None
-        if parts[-1] == name and _is_file(files, parts):
+        if parts[-1] == name and entry.kind == "file":
             found.append(parts)
     return found[0] if len(found) == 1 else None
 
 
-def _entries(files: Files) -> Iterator[Parts]:
-    """Yield all that is in the workspace, what is near its top first; not what nobody writes by hand."""
-    waiting: list[Parts] = [()]
-    for folder in waiting:
-        for name in files.names(folder):
-            parts = (*folder, name)
-            yield parts
-            if name in NOT_LOOKED_INTO or is_protected(name):
-                continue
-            entry = files.entry(parts)
-            if entry and entry.kind == "directory":
-                waiting.append(parts)
+def _may_be_edited(name: str) -> bool:
+    """Whether a directory may hold files that people write."""
+    return name not in NOT_LOOKED_INTO and not is_protected(name)
 
 
 def _beside(files: Files, parts: Parts) -> Parts | None:

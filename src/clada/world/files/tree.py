@@ -12,7 +12,7 @@ from clada.world.files.paths import OUTSIDE, display_path, is_protected, loaded_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from clada.world.files.entries import Entry
@@ -34,8 +34,13 @@ def existing(files: Files, parts: Parts) -> Entry:
     return entry
 
 
-def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
-    """Yield all that is below a directory, each directory after its content."""
+def walk(
+    files: Files, top: Parts, enter: Callable[[str], bool] = lambda _name: True
+) -> Iterator[tuple[Parts, Entry]]:
+    """Yield all that is below a directory, each directory after its content.
+
+    Directories whose name `enter` does not take are yielded without what is in them.
+    """
     waiting: list[tuple[Parts, Entry | None]] = [((*top, name), None) for name in files.names(top)]
     while waiting:
         parts, entry = waiting.pop()
@@ -46,7 +51,7 @@ def walk(files: Files, top: Parts) -> Iterator[tuple[Parts, Entry]]:
         if entry is None:
             continue  # somebody else removed it meanwhile
         waiting.append((parts, entry))
-        if entry.kind == "directory":
+        if entry.kind == "directory" and enter(parts[-1]):
             waiting.extend(((*parts, name), None) for name in files.names(parts))
 
 

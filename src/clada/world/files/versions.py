@@ -6,13 +6,13 @@ import os
 import time
 
 from clada.errors import CladaError
+from clada.world.files.stat import Stamp, identity_of
 from clada.world.handles import open_file, read
 
 SECOND = 10**9
 # How long the times of files may stand still, in nanoseconds: a kernel's tick, or that of file systems which
 # count in seconds. What is saved twice within it can have the same times.
 TICK, COARSE_TICK = SECOND // 50, 2 * SECOND
-UNTIL_SIZE = 7  # fields of a status: its mode, what it is known by, its links, owner, group and size
 
 
 class Version:
@@ -38,7 +38,7 @@ class Version:
     def _is_current(self, parent: int, name: str) -> bool:
         try:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if _stamp(status) != _stamp(self.status):
+            if identity_of(status) != identity_of(self.status) or Stamp.of(status) != Stamp.of(self.status):
                 return False
             return self._data is None or _content(parent, name, status.st_size) == self._data
         except OSError:
@@ -53,11 +53,6 @@ def now() -> int:
 def changed(when: str = "while it was being edited") -> CladaError:
     """Return the trouble of a file that is not what was read."""
     return CladaError("io_error", f"changed {when}", "another program saved it: look at it, and try again")
-
-
-def _stamp(status: os.stat_result) -> tuple[object, ...]:
-    """Return what differs once a file is saved, or its rights are changed."""
-    return status[:UNTIL_SIZE], status.st_mtime_ns, status.st_ctime_ns
 
 
 def _is_recent(status: os.stat_result, read_at: int) -> bool:

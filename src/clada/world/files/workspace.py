@@ -14,13 +14,11 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.world.files.directories import HANDLES, Directories, open_workspace
+from clada.world.files.directories import HANDLES, Directories, Limits, open_workspace
 from clada.world.files.entries import (
     Entry,
-    Identity,
     checked_utf8,
     entry_of,
-    identity_of,
     read_regular,
     refuse_shared,
     trouble,
@@ -38,6 +36,7 @@ from clada.world.files.paths import (
     refuse_early,
 )
 from clada.world.files.scratch import Scratch
+from clada.world.files.stat import Identity, identity_of
 from clada.world.files.versions import Version, changed, now
 from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, is_bare, sync_file
 
@@ -62,34 +61,6 @@ ITSELF = (".",)  # the workspace, as the record names it
 TRIES = 5  # to keep what another program keeps saving, before it is moved
 
 
-class Limits:
-    """What one document may create: without a limit, a few lines of `cp -r` double a tree without end."""
-
-    def __init__(self, max_files: int = 200_000, max_bytes: int = 10 << 30) -> None:
-        self.max_files, self.max_bytes = max_files, max_bytes  # directories count as files
-        self._files = self._bytes = 0  # that it has created so far
-
-    def add(self, files: int, size: int) -> None:
-        """Count so many files and directories, and bytes that are written; raise where that is too much."""
-        files, size = self._files + files, self._bytes + size
-        if files > self.max_files:
-            raise _too_much(f"{files:,} files and directories", f"{self.max_files:,}", "max_files")
-        if size > self.max_bytes:
-            raise _too_much(f"{size:,} bytes", f"{self.max_bytes:,}", "max_bytes")
-        self._files, self._bytes = files, size
-
-    def check(self, files: int, size: int) -> None:
-        """Raise where so many more would be too much."""
-        counted = self._files, self._bytes
-        self.add(files, size)
-        self._files, self._bytes = counted
-
-
-def _too_much(more: str, most: str, setting: str) -> CladaError:
-    message = f"this document would create {more}, and {most} are allowed"
-    return CladaError("io_error", message, f"the setting {setting} allows more")
-
-
 class Workspace:
     """File access inside one directory, for one run. Whatever goes wrong is a CladaError."""
 
@@ -102,7 +73,7 @@ class Workspace:
         self._root, self.root = open_workspace(directory)
         status = os.fstat(self._root)
         self.identity: Identity = status.st_dev, status.st_ino
-        self._directories = Directories(self._root, self.identity, self.touched, self.limits)
+        self._directories = Directories(self._root, self.touched, self.limits)
         self._scratch, self._has_cleared = Scratch(), False
         self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since

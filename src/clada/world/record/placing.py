@@ -11,8 +11,9 @@ from stat import S_IMODE, S_ISCHR, S_ISDIR, S_ISREG
 
 from clada.errors import CladaError
 from clada.values import Value
+from clada.world.files.directories import Limits
 from clada.world.files.paths import display_path, is_protected
-from clada.world.files.workspace import Limits, Workspace
+from clada.world.files.workspace import Workspace
 from clada.world.handles import OWNER_ALL, open_directory, open_file
 from clada.world.record.changes import named
 from clada.world.record.states import state_at

@@ -8,9 +8,7 @@ from stat import S_ISDIR
 from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.directories import Directories
-from clada.world.files.entries import identity_of
 from clada.world.files.paths import is_protected
-from clada.world.files.workspace import Limits
 from clada.world.handles import open_directory
 from clada.world.record.caches import is_cache
 from clada.world.record.states import ABSENT, State, is_same_save, stamp_of, state_at
@@ -123,7 +121,7 @@ def states_of(workspace: str, paths: Iterable[str], limit: int) -> Iterator[tupl
     except OSError:
         yield from ((path, ABSENT) for path in paths)
         return
-    directories = Directories(root, identity_of(os.fstat(root)), set(), Limits())
+    directories = Directories(root)
     try:
         for path in paths:
             yield path, _state_of(directories, path, limit)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import deque
 
 from clada.values import Value
+from clada.world.files.walk import walk
 from clada.world.secrets.masking import Mask
 from clada.world.secrets.names import DIRECTORIES, in_secret_directory, is_revealed, looks_secret
 
@@ -69,12 +69,12 @@ class WorkspaceSecrets:
 
 def find_secret_files(root: str, reveal: Sequence[str] = ()) -> SecretFiles:
     """Return the files below a directory that look like secrets: outer ones first, following no link."""
-    walk = _Walk(root)
-    found = [path for path, _inode in walk if looks_secret(path) and not is_revealed(path, reveal)]
+    seen = _Walk(root)
+    found = [path for path, _inode in seen if looks_secret(path) and not is_revealed(path, reveal)]
     linked = {status.st_ino for path in found if (status := _status(root, path)) and status.st_nlink > 1}
     names = [path for path, inode in _Walk(root) if inode in linked] if linked else []
     links = tuple(path for path in names if path not in found and not is_revealed(path, reveal))
-    return SecretFiles(tuple(found), links, walk.whole)
+    return SecretFiles(tuple(found), links, seen.whole)
 
 
 class _Walk:
@@ -85,18 +85,27 @@ class _Walk:
         self.whole = False  # whether all was seen that is not other people's packages, once it has ended
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
-        left = MOST_ENTRIES
-        waiting, last = deque([""]), deque[str]()
-        while (waiting or last) and left > 0:
-            folder = waiting.popleft() if waiting else last.popleft()
-            for entry in _entries(os.path.join(self._root, folder) if folder else self._root):
-                left -= 1
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if not entry.is_dir(follow_symlinks=False):
-                    yield path, entry.inode()
-                elif entry.name.lower() not in SKIPPED:
-                    (last if entry.name in DEPENDENCIES else waiting).append(path)
-        self.whole = not waiting
+        left, dependencies = MOST_ENTRIES, list[str]()
+        for start in ([""], dependencies):
+            for directory in walk(self._root, _skip_unreadable, start=start, breadth_first=True):
+                if left <= 0:
+                    return
+                left -= len(directory.entries)
+                folders = [name for name in directory.enter if name.lower() not in SKIPPED]
+                directory.enter, inside = folders, set(directory.enter)
+                yield from (
+                    (directory.join(entry.name), entry.inode())
+                    for entry in directory.entries
+                    if entry.name not in inside
+                )
+                if start is not dependencies:
+                    directory.enter = [name for name in folders if name not in DEPENDENCIES]
+                    dependencies += [directory.join(name) for name in folders if name in DEPENDENCIES]
+            self.whole = True
+
+
+def _skip_unreadable(_path: str, _error: OSError) -> None:
+    """Skip a directory that this user cannot read: commands cannot read it either."""
 
 
 def _status(root: str, path: str) -> os.stat_result | None:
@@ -119,14 +128,6 @@ def excluded_names(found: SecretFiles) -> tuple[tuple[str, ...], tuple[str, ...]
         else:  # only its directory says what it is, as in .docker/config.json
             folders[above[-1]] = None
     return tuple(files), tuple(folders)
-
-
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except OSError:
-        return  # gone, or closed to this user: then commands cannot read it either
 
 
 def _content(path: str, most: int) -> bytes:

@@ -1,0 +1,65 @@
+"""What the system tells about a file: which one it is, and a stamp that changes with it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import namedtuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+Identity = tuple[int, int]  # the device, and the number of the file on it: the same under every name
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Return what a file is known by, whatever its names."""
+    return status.st_dev, status.st_ino
+
+
+class Stamp(namedtuple("Stamp", "mode inode size modified changed", defaults=(0, 0, 0))):  # noqa: PYI024 (typing is slow to import)
+    """A fingerprint of a file: it differs once the file is saved, replaced, or gets other rights.
+
+    Two stamps are equal if nothing was changed between them, as far as the file system's clock can tell.
+    The device is not part of it: that of one file system may have another number after a restart.
+    """
+
+    __slots__ = ()
+    mode: int
+    inode: int
+    size: int
+    modified: int  # st_mtime_ns
+    changed: int  # st_ctime_ns, which no program can set
+
+    @classmethod
+    def of(cls, status: os.stat_result, *, listing: bool = False) -> Self:
+        """Return the stamp of a status.
+
+        Of a directory, size and times count only with `listing`: they change with what is in it.
+        """
+        if stat.S_ISDIR(status.st_mode) and not listing:
+            return cls(status.st_mode, status.st_ino)
+        return cls(status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    @classmethod
+    def at(cls, name: str, parent: int | None = None) -> Self | None:
+        """Return the stamp of a file, in the directory whose handle is `parent`; None if there is none."""
+        try:
+            return cls.of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    @property
+    def content(self) -> tuple[int, int, int]:
+        """What differs once the content is saved: other rights and other names do not count."""
+        return self.inode, self.size, self.modified
+
+
+def is_same_save(one: Stamp | None, other: Stamp | None) -> bool:
+    """Whether the file was not saved between two stamps, and has the same mode; None stands for no file.
+
+    The time of the last change does not count: it also changes as a file gets a link or an attribute, and
+    as clada opens a file whose rights forbid that.
+    """
+    return (one or ())[:4] == (other or ())[:4]
