@@ -68,7 +68,7 @@ def test_a_thread_that_the_system_refuses_is_its_refusal(monkeypatch: pytest.Mon
     """Python calls it a runtime error; it is a lack of room."""
     import _thread
 
-    from clada.world.processes.threads import in_thread
+    from clada.world.processes.spawn import in_thread
 
     def refuse(*_: object) -> NoReturn:
         raise RuntimeError("can't start new thread")
@@ -82,7 +82,7 @@ def test_a_thread_that_ends_before_it_has_begun_is_not_waited_for(monkeypatch: p
     """It has no memory even for its first call; a run would wait for ever."""
     import _thread
 
-    from clada.world.processes.threads import in_thread
+    from clada.world.processes.spawn import in_thread
 
     monkeypatch.setattr(_thread, "start_new_thread", lambda _work, _arguments: 0)
     with pytest.raises(OSError, match="Cannot allocate memory"):

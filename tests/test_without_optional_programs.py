@@ -19,7 +19,7 @@ CANNOT = 125
 FIND = """
 import json, shutil, subprocess, sys
 from clada.errors import CladaError
-from clada.world.processes.running import find_program
+from clada.world.processes.run import find_program
 
 def found_by_clada(name):
     try:

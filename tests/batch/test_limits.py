@@ -274,7 +274,7 @@ def test_the_limit_of_memory_counts_what_all_processes_have_together() -> None:
 def test_workers_end_with_the_program_that_started_them(tmp_path: Path) -> None:
     program = textwrap.dedent(f"""
         import clada, os, signal
-        from clada.world.processes.process_tree import descendants
+        from clada.world.processes.children import descendants
         jobs = [{{"id": n, "path": {str(tmp_path)!r}, "document": "x"}} for n in range(3)]
         for result in clada.batch.run(jobs, workers=2):
             print(*descendants(os.getpid()), flush=True)

@@ -19,7 +19,7 @@ import clada
 from clada.batch import kept, workspaces
 from clada.batch.jobs import Job, key_of
 from clada.world.handles import remove_tree
-from clada.world.processes.process_tree import descendants
+from clada.world.processes.children import descendants
 
 if TYPE_CHECKING:
     from pathlib import Path

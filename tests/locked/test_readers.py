@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not has_landlock(), reason="Landlock does not wo
 # Programs as a reader, past all checks of what they are given: argv[1] is a list of commands.
 READING = """
 import json, os, sys
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.reading import ReadOnly
 here = os.open(".", os.O_RDONLY)

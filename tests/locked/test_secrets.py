@@ -241,7 +241,7 @@ def test_no_file_is_followed_to_the_time_when_it_was_a_secret(secrets: Place, co
 # Programs as a reader, past all checks of what they are given.
 READING = """
 import json, os, sys
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.reading import ReadOnly
 from clada.world.secrets.found import find_secret_files

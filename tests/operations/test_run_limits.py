@@ -15,7 +15,7 @@ import clada
 from clada.errors import Error
 from clada.model import Output
 from clada.operations.run import launch
-from clada.world.processes.running import SYSTEM_PATH
+from clada.world.processes.run import SYSTEM_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

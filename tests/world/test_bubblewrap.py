@@ -9,7 +9,7 @@ import pytest
 
 import clada
 from clada.errors import CladaError
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 from clada.world.sandbox import layers
 from clada.world.sandbox.layers import Confinement, confined_launcher
 

@@ -17,8 +17,8 @@ from tests.handles import open_handles
 from tests.waiting import PATIENCE, eventually
 
 from clada.errors import CladaError
-from clada.world.processes.process_tree import descendants
-from clada.world.processes.running import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
+from clada.world.processes.children import descendants
+from clada.world.processes.run import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -214,7 +214,7 @@ def test_a_flood_takes_no_memory() -> None:
     script = """
         import os, resource, sys
         sys.path.insert(0, sys.argv[1])
-        from clada.world.processes.running import Launcher, run
+        from clada.world.processes.run import Launcher, run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             cut = []
@@ -504,7 +504,7 @@ def test_the_supervisor_is_a_fork_where_that_is_safe_and_quick(host: str, fresh:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Launcher, run
+        from clada.world.processes.run import Launcher, run
         {host}
         run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Launcher(os.environ),
             directory=os.open("/", 0), timeout=None,
@@ -524,7 +524,7 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Launcher, run
+        from clada.world.processes.run import Launcher, run
         {threads}
         program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
         run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", 0), timeout=None,
@@ -570,7 +570,7 @@ def test_clada_killed_before_a_command_may_run(threads: str, tmp_path: Path) -> 
     script = f"""
         import os, sys, time
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Launcher, run
+        from clada.world.processes.run import Launcher, run
         {threads}
         class Slow(Launcher):
             def prepare(self):
@@ -596,7 +596,7 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.running import Launcher, run
+        from clada.world.processes.run import Launcher, run
         run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}],
             Launcher(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
             emit=lambda lines: print(*lines, flush=True))

@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE, eventually
 from clada.errors import CladaError
 from clada.values import Value
 from clada.world.handles import remove_tree
-from clada.world.processes.running import Launcher, ProcessResult, run, search_path
+from clada.world.processes.run import Launcher, ProcessResult, run, search_path
 from clada.world.sandbox import bubblewrap, landlock, visible
 from clada.world.sandbox import layers as confinement
 from clada.world.sandbox.guard import Guard
@@ -503,7 +503,7 @@ def test_clada_killed_while_a_confined_command_runs(layer: str, threads: bool, p
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
 from clada.world.sandbox.layers import Confinement, confined_launcher
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,)).start()
@@ -532,7 +532,7 @@ import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
 from clada.errors import CladaError
 from clada.world.sandbox.layers import Confinement, confined_launcher
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,), daemon=True).start()

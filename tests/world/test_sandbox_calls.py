@@ -31,7 +31,7 @@ os.setgroups([]) if os.geteuid() == 0 else None
 if int(user) != os.geteuid(): os.setgid(int(user)); os.setuid(int(user))
 sys.path.insert(0, SOURCE)
 from clada.errors import CladaError
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 from clada.world.sandbox.layers import Confinement, confined_launcher
 wanted = Confinement(layer, workspace, network=network == "on")
 try:
@@ -144,7 +144,7 @@ os.kill(os.getpid(), signal.SIGSTOP) if "stop" in sys.argv else None
 
 def test_a_command_that_makes_its_supervisor_a_tracer(workspace: str) -> None:
     """Without a sandbox too, a command that stops as a traced one is ended in time, with its exit code."""
-    from clada.world.processes.running import Launcher, run
+    from clada.world.processes.run import Launcher, run
 
     lines: list[str] = []
     handle = os.open(workspace, os.O_RDONLY)

@@ -12,7 +12,7 @@ from tests.waiting import eventually
 from tests.world.test_sandbox import EVERY, Place, layer_mark, place
 
 from clada.errors import CladaError
-from clada.world.processes.process_tree import descendants
+from clada.world.processes.children import descendants
 
 __all__ = ["place"]
 

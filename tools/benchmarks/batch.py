@@ -22,7 +22,7 @@ from tools.benchmarks.measuring import Row
 
 import clada
 from clada.batch import DEFAULTS, Batch
-from clada.world.processes.process_tree import descendants
+from clada.world.processes.children import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable

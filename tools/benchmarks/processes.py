@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tools.benchmarks.measuring import Row, least, ratio
 
-from clada.world.processes.running import Launcher, run
+from clada.world.processes.run import Launcher, run
 from clada.world.sandbox import layers
 from clada.world.sandbox.layers import Confinement, ReadOnly, confined_launcher
 

@@ -27,7 +27,7 @@ from clada.batch.perform import CRASHED, TIMEOUT, Config
 from clada.batch.process_bound import bound_processes, end_group, group_of, members, remove_groups
 from clada.batch.worker import BOARD, NOW, Worker, die_with_parent, prctl
 from clada.notations.registry import NOTATIONS
-from clada.world.processes.process_tree import descendants, end_children, end_tree, send_signal
+from clada.world.processes.children import descendants, end_children, end_tree, send_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import resource
 import sys
 
-from clada.world.processes.process_tree import descendants
+from clada.world.processes.children import descendants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

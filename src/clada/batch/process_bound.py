@@ -14,7 +14,7 @@ import os
 import resource
 from contextlib import suppress
 
-from clada.world.processes.process_tree import SIGKILL, send_signal
+from clada.world.processes.children import SIGKILL, send_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tools import warm
 from tools.plain_git import CONFIG
 
 import clada
-from clada.world.processes import supervisor
+from clada.world.processes import supervise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -240,7 +240,7 @@ def _become(user: int, group: int) -> None:
     os.setuid(user)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its own /proc is its own again
     # Root's own Python cannot be started by others, so a supervisor is forked, however large the tests are.
-    supervisor._MOST_TO_FORK = 1 << 62
+    supervise._MOST_TO_FORK = 1 << 62
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.handles import open_handles
 from clada.errors import CladaError
 from clada.past import undo
 from clada.world.git import calls as git
-from clada.world.processes.threads import in_thread
+from clada.world.processes.spawn import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -38,7 +38,7 @@ ENDS = (
 # Programs as readers, past all checks of what they are given. The list is in a file of the workspace.
 UNCHECKED = """
 import json, os
-from clada.world.processes.running import run
+from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.reading import ReadOnly, has_landlock
 here = os.open(".", os.O_RDONLY)

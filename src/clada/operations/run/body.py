@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clada.operations.run.permission import Approved, How, Permit
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
-    from clada.world.processes.running import ProcessResult
+    from clada.world.processes.run import ProcessResult
     from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
@@ -135,7 +135,7 @@ class _Body:
 
     def _run_piped(self, how: Piped) -> Failed | None:
         """Run readers at once; their time and output are limited together, as those of one are."""
-        from clada.world.processes.running import run_pipeline
+        from clada.world.processes.run import run_pipeline
 
         self.world.secrets.refresh()
         programs = [launch.reader(self.world, part, self.here) for part in how.parts]
@@ -188,7 +188,7 @@ class _Body:
         return failed
 
     def _start(self, program: Program, allowance: Allowance) -> Failed | None:
-        from clada.world.processes.running import run
+        from clada.world.processes.run import run
 
         bounded = program.within(self.world.remaining())
         directory = self._handle()

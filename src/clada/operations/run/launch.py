@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.git.allowed import Operands
     from clada.world.git.calls import Git
-    from clada.world.processes.running import Launcher
+    from clada.world.processes.run import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
     from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
@@ -70,7 +70,7 @@ class Program(Value):
     def launcher(self) -> Launcher:
         """Return what starts it, confined or not."""
         if self.confinement is None:
-            from clada.world.processes.running import Launcher
+            from clada.world.processes.run import Launcher
 
             return Launcher(self.environment, supervised=self.supervised)
         from clada.world.sandbox.reading import ReadOnly, reader_launcher
@@ -84,7 +84,7 @@ class Program(Value):
 
 def reader(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git with all that keeps it harmless."""
-    from clada.world.processes.running import SYSTEM_PATH
+    from clada.world.processes.run import SYSTEM_PATH
 
     if how.program == "git":
         argv, environment, confinement = _hardened(world, how, here)
@@ -186,7 +186,7 @@ def _reading(world: World) -> ReadOnly | None:
 
 def approved(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
     """Return an approved program, confined as far as this machine can."""
-    from clada.world.processes.running import search_path
+    from clada.world.processes.run import search_path
 
     confinement = _confinement(world, how.network)
     if confinement and overlay:

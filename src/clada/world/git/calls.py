@@ -274,7 +274,7 @@ def _start(
 
     if rules is None:
         return start()
-    from clada.world.processes.threads import in_thread
+    from clada.world.processes.spawn import in_thread
 
     return in_thread(start, _terminate)
 

@@ -7,16 +7,18 @@ import os
 import stat
 
 from clada.errors import CladaError, system_words
-from clada.world.processes.children import DirectChild, NotStartedError, cannot_start
-from clada.world.processes.process_tree import (
+from clada.world.processes.children import (
     GIVE_UP_AFTER,
     SIGKILL,
     SIGTERM,
+    DirectChild,
+    NotStartedError,
+    cannot_start,
     descendants,
     open_pidfd,
     send_signal,
 )
-from clada.world.processes.running import Launcher, find_program, run
+from clada.world.processes.run import Launcher, find_program, run
 from clada.world.sandbox import visible
 from clada.world.sandbox.guard import PROTECTED, folders_above
 

@@ -18,7 +18,7 @@ import sys
 from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.handles import remove_tree
-from clada.world.processes.running import Launcher
+from clada.world.processes.run import Launcher
 from clada.world.sandbox.guard import PROTECTED, Guard, first_few
 from clada.world.sandbox.reading import ReadOnly, has_landlock, reader_launcher
 from clada.world.sandbox.variables import looks_secret, passed_on
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from clada.world.processes.children import Child
     from clada.world.processes.output import Emit
-    from clada.world.processes.running import ProcessResult
+    from clada.world.processes.run import ProcessResult
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.bubblewrap import BwrapOutput
 

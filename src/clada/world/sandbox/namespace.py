@@ -17,9 +17,9 @@ from clada.errors import system_words
 from clada.values import Value
 from clada.world.libc import HOLDING_LIBC, LIBC
 from clada.world.processes.children import NamespacedChild, cannot_start, shell_code
-from clada.world.processes.running import Launcher
+from clada.world.processes.run import Launcher
 from clada.world.processes.spawn import spawn
-from clada.world.processes.supervisor import can_fork, leave_host
+from clada.world.processes.supervise import can_fork, leave_host
 from clada.world.sandbox import seccomp
 from clada.world.sandbox.landlock import drop_capabilities
 
@@ -147,7 +147,7 @@ class _Probe(Launcher):
 def trouble(*mounts: str) -> str | None:
     """Return why such namespaces do not work here, with these mounts, by trying them; None if they do."""
     from clada.errors import CladaError
-    from clada.world.processes.running import find_program, run
+    from clada.world.processes.run import find_program, run
 
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

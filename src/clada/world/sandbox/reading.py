@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from clada.world.processes.running import Launcher
+    from clada.world.processes.run import Launcher
     from clada.world.sandbox.landlock import LandlockRules
 
 # Read by programs as they start, and for the names of users, groups, time zones, kinds of files.
@@ -108,6 +108,6 @@ def _parents(path: str) -> Iterator[str]:
 
 def reader_launcher(confinement: ReadOnly, environment: Mapping[str, str]) -> Launcher:
     """Return what starts a reader under these rules. It starts no others, so it needs no supervisor."""
-    from clada.world.processes.running import Launcher
+    from clada.world.processes.run import Launcher
 
     return Launcher(environment, supervised=False, rules=lambda program: rules(confinement, program))

@@ -16,17 +16,32 @@ import marshal
 import os
 import select
 import sys
+import time
 
 from clada.errors import CladaError, system_words
 from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
-from clada.world.processes.children import shell_code, wait_for
-from clada.world.processes.process_tree import SIGKILL, end_children, open_pidfd
+from clada.world.processes.children import (
+    GIVE_UP_AFTER,
+    GRACE,
+    MARK,
+    SIGKILL,
+    NotStartedError,
+    cannot_start,
+    end_children,
+    end_tree,
+    kill_orphans,
+    open_pidfd,
+    shell_code,
+    supervisor_killed,
+    wait_for,
+)
 from clada.world.processes.spawn import PreparedSpawn, SpawnSpec, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
+
 
 # Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
 # pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
@@ -44,10 +59,84 @@ _SHORT_POLL_MS = 10  # the same where the system cannot say when the command end
 
 # The handles of a new interpreter that is to be a supervisor.
 _DIRECTORY, _OUTPUT, _CONTROL, _STATUS, _REQUEST = range(3, 8)
-# The directory that clada is in: this file is …/clada/world/processes/supervisor.py. It comes last on the
+# The directory that clada is in: this file is …/clada/world/processes/supervise.py. It comes last on the
 # path, so that nothing else in it can replace a standard module.
 _ROOT = os.path.abspath(__file__).rsplit("/", 4)[0]
-_MAIN = f"import sys; sys.path.append({_ROOT!r}); from clada.world.processes.supervisor import main; main()"
+_MAIN = f"import sys; sys.path.append({_ROOT!r}); from clada.world.processes.supervise import main; main()"
+
+
+class SupervisedChild:
+    """A command that runs under a supervisor process, as clada sees it."""
+
+    def __init__(self, pid: int, control: int, status: int, spec: SpawnSpec) -> None:
+        self.handle = status
+        self._pid = pid
+        self._control = control
+        self._name = spec.argv[0]
+        self._pipe = os.fstat(spec.output).st_ino
+        self._mark = f"{MARK}={spec.environment[MARK]}"
+        self._received = b""
+
+    def has_ended(self) -> bool:
+        """Read what the supervisor reports; its last word is that nothing of the command is left."""
+        return not self._read() or bool(self._reported("exited"))
+
+    def _read(self) -> bytes:
+        data = os.read(self.handle, 1 << 12)
+        self._received += data
+        return data
+
+    def terminate(self) -> None:
+        """Tell the supervisor to end everything, by closing the control pipe; it sends SIGTERM first."""
+        if self._control >= 0:
+            os.close(self._control)
+            self._control = -1
+
+    def kill(self) -> None:
+        """Do nothing: the supervisor sends SIGKILL to what does not end."""
+
+    def reap(self) -> None:
+        """Make sure that nothing of the command is left; the supervisor itself may be about to end."""
+        self.terminate()
+        if not self._reported("exited"):
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the supervisor is done; if it is dead or stuck, do what can be done without it."""
+        if self.handle < 0:
+            return
+        if not self._wait_for_end(GRACE + 2 * GIVE_UP_AFTER):
+            end_tree(self._pid)
+        os.close(self.handle)
+        self.handle = -1
+        wait_for(self._pid)
+        if not any(map(self._reported, ("exited", "failed", "trouble"))):
+            kill_orphans(self._pipe, int(self._reported("started") or -1), self._mark)
+
+    def exit_code(self) -> int:
+        """Return the exit code that the supervisor reported."""
+        if code := self._reported("exited"):
+            return int(code)
+        if number := self._reported("failed"):
+            raise cannot_start(self._name, int(number))
+        if text := self._reported("trouble"):
+            kind, _, message = text.partition(" ")
+            raise NotStartedError(kind, message)
+        raise supervisor_killed()
+
+    def _wait_for_end(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self.handle, select.POLLIN)
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if poll.poll(int(left * 1000) + 1) and not self._read():
+                return True
+        return False
+
+    def _reported(self, key: str) -> str:
+        """Return what the supervisor reported under this key; nothing if it did not."""
+        lines = self._received.decode("utf-8", "replace").split("\n")
+        return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")
 
 
 def start_supervisor(spec: SpawnSpec, meanwhile: Callable[[], None]) -> tuple[int, int, int]:

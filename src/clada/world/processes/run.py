@@ -19,15 +19,17 @@ import time
 
 from clada.errors import CladaError
 from clada.values import Value
-from clada.world.processes.process_tree import GRACE
+from clada.world.processes.children import GRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clada.world.processes.children import Child, SupervisedChild
+    from clada.world.processes.children import Child
     from clada.world.processes.output import Emit, OutputMask, OutputReader
     from clada.world.processes.spawn import SpawnSpec, ThreadRules
+    from clada.world.processes.supervise import SupervisedChild
+
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
@@ -228,15 +230,16 @@ class Launcher:
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the program; raise NotStartedError where another attempt may succeed."""
-        from clada.world.processes.children import MARK, DirectChild, SupervisedChild, cannot_start
+        from clada.world.processes.children import MARK, DirectChild, cannot_start
         from clada.world.processes.spawn import spawn
+        from clada.world.processes.supervise import SupervisedChild
 
         if self._rules:
             spec = spec.replace(rules=self._rules(spec.program))
         if self._supervised:
             spec = spec.replace(cpu_seconds=None)
             if _LINUX:
-                from clada.world.processes.supervisor import start_supervisor
+                from clada.world.processes.supervise import start_supervisor
 
                 spec = spec.replace(environment={**spec.environment, MARK: os.urandom(8).hex()})
                 self._child = SupervisedChild(*start_supervisor(spec, self.prepare), spec)
