@@ -306,3 +306,15 @@ def test_nothing_of_the_users_is_changed(tmp_path: Path, part: int) -> None:
 def test_nothing_of_the_users_is_changed_in_2000_schedules(tmp_path: Path, part: int) -> None:
     """All of them."""
     schedules(tmp_path, range(part * 100, part * 100 + 100))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_move_while_the_user_works_on_both_of_its_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user saves, deletes and renames at the source and the target of a move very often."""
+    busy = {"OFTEN": 0.05, "DEADLY": 0.03, "TASKS": [TASKS[3], TASKS[0]], "PLACES": ("c3", "m3")}
+    for name, value in busy.items():
+        monkeypatch.setitem(globals(), name, value)
+    schedules(tmp_path, range(10_000, 10_400))

@@ -436,12 +436,13 @@ class Workspace:
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
             old, new = handles
-            for _ in range(TRIES if self._snapshot else 1):
+            for tries_left in reversed(range(TRIES)):
                 moved = self._keep_moved((source, old), (target, new))
                 self._directories.confirm(source[:-1], old)
                 self._directories.confirm(target[:-1], new)
-                if all(map(self._is_as_kept, moved)):
-                    break  # else another program has saved something of it at this moment
+                if not (tries_left and self._snapshot) or all(map(self._is_as_kept, moved)):
+                    break
+                self._snapshot.retract_move()  # another program has saved something of it at this moment
             os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
             if self._snapshot:
                 self._snapshot.moved_all()

@@ -175,6 +175,14 @@ class Snapshot:
         known = {**changing, **self._involved}
         return parts not in known or stamp_at(parent, parts[-1]) == known[parts]
 
+    def retract_move(self) -> None:
+        """Record that an announced move did not happen, because another program has saved there meanwhile."""
+        for parts in self._moving:
+            self.journal.add("failed", display_path(parts), "1")
+            self._told[parts] -= 1
+        self._moving.clear()
+        self._involved.clear()
+
     def moved_all(self) -> None:
         """Take note that all that was to be moved has been, as it was."""
         self._stamps |= self._moving
@@ -206,7 +214,7 @@ class Snapshot:
             parts = failed[path]
             if self._next and self._next[0] == parts and state.is_like(self._next[2]):
                 del self._stamps[parts]  # it was done when an interrupt came
-            else:
+            elif self._told[parts]:
                 self.journal.add("failed", path, str(self._told[parts]))
 
     def _change(self, parts: Parts, parent: int, after: State) -> None:
