@@ -436,14 +436,13 @@ class Workspace:
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
             old, new = handles
-            for tries_left in reversed(range(TRIES)):
-                moved = self._keep_moved((source, old), (target, new))
-                self._directories.confirm(source[:-1], old)
-                self._directories.confirm(target[:-1], new)
-                if not (tries_left and self._snapshot) or all(map(self._is_as_kept, moved)):
-                    break
-                self._snapshot.retract_move()  # another program has saved something of it at this moment
-            os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
+            self._announce_move((source, old), (target, new))
+            try:
+                os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
+            except OSError:
+                if self._snapshot:
+                    self._snapshot.retract_move()
+                raise
             if self._snapshot:
                 self._snapshot.moved_all()
                 self._snapshot.done(target, new)  # its own times are others now
@@ -456,6 +455,16 @@ class Workspace:
                 os.close(handle)
         self.forget()
         self.touched.update((source, target))
+
+    def _announce_move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
+        """Record a move; again, if another program has saved something of it at this moment."""
+        for tries_left in reversed(range(TRIES)):
+            moved = self._keep_moved(old, new)
+            for parts, parent in (old, new):
+                self._directories.confirm(parts[:-1], parent)
+            if not (tries_left and self._snapshot) or all(map(self._is_as_kept, moved)):
+                return
+            self._snapshot.retract_move()
 
     def _keep_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
         """Keep what is moved, with all that is in it, and what has to make room for it; return these."""
