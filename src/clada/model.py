@@ -52,11 +52,6 @@ class Operation(Item):
 
     if TYPE_CHECKING:
 
-        @property
-        @abstractmethod
-        def target(self) -> str:
-            """Return what a failure names: its path, or its command."""
-
         @abstractmethod
         def apply(self, world: World) -> Outcome:
             """Carry it out; raise CladaError where that cannot be done."""
@@ -71,7 +66,13 @@ class Operation(Item):
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths that it names, of files that it is to change."""
-        return ()
+        named = self.values()
+        return tuple(named[field.name] for field in self.fields if field.kind == "path" and field.required)
+
+    @property
+    def target(self) -> str:
+        """Return what a failure names: its paths, or its command."""
+        return " -> ".join(self.paths)
 
     @property
     def holds(self) -> str | None:

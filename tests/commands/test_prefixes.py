@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clada.commands import words
-from clada.commands.harmless import HARMLESS
-from clada.commands.prefixes import covered_options, covers, refusal
+from clada.commands.prefixes import HARMLESS, covered_options, covers, refusal
 from clada.operations.run.approvable import mismatch
 from clada.world.files.workspace import Workspace
 

@@ -14,7 +14,8 @@ import pytest
 import clada
 from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
-from clada.operations.builtins import MODULES, BuiltInResult, run
+from clada.operations.builtins import COMMANDS as BUILT_INS
+from clada.operations.builtins import BuiltInResult, run
 from clada.world.files.overlay import Overlay
 from clada.world.files.tree import walk
 from clada.world.files.workspace import Workspace
@@ -675,7 +676,7 @@ def test_a_command_does_what_the_real_one_does(row: Row, tmp_path: Path) -> None
 def test_enough_commands_are_compared() -> None:
     """All commands but cd, which is no program, are in the table many times."""
     assert len(rows(COMMANDS)) >= 120
-    assert {words[0] for _, words in rows(COMMANDS)} == set(MODULES) - {"cd"}
+    assert {words[0] for _, words in rows(COMMANDS)} == set(BUILT_INS) - {"cd"}
 
 
 @compared

@@ -18,7 +18,7 @@ from clada.commands.judgements import BuiltIn
 from clada.commands.policy import judge
 from clada.model import Change, Failed
 from clada.operations.builtins import run
-from clada.operations.builtins.umask import _tried, umask
+from clada.operations.builtins.mkdir_chmod import _umask_of_new_directory, umask
 from clada.world.files.overlay import Overlay
 from clada.world.files.workspace import Workspace
 
@@ -773,7 +773,7 @@ def test_the_umask_is_the_same_by_both_ways() -> None:
     """Read from the system, and tried where the system does not tell."""
     before = os.umask(0o027)
     try:
-        assert umask() == _tried() == 0o027
+        assert umask() == _umask_of_new_directory() == 0o027
     finally:
         os.umask(before)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.handles import open_handles
 
-from clada.commands.remedy import remedy
+from clada.commands.judgements import remedy
 from clada.errors import CladaError
 from clada.world import approvals as module
 from clada.world.approvals import Approvals

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clada.commands.judgements import remedy
 from clada.commands.prefixes import covered_options
-from clada.commands.remedy import remedy
 from clada.errors import UsageError
 from clada.operations.run.approvable import mismatch
 from clada.text.escape import escape_controls

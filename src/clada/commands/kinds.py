@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clada.commands.modes import read_mode
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +35,6 @@ def is_digits(text: str) -> bool:
 
 def is_mode(text: str) -> bool:
     """Whether chmod would take this for a mode."""
-    from clada.commands.modes import read_mode  # loaded for the few commands that take one
-
     return read_mode(text) is not None
 
 
@@ -63,8 +63,6 @@ def _offset(value: str) -> tuple[str, ...] | None:
 
 
 def _mode(value: str) -> tuple[str, ...] | None:
-    from clada.commands.modes import read_mode
-
     mode = read_mode(value)
     return _if(mode is not None and not mode.special)
 

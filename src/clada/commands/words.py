@@ -376,3 +376,42 @@ def _unclosed(quote: str) -> Refusal:
     return Refusal(
         quote, f"`{quote}` opens a quotation that is never closed: close it, or escape it", shell=False
     )
+
+
+# Commands as models write them for a person to read: behind a prompt, in backquotes or in a fence. The marks
+# are no part of a command that could run here, so nothing is run that was not written.
+
+_SHELLS = ("", "sh", "bash", "shell", "console", "zsh", "text")  # tags of a fence
+_PROMPT = "$ "
+_FENCE = "```"
+BLANKS_AROUND = " \t\r\n"  # around a command, and no others: a no-break space is part of it
+
+
+def plain(body: str) -> str:
+    """Return the body of a run without surrounding blanks, and what only shows that it is a command."""
+    text = body.strip(BLANKS_AROUND)
+    if text.startswith("`"):
+        text = _unquoted(text)
+    return _without_prompts(text) if text.startswith(_PROMPT) else text
+
+
+def _unquoted(text: str) -> str:
+    """Return a text that is one backquoted command, or a fence, without its marks; any other as it is."""
+    tag, _break, rest = text.removeprefix(_FENCE).partition("\n")
+    if (
+        text.startswith(_FENCE)
+        and text.endswith(f"\n{_FENCE}")
+        and tag.strip(BLANKS_AROUND).lower() in _SHELLS
+    ):
+        inner = rest.removesuffix(_FENCE)
+    else:
+        inner = text[1:-1] if text.endswith("`") else ""
+    return inner.strip(BLANKS_AROUND) if inner.strip(BLANKS_AROUND) and "`" not in inner else text
+
+
+def _without_prompts(text: str) -> str:
+    """Return a text without the prompts before its lines; in quotes that go over lines, there are none."""
+    first, *others = text.removeprefix(_PROMPT).lstrip(BLANKS_AROUND).split("\n")
+    if not any(mark in text for mark in "'\"\\"):
+        others = [line.removeprefix(_PROMPT) for line in others]
+    return "\n".join([first, *others])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
+from clada.operations.hunks import replace_hunks
+from clada.text.near_miss import explain, explain_range
 from clada.values import Value
 from clada.world.files.paths import display_path
 
@@ -135,16 +137,6 @@ class Edit(Operation):
         return cls(line, span, attributes, values["path"], hunks, values.get("count", 1), **others)
 
     @property
-    def target(self) -> str:
-        """The path."""
-        return self.path
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The path."""
-        return (self.path,)
-
-    @property
     def holds(self) -> str | None:
         """The path: edits of one file in a row are written once."""
         return self.path
@@ -237,8 +229,6 @@ class Edit(Operation):
 
     def _by_lines(self, text: Text, way: str) -> Edited:
         """Replace all hunks, which are located in order."""
-        from clada.operations.hunks import replace_hunks
-
         edited, count, lines, remarks = replace_hunks(self, text, way)
         return text if edited.data == text.data else edited, count, lines, remarks
 
@@ -263,8 +253,6 @@ class Edit(Operation):
         )
         if found.count and found.unfinished is None:
             return error
-        from clada.text.near_miss import explain, explain_range
-
         search, replacement = hunk.search.encode(), hunk.replacement.encode()
         if hunk.search_end is None:
             why = explain(text, search, replacement)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 
 from clada.errors import CladaError, Error
+from clada.text.differences import brief
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
 from clada.text.match import Text
+from clada.text.near_miss import explain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,8 +143,6 @@ class _Search:
             return error.replace(hint=missing.hint or None)
         anchor = self._locator.missing_anchor(wanted)
         if anchor is not None:
-            from clada.text.differences import brief
-
             return error.replace(hint=f"its anchor `{brief(anchor.decode())}` is not there")
         elsewhere = self._locator.everywhere(wanted.replace(at_end=False)) if wanted.at_end else []
         if elsewhere:
@@ -173,8 +173,6 @@ class _Search:
 
     def _explained(self, error: Error, wanted: Wanted) -> Error:
         """Return the error with the closest place; a text of whole lines has line breaks around it."""
-        from clada.text.near_miss import explain
-
         if wanted.text:
             why = explain(self._text, wanted.text, wanted.text_new)
         else:

@@ -7,6 +7,7 @@ from clada.grammar import Field
 from clada.model import Change, Done, Operation, Phrases
 from clada.world.files import tree
 from clada.world.files.paths import display_path
+from clada.world.secrets.names import looks_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +40,6 @@ class Move(Operation):
         """Make it from its fields: `from` is no name that Python would take."""
         return cls(line, span, attributes, values["from"], values["to"])
 
-    @property
-    def target(self) -> str:
-        """Both paths."""
-        return f"{self.source} -> {self.destination}"
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Both paths."""
-        return (self.source, self.destination)
-
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans."""
         return {"from": self.source, "to": self.destination}
@@ -66,8 +57,6 @@ class Move(Operation):
 
 def _refuse_unhiding(world: World, old: str, new: str) -> None:
     """Refuse to give a file that looks like a secret a name under which commands may read it."""
-    from clada.world.secrets.names import looks_secret
-
     if world.secrets.names(old) and not looks_secret(new):
         message = f"{old} looks like a secret, and would not as {new}"
         raise CladaError("permission_denied", message, "move it yourself, or name it in the setting `reveal`")

@@ -43,16 +43,6 @@ class Remove(Operation):
         content = {} if self.content is None else {"content": self.content}
         return {"path": self.path, **content, **({"file_only": True} if self.file_only else {})}
 
-    @property
-    def target(self) -> str:
-        """The path."""
-        return self.path
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The path."""
-        return (self.path,)
-
     def _check(self, files: Files, parts: Parts) -> None:
         """Raise CladaError where what is there is not what was to be removed."""
         entry = files.entry(parts) if self.file_only or self.content is not None else None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from clada.errors import CladaError, shortened
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation, Phrases, Skipped
 from clada.text.elision import elided_content, find_elision
 from clada.text.fragments import missing_lines
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
+from clada.text.wrapped import unwrapped
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
@@ -82,11 +85,6 @@ class Write(Operation):
     }
 
     @property
-    def target(self) -> str:
-        """The path."""
-        return self.path
-
-    @property
     def paths(self) -> tuple[str, ...]:
         """The path, and the other one."""
         return (self.path, self.other_path) if self.other_path else (self.path,)
@@ -113,8 +111,6 @@ class Write(Operation):
         """Return its content without a fence around the whole of it, if there is one."""
         if self.dialect or not self.content.startswith(("```", "~~~")):
             return None
-        from clada.text.wrapped import unwrapped
-
         return unwrapped(self.content)
 
     def _check(self, world: World, parts: Parts, data: bytes) -> None:
@@ -222,8 +218,6 @@ def _content(files: Files, parts: Parts) -> bytes | None:
 
 def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:
     """Return how much of the old content is lost: the author of the answer may not have seen it."""
-    from collections import Counter
-
     lines = old.splitlines()
     gone = (Counter(lines) - Counter(data.splitlines())).total()
     if not gone:

@@ -1,13 +1,15 @@
-"""The built-in commands: clada carries them out itself, so that its own rules and dry runs apply to them.
-
-Each is a function in a module of its own name, or with similar ones; MODULES has a row for each.
-"""
+"""The built-in commands: clada carries them out itself, so that its own rules and dry runs apply to them."""
 
 from __future__ import annotations
 
 from clada.errors import CladaError
-from clada.operations.builtins.job import BuiltInJob, CommandError
+from clada.operations.builtins.cp_mv import cp, mv
+from clada.operations.builtins.job import NOT_A_DIRECTORY, BuiltInJob, CommandError, Operand, refuse_link
+from clada.operations.builtins.mkdir_chmod import chmod, mkdir
+from clada.operations.builtins.rm import rm
+from clada.operations.builtins.touch import touch
 from clada.values import Value
+from clada.world.files.paths import OUTSIDE, display_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,21 +20,6 @@ if TYPE_CHECKING:
     from clada.model import Change
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
-
-# The module that has the function with the command's name; it is loaded when it is first needed.
-MODULES = {
-    "mv": "mv",
-    "rm": "rm",
-    "cp": "cp",
-    "mkdir": "mkdir",
-    "touch": "touch",
-    "chmod": "chmod",
-    "cd": "simple",
-    "pwd": "simple",
-    "echo": "simple",
-    "true": "simple",
-    "false": "simple",
-}
 
 
 class BuiltInResult(Value):
@@ -49,10 +36,55 @@ def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]
     job = BuiltInJob(command, files, here, emit)
     refused = None
     try:
-        module = __import__(f"{__name__}.{MODULES[command.name]}", fromlist=("run",))
-        getattr(module, command.name)(job)
+        COMMANDS[command.name](job)
     except CommandError as error:
         job.complain(error)
-    except CladaError as trouble:
-        refused = trouble.error
+    except CladaError as error:
+        refused = error.error
     return BuiltInResult(job.exit_code, job.here, tuple(job.changes), refused)
+
+
+# The commands that change no file.
+
+
+def cd(job: BuiltInJob) -> None:
+    """Change the directory for the rest of the run."""
+    (text,) = job.operands
+    parts = job.attempt(text, Operand(text, ()), job.files.locate_directory, text, job.here)
+    operand = Operand(text, parts)
+    entry = job.existing(operand, text)
+    refuse_link(operand, entry)
+    if entry.kind != "directory":
+        raise CommandError(f"{text}: {NOT_A_DIRECTORY}")
+    job.here = parts
+
+
+def pwd(job: BuiltInJob) -> None:
+    """Print the directory's whole path."""
+    if job.operands:
+        job.say("pwd: ignoring non-option arguments")
+    inside = job.here[:1] != (OUTSIDE,)
+    job.say("/".join((job.files.root.rstrip("/"), *job.here)) if inside else display_path(job.here))
+
+
+def echo(job: BuiltInJob) -> None:
+    """Print the words, each line of them by itself."""
+    lines = " ".join(job.operands).split("\n")
+    if job.has("n") and not lines[-1]:
+        lines.pop()
+    for line in lines:
+        job.say(line)
+
+
+def true(_job: BuiltInJob) -> None:
+    """Succeed."""
+
+
+def false(job: BuiltInJob) -> None:
+    """Fail."""
+    job.exit_code = 1
+
+
+COMMANDS: dict[str, Callable[[BuiltInJob], None]] = {
+    command.__name__: command for command in (cd, chmod, cp, echo, false, mkdir, mv, pwd, rm, touch, true)
+}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from clada.commands import policy, words
 from clada.commands.judgements import BuiltIn, Refused
 from clada.commands.prefixes import refusal
-from clada.commands.transcript import plain
 from clada.errors import CladaError
 from clada.operations.run.operands import check_texts, with_operand
 from clada.values import Value
@@ -35,10 +34,10 @@ def mismatch(text: str, files: Files, *, shell: bool = False, prefix: bool = Fal
 
     `shell`: bash is to run it; `prefix`: it is approved as the first words of commands.
     """
-    if plain(text) != text:
+    if words.plain(text) != text:
         flag = "--prefix" if prefix else "--shell" if shell else ""
         return Mismatch(
-            "it would never match: leave out what stands around the command", ((flag, plain(text)),)
+            "it would never match: leave out what stands around the command", ((flag, words.plain(text)),)
         )
     read = words.read_pipelines(text)
     if isinstance(read, words.Refusal):

@@ -6,14 +6,17 @@ import os
 
 from clada.commands.judgements import Allowed, BuiltIn, Piped
 from clada.errors import CladaError, Error
-from clada.model import Change, Done, Failed, Outcome, Skipped
+from clada.model import Change, Done, Failed, Outcome, Output, OutputTruncated, Skipped, output_prefix
+from clada.operations import builtins
 from clada.operations.run import launch, operands
-from clada.operations.run.output import Allowance, Printed
 from clada.operations.run.permission import permitted
 from clada.world.files.paths import display_path
+from clada.world.processes.run import run, run_pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clada.operations.run.launch import Program
     from clada.operations.run.permission import Approved, How, Permit
     from clada.world.files.entries import Entry
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 INTERRUPTED = "interrupted"
+TAIL = 20  # lines of a failed command's output that `full` shows again
 WIDEST = 200  # characters of a command that an error names
 
 
@@ -104,11 +108,9 @@ class _Body:
         return Skipped(f"not run in a dry run: {approval}", left_out=True, needs_approval=lacking)
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
-        from clada.operations.builtins import run
-
         self.world.tree_after = None
         self.world.files_changed()
-        ran = run(how, self.world.files, self.here, self._print)
+        ran = builtins.run(how, self.world.files, self.here, self._print)
         self.here = ran.here
         self.changes += ran.changes
         if ran.refused:
@@ -135,8 +137,6 @@ class _Body:
 
     def _run_piped(self, how: Piped) -> Failed | None:
         """Run readers at once; their time and output are limited together, as those of one are."""
-        from clada.world.processes.run import run_pipeline
-
         self.world.secrets.refresh()
         programs = [launch.reader(self.world, part, self.here) for part in how.parts]
         self.world.confinement = self.world.confinement or programs[0].layer
@@ -188,8 +188,6 @@ class _Body:
         return failed
 
     def _start(self, program: Program, allowance: Allowance) -> Failed | None:
-        from clada.world.processes.run import run
-
         bounded = program.within(self.world.remaining())
         directory = self._handle()
         try:
@@ -243,3 +241,66 @@ class _Body:
 
     def _failed(self, error: Error, code: int | None = None) -> Failed:
         return Failed(error.replace(details=self.printed.tail), code, tuple(self.changes))
+
+
+# Output.
+
+
+class Printed:
+    """What one run prints."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._tail: list[str] = []
+        self.overhead = len(output_prefix(world.label)) + 1  # of each line, with its line break
+
+    @property
+    def tail(self) -> str | None:
+        """The last lines."""
+        return "\n".join(self._tail) or None
+
+    def emit(self, lines: Sequence[str]) -> None:
+        """Pass on lines."""
+        self._tail = [*self._tail, *lines[-TAIL:]][-TAIL:]
+        self._world.keep(lines)
+        self._world.emit(Output(self._world.label, tuple(lines)))
+
+    def truncate(self) -> None:
+        """Say that something was left out."""
+        self._world.keep([], cut=True)
+        self._world.emit(OutputTruncated(self._world.label))
+
+
+class Allowance:
+    """How many bytes may still be printed, prefixes and line breaks too: by one program, or by several."""
+
+    def __init__(self, printed: Printed, left: int) -> None:
+        self._printed, self._left = printed, left
+        self._is_told = False
+
+    def emit(self, lines: list[str]) -> bool:
+        """Pass on lines as far as they fit; return whether that was too much."""
+        size = len("".join(lines).encode()) + len(lines) * self._printed.overhead
+        if size <= self._left:
+            self._left -= size
+            self._printed.emit(lines)
+            return False
+        fitting = self._fitting(lines)
+        if fitting:
+            self._printed.emit(fitting)
+        self._left = 0
+        if not self._is_told:  # once, for all that share it
+            self._printed.truncate()
+        self._is_told = True
+        return True
+
+    def _fitting(self, lines: list[str]) -> list[str]:
+        """Return the lines that fit, and what fits of the one after them, cut between two characters."""
+        room = self._left
+        for number, line in enumerate(lines):
+            data = line.encode()
+            room -= len(data) + self._printed.overhead
+            if room < 0:
+                part = data[: max(0, len(data) + room)].decode(errors="ignore")
+                return [*lines[:number], part] if part else lines[:number]
+        return lines

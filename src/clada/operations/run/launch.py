@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import CladaError, system_words
+from clada.errors import CladaError, shortened, system_words
 from clada.model import Note
 from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
+from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.processes.run import SYSTEM_PATH, Launcher, search_path
+from clada.world.secrets.found import excluded_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.git.allowed import Operands
     from clada.world.git.calls import Git
-    from clada.world.processes.run import Launcher
     from clada.world.sandbox.layers import Confinement, ReadOnly
     from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
@@ -70,8 +72,6 @@ class Program(Value):
     def launcher(self) -> Launcher:
         """Return what starts it, confined or not."""
         if self.confinement is None:
-            from clada.world.processes.run import Launcher
-
             return Launcher(self.environment, supervised=self.supervised)
         from clada.world.sandbox.reading import ReadOnly, reader_launcher
 
@@ -84,8 +84,6 @@ class Program(Value):
 
 def reader(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git with all that keeps it harmless."""
-    from clada.world.processes.run import SYSTEM_PATH
-
     if how.program == "git":
         argv, environment, confinement = _hardened(world, how, here)
     else:
@@ -106,8 +104,6 @@ def _without_secrets(world: World, how: Allowed) -> Sequence[str]:
     options = SKIPPING.get(how.program)
     if not options:
         return how.argv
-    from clada.world.secrets.found import excluded_names
-
     files = world.secrets.files
     if not files.whole:
         _note_once(world, NOT_ALL_SEEN)
@@ -164,8 +160,6 @@ def _hidden_from_git(
     world: World, words: Sequence[str], git: Git, given: Operands, directory: str
 ) -> Sequence[str]:
     """Return the secret files that git must not show, from the root of the repository; say which they are."""
-    from clada.errors import shortened
-    from clada.text.escape import escape_controls
     from clada.world.git.hidden import secret_paths
 
     paths = secret_paths(words, git, given, directory, world.settings.reveal)
@@ -186,8 +180,6 @@ def _reading(world: World) -> ReadOnly | None:
 
 def approved(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
     """Return an approved program, confined as far as this machine can."""
-    from clada.world.processes.run import search_path
-
     confinement = _confinement(world, how.network)
     if confinement and overlay:
         confinement = confinement.replace(layer="namespace", overlay=overlay.directory)

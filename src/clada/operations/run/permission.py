@@ -13,26 +13,24 @@ from clada.commands.judgements import (
     Piped,
     Refused,
     needs_approval,
+    remedy,
 )
-from clada.commands.transcript import plain
 from clada.errors import CladaError
 from clada.model import Skipped
-from clada.operations.run.operands import check_texts, entered
+from clada.operations.run.operands import check_texts, entered, secret_operand
+from clada.text.blanks import odd_blank
 from clada.values import Value
+from clada.world.approvals import PATH, UNTRUSTED, Approvals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clada.world.approvals import Approvals
     from clada.world.files.paths import Parts
     from clada.world.world import World
 
     Verdict = Allowed | BuiltIn | NeedsApproval | Piped
     Judged = list[tuple[words.SimpleCommand, Verdict]]
-
-
-_BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
 
 
 class Approved(Value):
@@ -69,33 +67,20 @@ def sandbox(world: World) -> str:
     return available()
 
 
-def _has_no_approvals(workspace: str) -> bool:
-    """Whether a workspace has no `.clada`; where that cannot be told, it may have one."""
-    try:
-        os.lstat(os.path.join(workspace, ".clada"))
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False  # reading it will tell what is wrong
-    return False
-
-
 class _Review:
     """One look at the body of a run."""
 
     def __init__(self, world: World, body: str, here: Parts) -> None:
-        self.world, self.body, self.here = world, plain(body), here
+        self.world, self.body, self.here = world, words.plain(body), here
         self.asked = self.body  # what a person is asked about: without a comment, or `2>&1`
         self._loaded: Approvals | None = None
-        self.given = {command.strip(_BLANKS) for command in world.settings.approve}
+        self.given = {command.strip(words.BLANKS_AROUND) for command in world.settings.approve}
         self.untrusted = False  # whether something is approved by a file that does not count
 
     @property
     def approvals(self) -> Approvals:
         """What is approved and blocked here."""
         if self._loaded is None:
-            from clada.world.approvals import Approvals
-
             self._loaded = Approvals.load(self.world.files.root)
         return self._loaded
 
@@ -122,8 +107,6 @@ class _Review:
 
     def _with_secrets(self, judged: Judged) -> Judged:
         """Return the verdicts: what would show or copy a file that looks like a secret needs approval."""
-        from clada.operations.run.secret_operands import secret_operand
-
         checked: Judged = []
         here = self.here
         for command, verdict in judged:
@@ -144,10 +127,6 @@ class _Review:
 
     def _refuse_blocked(self) -> None:
         """Refuse what is blocked, however its words are quoted and spaced, alone or in a pipeline."""
-        if _has_no_approvals(self.world.files.root):  # so most readers do without the module
-            return
-        from clada.world.approvals import PATH
-
         read = words.read_pipelines(self.body)
         pipelines = read if not isinstance(read, words.Refusal) else ()
         given = [command for pipeline in pipelines for command in pipeline.commands]
@@ -184,10 +163,6 @@ class _Review:
     def _take(self, answer: str | None, reason: str) -> bool:
         """Store what was answered, if that is asked for; return whether the network was granted."""
         if answer is None:
-            from clada.commands.remedy import remedy
-            from clada.text.blanks import odd_blank
-            from clada.world.approvals import UNTRUSTED
-
             odd = odd_blank(self.asked)
             hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
             hints += ["then clada resume goes on from here"] if self.world.recording else []

@@ -1,24 +1,164 @@
-"""cp: copies files and, with -r, directories; neither source nor target may be a link."""
+"""cp and mv: copy files and directories, and move them; links are moved, and never copied."""
 
 from __future__ import annotations
 
 import os
 
-from clada.operations.builtins.job import NOT_A_DIRECTORY, BuiltInJob, CommandError, Operand, refuse_special
-from clada.operations.builtins.targets import is_kept, read_pairs, refuse_clash, target_entry
-from clada.operations.builtins.umask import ALL, umask
+from clada.operations.builtins.job import (
+    NOT_A_DIRECTORY,
+    BuiltInJob,
+    CommandError,
+    Operand,
+    refuse_link,
+    refuse_special,
+)
+from clada.operations.builtins.mkdir_chmod import ALL, umask
 from clada.values import Value
+from clada.world.files.tree import rename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.operations.builtins.targets import Pair
     from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
 
+    Pair = tuple[Operand, Operand]  # a source and its target
     # What to copy of a source, by the path below it: first the source itself, with ().
     Items = list[tuple[Parts, Entry]]
 
 OWNER_ALL, ANY_WRITE = 0o700, 0o222
+
+
+# Sources and targets.
+
+
+def read_pairs(job: BuiltInJob) -> list[Pair]:
+    """Return each source with its target: the last operand, or in it if it is a directory."""
+    operands = job.located()
+    if not operands:
+        raise CommandError("missing file operand")
+    if len(operands) == 1:
+        raise CommandError(f"missing destination file operand after {operands[0]}")
+    *sources, target = operands
+    if job.has("T"):
+        if len(sources) > 1:
+            raise CommandError(f"extra operand {operands[2]}")
+        return [(sources[0], target)]
+    entry = job.entry(target, f"target {target}")
+    refuse_link(target, entry)
+    if entry and entry.kind == "directory" and not _is_respelled(job, sources, target, entry):
+        return [(source, _into(target, source)) for source in sources]
+    if len(sources) > 1:
+        why = NOT_A_DIRECTORY if entry else job.why_missing(target, f"target {target}")
+        raise CommandError(f"target {target}: {why}")
+    return [(sources[0], target)]
+
+
+def _is_respelled(job: BuiltInJob, sources: list[Operand], target: Operand, there: Entry) -> bool:
+    """Whether a directory gets its own name in other letters, on a file system that ignores their case."""
+    if len(sources) > 1 or target.slash or job.name != "mv":
+        return False
+    entry = job.entry(sources[0], f"cannot stat {sources[0]}")
+    return entry is not None and job.relation(sources[0], entry, target, there) == "respelled"
+
+
+def _into(directory: Operand, source: Operand) -> Operand:
+    """Return the target for a source in a directory; for `.` and `..` it is the directory itself."""
+    if source.name in (".", ".."):
+        return Operand(directory.below(".").text, directory.parts)
+    return directory.below(source.name)
+
+
+def target_entry(job: BuiltInJob, target: Operand) -> Entry | None:
+    """Return what exists at a target, or None; fail if it may not be replaced."""
+    what = f"cannot stat {target}"
+    entry = job.entry(target, what)
+    refuse_special(target, entry)
+    if entry is None:
+        if job.why_missing(target, what) == NOT_A_DIRECTORY:
+            raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
+    elif target.slash and entry.kind != "directory":
+        raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
+    return entry
+
+
+def is_kept(job: BuiltInJob, entry: Entry, there: Entry) -> bool:
+    """Whether the existing target stays as it is: by -n, or by -u if it is not older."""
+    is_directory = entry.kind == "directory"
+    if job.has("u") and not is_directory and there.modified >= entry.modified:
+        return True
+    return job.has("n") and (job.name == "mv" or not is_directory)
+
+
+def refuse_clash(source: Operand, entry: Entry, target: Operand, there: Entry) -> None:
+    """Fail where a directory would replace a file, or the other way round."""
+    if entry.kind == "directory" and there.kind != "directory":
+        raise CommandError(f"cannot overwrite non-directory {target} with directory {source}")
+    if entry.kind != "directory" and there.kind == "directory":
+        raise CommandError(f"cannot overwrite directory {target} with non-directory")
+
+
+# mv.
+
+
+def mv(job: BuiltInJob) -> None:
+    """Move each source."""
+    arrived: set[Parts] = set()
+    job.each(
+        read_pairs(job),
+        lambda pair: _check_move(job, pair),
+        lambda pair, entry: _move(job, pair, entry, arrived),
+    )
+
+
+def _check_move(job: BuiltInJob, pair: Pair) -> Entry:
+    """Return what is at the source, if it may be moved to its target."""
+    source, target = pair
+    entry = job.existing(source, f"cannot stat {source}")
+    job.refuse_taking(source)
+    if entry.kind == "directory":
+        job.tree(source, f"cannot move {source} to {target}")
+    target_entry(job, target)
+    return entry
+
+
+def _move(job: BuiltInJob, pair: Pair, entry: Entry, arrived: set[Parts]) -> None:
+    source, target = pair
+    there = target_entry(job, target)
+    relation = job.relation(source, entry, target, there)
+    if relation == "same" and not job.has("n"):
+        raise CommandError(f"{source} and {target} are the same file")
+    if there and relation != "respelled":
+        if is_kept(job, entry, there):
+            return
+        refuse_clash(source, entry, target, there)
+        if target.parts in arrived and there.kind != "directory":
+            raise CommandError(f"will not overwrite just-created {target} with {source}")
+    _refuse_move(job, pair, entry, there)
+    if relation == "links":
+        raise CommandError(f"{source} and {target} are the same file")
+    what = f"cannot move {source} to {target}"
+    job.attempt(what, source, rename, job.files, source.parts, target.parts, relation)
+    arrived.add(target.parts)
+    job.changed(source, "removed")
+    job.changed(target, "moved")
+    if job.has("v"):
+        job.say(f"renamed {source} -> {target}")
+
+
+def _refuse_move(job: BuiltInJob, pair: Pair, entry: Entry, there: Entry | None) -> None:
+    source, target = pair
+    what = f"cannot move {source} to {target}"
+    if source.name in (".", ".."):
+        raise CommandError(f"{what}: Device or resource busy")
+    if target.parts[: len(source.parts)] == source.parts:
+        raise CommandError(f"cannot move {source} to a subdirectory of itself, {target}")
+    if there is None:
+        job.make_sure_of_parent(target, what)
+        if target.slash and entry.kind != "directory":
+            raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
+
+
+# cp.
 
 
 class CopyOptions(Value):

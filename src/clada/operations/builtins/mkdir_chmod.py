@@ -1,6 +1,9 @@
-"""mkdir: creates directories and, with -p, missing parents."""
+"""mkdir and chmod: make directories, and set the permission bits of files and directories."""
 
 from __future__ import annotations
+
+import os
+import stat
 
 from clada.commands.modes import judged_mode
 from clada.errors import CladaError
@@ -9,15 +12,20 @@ from clada.operations.builtins.job import (
     NOT_A_DIRECTORY,
     CommandError,
     Operand,
+    quoted,
     refuse_link,
+    refuse_special,
 )
-from clada.operations.builtins.umask import ALL, umask
 from clada.operations.run.operands import with_operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from clada.commands.modes import Mode
     from clada.operations.builtins.job import BuiltInJob
     from clada.world.files.entries import Entry
+
+ALL = 0o777
+SPECIAL, SET_ID = 0o7000, 0o6000
 
 
 def mkdir(job: BuiltInJob) -> None:
@@ -110,3 +118,67 @@ def _entry(job: BuiltInJob, operand: Operand) -> Entry | None:
 
 def _what(operand: Operand) -> str:
     return f"cannot create directory {operand}"
+
+
+def chmod(job: BuiltInJob) -> None:
+    """Set the mode of each file."""
+    if len(job.operands) < 2:  # noqa: PLR2004 (a mode and a file)
+        raise CommandError("missing operand" + "".join(f" after {quoted(mode)}" for mode in job.operands))
+    text, *paths = job.operands
+    mode = judged_mode(text)
+    mask = umask()
+    # As in GNU chmod: `-w` looks like an option, so chmod fails where the umask kept it from working.
+    warns = text.startswith("-")
+
+    def act(operand: Operand, entry: Entry) -> None:
+        new = _applied(mode, entry, mask)
+        job.attempt(f"changing permissions of {operand}", operand, job.files.set_mode, operand.parts, new)
+        if new != entry.mode:
+            job.changed(operand, "edited")
+        expected = _applied(mode, entry, 0)
+        if warns and new & ~expected:
+            raise CommandError(
+                f"{operand.text}: new permissions are {_letters(new)}, not {_letters(expected)}"
+            )
+
+    job.each(job.located(paths), lambda operand: _check_mode_change(job, operand), act)
+
+
+def _check_mode_change(job: BuiltInJob, operand: Operand) -> Entry:
+    entry = job.existing(operand, f"cannot access {operand}")
+    refuse_special(operand, entry)
+    job.refuse_shared(operand, entry)
+    return entry
+
+
+def _applied(mode: Mode, entry: Entry, mask: int) -> int:
+    """Return the new mode; setuid, setgid and sticky stay where chmod leaves them."""
+    directory = entry.kind == "directory"
+    kept = SPECIAL if mode.number is None else SET_ID if directory else 0
+    return mode.applied(entry.mode, directory=directory, umask=mask) | entry.mode & kept
+
+
+def _letters(mode: int) -> str:
+    return stat.filemode(mode)[1:]
+
+
+def umask() -> int:
+    """Return the umask. os.umask would have to change it to return it, for all threads."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return _umask_of_new_directory()
+
+
+def _umask_of_new_directory() -> int:
+    """Find out the umask by making a directory, on systems without /proc."""
+    from tempfile import TemporaryDirectory  # slow to import, and needed only without /proc
+
+    with TemporaryDirectory() as directory:
+        path = os.path.join(directory, "all")
+        os.mkdir(path, ALL)  # less the umask
+        return ALL & ~os.stat(path).st_mode
