@@ -1,4 +1,4 @@
-"""The engine: carries out a plan in a world, block by block, and says what came of each operation."""
+"""The engine: executes a plan block by block and reports the outcome of each operation."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from clada.notations.registry import Notation
     from clada.world.world import World
 
-    # How a task went: how long it took, whether it is invalid, its confinement and output, and whether that
-    # was cut off.
+    # How a task went: duration, whether it is invalid, its confinement, its output, whether that was cut off.
     Course = tuple[float, bool, str | None, tuple[str | None, ...], bool]
 
 NOT_TRIED: Course = (0.0, False, None, (), False)
@@ -39,20 +38,20 @@ INVALID_ITEM: Course = (0.0, True, None, (), False)
 RUN = "run"  # the operation that can change any path
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
-MOST_SUGGESTIONS = 10  # of files that were probably meant: to look for each takes a while
-INVALID = "document has validation errors"  # which is atomic
+MOST_SUGGESTIONS = 10  # "did you mean" hints in one run, because each search walks the tree
+INVALID = "document has validation errors"  # of atomic documents
 
 
 class Engine:
     """One run through a plan.
 
-    Edits of one file in a row, and additions to it, are held in memory. Their tasks wait, and end when the
-    file is written: before anything else could look at it. So nothing is called a success that did not reach
-    the disk. In what is atomic, all tasks wait until its end: each may still be taken back.
+    Consecutive edits of one file are held in memory and written together. Their tasks are reported after the
+    write, so that a success is always on disk. The tasks of an atomic block or document are reported at its
+    end, because each may still be rolled back.
     """
 
     def __init__(self, plan: Plan, world: World, left_out: Mapping[int, Skipped] | None = None) -> None:
-        """Take a plan, and the tasks of it that are not to be carried out: by their index, what of them."""
+        """Take a plan, and the outcomes of the tasks that are not executed, by their index."""
         self.plan, self.world, self.emit = plan, world, world.emit
         chosen = {index: Skipped(reason, left_out=True) for index, reason in plan.left_out.items()}
         before = left_out or {}
@@ -63,10 +62,10 @@ class Engine:
         self._ended: list[list[Task]] = [[] for _ in plan.blocks]
         self._failed: set[int] = set()  # blocks
         self._atomic = world.settings.atomic  # the whole document
-        self._refused = self._atomic and not plan.ok  # for a part of it is invalid
-        self._unsettled: list[tuple[int, Task]] | None = None  # the tasks of what is atomic, and not over yet
-        self._suggestions = MOST_SUGGESTIONS  # that may still be looked for
-        self.error: Error | None = None  # what could not be taken back
+        self._refused = self._atomic and not plan.ok  # because a part of it is invalid
+        self._unsettled: list[tuple[int, Task]] | None = None  # tasks of the atomic part that is running
+        self._suggestions = MOST_SUGGESTIONS  # still allowed
+        self.error: Error | None = None  # why a rollback was not complete
 
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
@@ -90,7 +89,7 @@ class Engine:
                         outcome = self.left_out[index]
                     else:
                         outcome, course = self._outcome(number, block, item, label, valid=valid)
-                except Exception as bug:  # noqa: BLE001 (whatever it is, there is a report of each task)
+                except Exception as bug:  # noqa: BLE001 (every task is reported)
                     outcome = Failed(unforeseen(bug))
                 duration, invalid, confinement, output, truncated = course
                 task = Task(
@@ -131,7 +130,7 @@ class Engine:
     def _outcome(
         self, number: int, block: Block, item: Operation | Invalid, label: str, *, valid: bool
     ) -> tuple[Outcome, Course]:
-        """Carry out an operation, unless something speaks against it; return what came of it, and how."""
+        """Execute an operation unless it must be skipped; return its outcome and course."""
         if isinstance(item, Invalid):
             return Failed(_error_of(item, with_lines=self.notation.problems_name_lines)), INVALID_ITEM
         if not valid:
@@ -165,7 +164,7 @@ class Engine:
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
             return Failed(self._without_secrets(unforeseen(bug)))
         finally:
-            self.world.files.guard = None  # what is put back later is not asked about
+            self.world.files.guard = None  # a rollback does not ask
             remarks = guard.take_remarks(item.target) if guard else ()
             if not item.is_command:  # commands say so themselves
                 self.world.files_changed()
@@ -176,9 +175,9 @@ class Engine:
         return outcome
 
     def _settle(self, *ended: tuple[int, Task]) -> None:
-        """Write what is held, if anything is, and end the tasks that wait for that; then end these.
+        """Write the content that is held in memory, report the tasks that wait for it, then report these.
 
-        Where it cannot be written, the tasks that wait have failed.
+        If the write fails, the waiting tasks have failed.
         """
         waiting, self._waiting = self._waiting, []
         if waiting:
@@ -199,7 +198,7 @@ class Engine:
             self.emit(event)
 
     def _without_secrets(self, error: Error) -> Error:
-        """Return an error without the values of secret files, if it quotes a file."""
+        """Mask the values of secret files in an error that quotes a file."""
         if error.searched is None and not error.nearest and not error.details and not error.traceback:
             return error
         secrets = self.world.secrets
@@ -207,8 +206,8 @@ class Engine:
         return secrets.mask.error(error)
 
     def _with_hint(self, error: Error, operation: Operation) -> Error:
-        """Return the error with a hint: at the file that was meant, or at --root in another tool's answer."""
-        is_path = not operation.is_command and ".." not in operation.target  # that --root may make relative
+        """Add a hint: the file that was probably meant, or --root for absolute paths of other tools."""
+        is_path = not operation.is_command and ".." not in operation.target  # --root could make it relative
         if error.type == "path_escape" and dialect_of(operation) and is_path:
             return error.replace(hint=f"{error.hint}; --root PREFIX makes paths below PREFIX relative")
         if error.type != "file_not_found" or error.hint or not operation.paths or not self._suggestions:
@@ -220,13 +219,13 @@ class Engine:
         return error.replace(hint=f"did you mean {meant}?") if meant else error
 
     def _begin_atomic(self) -> Any:
-        """Begin what is taken back as a whole if a part of it fails; return a mark of this moment."""
+        """Start an atomic part; return a mark to roll back to."""
         self._settle()
         self._unsettled = []
         return self.world.takes_back.mark() if self.world.takes_back else None
 
     def _end_atomic(self, mark: Any) -> None:
-        """Report the tasks of what is atomic; if one of them is not fine, take back what the others did."""
+        """End an atomic part: roll it back if a task failed, then report its tasks."""
         self._settle()
         tasks, self._unsettled = self._unsettled or [], None
         fine = all(task.fine for _number, task in tasks)
@@ -235,13 +234,16 @@ class Engine:
             error, remaining = self.world.takes_back.end_mark(mark, keep=fine)
             self.error = error or self.error
         if not fine:
-            self.world.tree_after = None  # what is put back is not the next command's
+            self.world.tree_after = None  # the rollback must not be taken for a change by the next command
             left = self._not_rolled_back(tasks, remaining)
             tasks = [(number, task if task.index in left else _rolled_back(task)) for number, task in tasks]
         self._settle(*tasks)
 
     def _not_rolled_back(self, tasks: list[tuple[int, Task]], remaining: frozenset[str]) -> set[int]:
-        """Return the tasks, by index, of which something remains; what no operation names is a command's."""
+        """Return the indices of tasks that were not rolled back completely.
+
+        Remaining paths that no operation names are attributed to the commands.
+        """
         if not remaining:
             return set()
         items = [item for block in self.plan.blocks for item in block.operations]
@@ -281,7 +283,7 @@ def _error_of(item: Invalid, *, with_lines: bool) -> Error:
 
 
 def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:
-    """Return the outcome in the words of older versions, which call an edit that found nothing otherwise."""
+    """Return the outcome with the error type that older versions have for an edit that found nothing."""
     if not isinstance(outcome, Failed) or outcome.error.searched is None or outcome.error.found:
         return outcome
     first = outcome.error.searched.partition("\n")[0]

@@ -1,10 +1,10 @@
-"""What can be wrong: the stable error types, a problem in a text, an error of a task."""
+"""Error types, problems in a document, errors of tasks, and the exceptions that carry them."""
 
 from __future__ import annotations
 
 from clada.values import Value
 
-# The error types of the specification; docs/output.md says what each means and what to do.
+# The error types of the specification; docs/output.md has the cause and the remedy of each.
 ERROR_TYPES = tuple(
     """
     match_count_mismatch search_not_found file_not_found permission_denied symlink_not_allowed path_escape
@@ -16,7 +16,7 @@ ERROR_TYPES = tuple(
 
 
 class Problem(Value):
-    """Something wrong in a document. A plan has at most one fatal one, and any number of others."""
+    """A problem in a document. A plan has at most one fatal problem."""
 
     type: str
     message: str
@@ -28,7 +28,7 @@ class Problem(Value):
 
 
 class Error(Value):
-    """Why a task, or a whole run, failed. The message is the specified text; a hint goes beyond it."""
+    """Why a task or a whole run failed. The message is the specified text, the hint a remedy."""
 
     type: str
     message: str
@@ -40,7 +40,7 @@ class Error(Value):
     searched: str | None = None  # the text that an edit did not find as often as expected
     details: str | None = None  # several lines, for --error-detail=full
     traceback: str | None = None  # of a bug, for --error-detail=debug
-    stage: str | None = None  # of a run that could not begin, where the type does not tell: LOCK, WORKSPACE
+    stage: str | None = None  # of a run that could not begin, if the type does not tell: LOCK, WORKSPACE
 
     @property
     def sentence(self) -> str:
@@ -49,22 +49,22 @@ class Error(Value):
 
 
 class Nearest(Value):
-    """The place in a file that is closest to a search text which was not found."""
+    """The lines of a file that are closest to a search text that was not found."""
 
     first_line: int
     last_line: int
     differing_line: int  # the first that differs
-    wanted: str | None  # what the search text has there; None for a line of the file's own
-    found: str | None  # what the file has there; None for a line that is missing
+    wanted: str | None  # the line of the search text; None if only the file has this line
+    found: str | None  # the line of the file; None if it is missing there
     difference: str
-    form_only: bool = False  # it is the only difference, and not one in what is said
-    others: tuple[tuple[int, int], ...] = ()  # the first and last lines of places that are just as close
+    form_only: bool = False  # the only difference, and one of blanks, quotes or the like
+    others: tuple[tuple[int, int], ...] = ()  # line ranges that are just as close
 
 
 class CladaError(Exception):
-    """Carries an error from deep in the world up to the one place that makes an outcome of it.
+    """An expected failure. The engine turns it into the outcome of a task, with its `error`.
 
-    `system` has the system's own words where it is the system that refused, and no rule of ours.
+    `system` is the operating system's message, if that refused rather than a rule of clada's.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class CladaError(Exception):
 
     @classmethod
     def of(cls, error: Error) -> CladaError:
-        """Return the trouble that carries this error."""
-        trouble = cls(error.type, error.message)
-        trouble.error = error
-        return trouble
+        """Return an exception that carries this error."""
+        raised = cls(error.type, error.message)
+        raised.error = error
+        return raised
 
 
 class UsageError(ValueError):
-    """A command line, a configuration file or a call that cannot be understood: nothing was tried."""
+    """A command line, configuration file or call is not valid. Nothing was executed."""
 
 
 def unforeseen(bug: Exception) -> Error:
-    """Return the error of what nobody foresaw: what the system refused, or else a bug in clada."""
+    """Return the error for an exception that no code handled: a system error, or a bug in clada."""
     if isinstance(bug, MemoryError):
         return OUT_OF_MEMORY
     trace = _traced(bug)
@@ -102,7 +102,7 @@ def unforeseen(bug: Exception) -> Error:
 
 
 def _traced(bug: Exception) -> str | None:
-    """Return where a bug is; None where not even that can be found out, for lack of memory or files."""
+    """Return the traceback of a bug; None if memory or file handles do not suffice for it."""
     try:
         import traceback
 
@@ -111,11 +111,11 @@ def _traced(bug: Exception) -> str | None:
         return None
 
 
-OUT_OF_MEMORY = Error("io_error", "out of memory")  # made while there is some
+OUT_OF_MEMORY = Error("io_error", "out of memory")  # created while there is memory
 
 
 def system_words(error: OSError | MemoryError) -> str:
-    """Return why the system refused, in its own words, and where."""
+    """Return the operating system's message, with the file name."""
     if isinstance(error, MemoryError):
         return "out of memory"
     where = f": {error.filename}" if error.filename is not None else ""
@@ -126,12 +126,12 @@ LONGEST_QUOTED = 60  # characters of the document in a message
 
 
 def shortened(text: str) -> str:
-    """Return a text from the document as a message quotes it."""
+    """Return a text of the document, short enough to be quoted in a message."""
     return text if len(text) <= LONGEST_QUOTED else text[: LONGEST_QUOTED - 1] + "…"
 
 
 def cut_off(complete: int) -> str:
-    """Return the clause that follows the message about an answer which stops in the middle."""
+    """Return the clause that ends the message about a truncated answer."""
     return f"; {complete} complete operation{'' if complete == 1 else 's'} came before it"
 
 

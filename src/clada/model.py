@@ -1,4 +1,4 @@
-"""The values that pass from stage to stage: what a document asks for, and what came of it."""
+"""The values that pass from stage to stage: operations, plans, outcomes, tasks and events."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
-NO_ATTRIBUTES: Mapping[str, str] = {}  # one for all that have none
+NO_ATTRIBUTES: Mapping[str, str] = {}
 
 
 class Phrases(Value):
-    """What a status line says of one result, after the run and in a plan: as a tagged line, as a sentence."""
+    """The words of a status line for one result, after a run and in a plan: tagged line, sentence."""
 
     done: tuple[str, str]
     planned: tuple[str, str]
@@ -30,7 +30,7 @@ UNCHANGED = Phrases(*[("{target} (unchanged)", "{target} unchanged")] * 2)
 
 
 class Item(Value):
-    """What a block consists of: where it stands in the document, and attributes that nobody knows."""
+    """Part of a block: its position in the document, and its unknown attributes."""
 
     line: int
     span: tuple[int, int]  # in Plan.source
@@ -38,23 +38,23 @@ class Item(Value):
 
 
 class Operation(Item):
-    """Something to do. Each kind of operation is a subclass, in a module of its own (see `operations`)."""
+    """Base class of all operations. Each kind is a module of its own in `operations`."""
 
     name: ClassVar[str]  # in plans and reports
     fields: ClassVar[tuple[Field, ...]]  # in the order in which missing and wrong ones are reported
-    phrases: ClassVar[Mapping[str, Phrases]]  # what a status line says, for each result
+    phrases: ClassVar[Mapping[str, Phrases]]  # for status lines, by result
     details_title: ClassVar[str] = "what the file has:"
-    in_part: ClassVar[str] = ""  # what was done if only some hunks of its file were made; else all or none
-    is_part: ClassVar[bool] = False  # some of what it was to do was left out by choice
-    is_command: ClassVar[bool] = False  # its target is a command, which a plan shows whole
-    only_its_paths: ClassVar[bool] = False  # whether it changes nothing but the files that `paths` names
+    in_part: ClassVar[str] = ""  # result if only some hunks were applied; "" if that is not possible
+    is_part: ClassVar[bool] = False  # the user has left out some of its hunks
+    is_command: ClassVar[bool] = False  # its target is a command
+    only_its_paths: ClassVar[bool] = False  # it changes no other files than `paths`
     problems: ClassVar[tuple[Problem, ...]] = ()
 
     if TYPE_CHECKING:
 
         @abstractmethod
         def apply(self, world: World) -> Outcome:
-            """Carry it out; raise CladaError where that cannot be done."""
+            """Execute it; raise CladaError on failure."""
 
     @classmethod
     def from_fields(
@@ -65,22 +65,22 @@ class Operation(Item):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that it names, of files that it is to change."""
+        """The paths of the files that it changes."""
         named = self.values()
         return tuple(named[field.name] for field in self.fields if field.kind == "path" and field.required)
 
     @property
     def target(self) -> str:
-        """Return what a failure names: its paths, or its command."""
+        """Its paths or command, for status lines."""
         return " -> ".join(self.paths)
 
     @property
     def holds(self) -> str | None:
-        """The path of the file whose new content is held in memory until something else needs it."""
+        """The path of the file whose new content stays in memory until it is flushed."""
         return None
 
     def values(self) -> dict[str, Any]:
-        """Return its fields by their names in plans; those without a default of theirs only if set."""
+        """Return its fields by their names in plans; optional ones only if they are set."""
         unset = type(self).field_defaults
         values = ((field, getattr(self, field.name)) for field in self.fields)
         return {
@@ -92,7 +92,7 @@ class Operation(Item):
 
 
 class Invalid(Item):
-    """An operation that cannot be carried out: the fields that could be read, and what is wrong with it."""
+    """An operation that is not valid: the fields that could be read, and its problems."""
 
     name: str
     fields: Mapping[str, Any]
@@ -101,14 +101,14 @@ class Invalid(Item):
 
     @property
     def target(self) -> str:
-        """The path, or the command, that it has; empty where it has neither."""
+        """Its path or command; empty if it has neither."""
         if "from" in self.fields or "to" in self.fields:
             return " -> ".join(self.fields[name] for name in ("from", "to") if name in self.fields)
         return str(self.fields.get("path", self.fields.get("command", "")))
 
     @property
     def path(self) -> str | None:
-        """The path that it has."""
+        """Its path, if it has one."""
         return self.fields.get("path")
 
     def values(self) -> dict[str, Any]:
@@ -117,10 +117,7 @@ class Invalid(Item):
 
 
 def dialect_of(item: Operation | Invalid) -> str:
-    """Return the name of the dialect that an operation was read from; nothing for a notation of our own.
-
-    It is the last field of each operation that dialects can write, and "" where they are not concerned.
-    """
+    """Return the dialect that an operation was read from; "" for CSL, CML, JSON and TOML."""
     dialect: str = getattr(item, "dialect", "")
     return dialect
 
@@ -143,12 +140,12 @@ class Block(Value):
     version: str | None
     implicit: bool
     operations: tuple[Operation | Invalid, ...]
-    attributes: Mapping[str, str] = {}  # that nobody knows
-    atomic: bool = False  # all of it, or nothing
+    attributes: Mapping[str, str] = {}  # unknown attributes
+    atomic: bool = False  # executed completely, or not at all
 
     @property
     def valid(self) -> bool:
-        """Whether every operation in it can be executed: else none is."""
+        """Whether all its operations are valid. If not, none is executed."""
         return not any(item.problems for item in self.operations)
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,40 +161,40 @@ class Block(Value):
 
 
 class NotApplied(Value):
-    """Something that was recognised as an operation, or as a likely one, and is not carried out."""
+    """A part of the answer that looks like an operation and is not executed."""
 
     line: int
-    what: str  # search/replace block
-    why: str  # the answer is in JSON
+    what: str  # for example "search/replace block"
+    why: str  # for example "the answer is in JSON"
 
     @property
     def text(self) -> str:
-        """Return it as reports say it."""
+        """The line for reports."""
         return f"not applied: {self.what} at line {self.line} ({self.why})"
 
 
 class Plan(Value):
-    """A parsed and validated document. With a fatal problem, blocks hold what was complete before it."""
+    """A parsed and validated document. With a fatal problem, `blocks` has the complete blocks before it."""
 
     notation: str | None
     blocks: tuple[Block, ...] = ()
     fatal: Problem | None = None
     notes: tuple[str, ...] = ()
     source: bytes = b""
-    atomic: bool = False  # whether a block of it is
-    left_out: Mapping[int, str] = {}  # operations that are not to be carried out, by their index: why
-    not_applied: tuple[NotApplied, ...] = ()  # what stands beside the operations, and looks like one
+    atomic: bool = False  # whether one of its blocks is
+    left_out: Mapping[int, str] = {}  # reasons why operations are not executed, by index
+    not_applied: tuple[NotApplied, ...] = ()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with single operations, in the order of the document."""
+        """The problems of its operations, in document order."""
         return tuple(
             problem for block in self.blocks for item in block.operations for problem in item.problems
         )
 
     @property
     def ok(self) -> bool:
-        """Whether there are operations, and everything in the document can be executed."""
+        """Whether there are operations, and all of them are valid."""
         return self.exit_code == DONE
 
     @property
@@ -208,7 +205,7 @@ class Plan(Value):
 
     @property
     def has_operations(self) -> bool:
-        """Whether there is anything to do, or to complain of."""
+        """Whether there are operations, valid or not."""
         return any(block.operations for block in self.blocks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -231,17 +228,17 @@ def _pick(value: Value, *names: str) -> dict[str, Any]:
 
 
 class Change(Value):
-    """One change that was made to the workspace: created, overwritten, appended, edited, moved, removed."""
+    """A change of one path: created, overwritten, appended, edited, moved or removed."""
 
     path: str
     how: str
 
 
-WAS_READ_ONLY = "was read-only"  # a remark: its mode lets nobody write the file, and still does
+WAS_READ_ONLY = "was read-only"  # remark on a file without write permission that was replaced
 
 
 class Done(Value):
-    """An operation that was carried out, with what its status line says of it."""
+    """The outcome of an operation that succeeded."""
 
     how: str  # created, overwritten, appended, unchanged; edited; moved; removed; ran
     target: str
@@ -250,15 +247,13 @@ class Done(Value):
     lines: tuple[int, ...] = ()
     exit_code: int | None = None
     changes: tuple[Change, ...] = ()
-    held: bool = False  # the new content is in memory, and not on disk yet
-    remarks: tuple[
-        str, ...
-    ] = ()  # how a search text was found, if not exactly: "matched but for indentation"
+    held: bool = False  # the new content is still in memory
+    remarks: tuple[str, ...] = ()  # for example "matched but for indentation"
     planned: bool = False  # in a dry run: nothing was changed
 
 
 class Failed(Value):
-    """An operation that was tried, or could not be; with what it had changed by then."""
+    """The outcome of an operation that failed, with what it changed before."""
 
     error: Error
     exit_code: int | None = None
@@ -269,13 +264,13 @@ class Skipped(Value):
     """An operation that was not tried."""
 
     reason: str
-    left_out: bool = False  # on purpose, for a dry run runs no programs: that is no failure
-    needs_approval: str | None = None  # why a person would have to approve it, if that is so
-    done_in: int = 0  # the run before this one that did it, if one is resumed
+    left_out: bool = False  # on purpose, which is not a failure
+    needs_approval: str | None = None  # why a person would have to approve it
+    done_in: int = 0  # number of the resumed run that executed it
 
 
 class RolledBack(Value):
-    """An operation that was carried out, and taken back: of all that belongs together, something failed."""
+    """The outcome of an operation that was rolled back, because another of its atomic part failed."""
 
     done: Done
 
@@ -287,22 +282,22 @@ STATUSES = {Done: "success", Failed: "error", Skipped: "skipped", RolledBack: "r
 
 
 class Task(Value):
-    """One operation in a report: what it was, and what came of it."""
+    """One operation in a report, with its outcome."""
 
-    label: str  # as in status lines, from 1: N, or N.M in a block; in CML through the document
-    index: int  # through the document, from 0
+    label: str  # in status lines: N, or N.M in a block; in CML counted through the document
+    index: int  # in the document, from 0
     operation: str  # its name in plans
     line: int
-    target: str  # the path, or the command, that a failure names
+    target: str  # its path or command
     path: str | None  # of an operation on one path
     outcome: Outcome
     duration: float = 0.0
-    invalid: bool = False  # it was not tried, for it is not a valid operation
+    invalid: bool = False  # not executed, because it is not valid
     confinement: str | None = None
-    output: tuple[str | None, ...] = ()  # what its commands printed; None where it was cut off
+    output: tuple[str | None, ...] = ()  # of its commands; None where it was truncated
     truncated: bool = False
-    dialect: str = ""  # that it was read from
-    is_part: bool = False  # some of what it was to do was left out by choice
+    dialect: str = ""
+    is_part: bool = False  # the user has left out some of its hunks
 
     @property
     def status(self) -> str:
@@ -312,7 +307,7 @@ class Task(Value):
         return STATUSES[type(self.outcome)]
 
     def shortened(self) -> Task:
-        """Return the task without what may be long in it."""
+        """Return the task with its long texts cut, for use when memory is short."""
         outcome = self.outcome
         match outcome:
             case Done():
@@ -325,12 +320,12 @@ class Task(Value):
 
     @property
     def fine(self) -> bool:
-        """Whether it went as it should."""
+        """Whether it succeeded, or was left out on purpose."""
         return isinstance(self.outcome, Done) or (isinstance(self.outcome, Skipped) and self.outcome.left_out)
 
     @property
     def done_in(self) -> int:
-        """The run before this one that did it, if one is resumed; else 0."""
+        """Number of the resumed run that executed it; 0 if this run did."""
         return self.outcome.done_in if isinstance(self.outcome, Skipped) else 0
 
     @property
@@ -340,7 +335,7 @@ class Task(Value):
 
 
 class BlockReport(Value):
-    """How a block went: success, planned or failed, and its tasks."""
+    """The tasks of one block, with its status."""
 
     index: int
     label: str
@@ -366,14 +361,14 @@ class TaskStarted(Value):
 
 
 class Output(Value):
-    """Event: a command printed lines, as many as came at once; they are safe to show."""
+    """Event: a command printed lines. Control characters are escaped."""
 
     label: str
     lines: tuple[str, ...]
 
 
 def output_prefix(label: str) -> str:
-    """Return what stands before each line that a command printed."""
+    """Return the prefix of each output line of a command."""
     return f"[task-{label}:exec] "
 
 
@@ -390,13 +385,13 @@ class TaskEnded(Value):
 
 
 class BlockSkipped(Value):
-    """Event: a block is not executed, for it has invalid operations."""
+    """Event: a block is not executed, because it has invalid operations."""
 
     label: str
 
 
 class Note(Value):
-    """Event: something that the person should know; the report has it among its notes."""
+    """Event: a note for the user, which is in the report too."""
 
     text: str
 
