@@ -58,12 +58,12 @@ def test_a_run_that_is_cut_and_resumed_gives_the_tree_of_a_whole_one(
                 started += 1
 
         cut_off = _carried_out(path, tmp_path / "cut", stop=stop, on_event=cut)
-    is_cut = cut_off.interrupted and not all(task.fine for task in cut_off.tasks)
+    is_cut = cut_off.interrupted and not all(task.ok for task in cut_off.tasks)
     resumed = resume(tmp_path / "cut") if is_cut else cut_off
     failed = [task.index for task in whole.tasks if task.status == "error"]
     assert whole.interrupted is None
     if (path.parent.name, at) in SUCCEEDS_LATER:
-        assert any(resumed.tasks[index].fine for index in failed)
+        assert any(resumed.tasks[index].ok for index in failed)
         return
     assert {resumed.tasks[index].status for index in failed} <= {"error"}
     assert tree(tmp_path / "cut") == tree(tmp_path / "whole")

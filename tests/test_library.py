@@ -200,7 +200,7 @@ def test_what_a_dry_run_leaves_out_is_no_failure_and_what_could_not_be_tried_is_
     """In the report, its blocks and its tasks alike."""
     plan = clada.parse("<---TASKS--->\n<---RUN--->\nls\n<---END--->\n<---END--->\n")
     look = clada.execute(plan, workspace=str(tmp_path), git=False, dry_run=True)
-    assert (look.ok, look.blocks[0].status, look.tasks[0].fine) == (True, "planned", True)
+    assert (look.ok, look.blocks[0].status, look.tasks[0].ok) == (True, "planned", True)
     late = clada.execute(plan, workspace=str(tmp_path), git=False, dry_run=True, total_timeout=0.0)
     assert (late.ok, late.blocks[0].status, late.tasks[0].status) == (False, "failed", "skipped")
 

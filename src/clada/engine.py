@@ -228,12 +228,12 @@ class Engine:
         """End an atomic part: roll it back if a task failed, then report its tasks."""
         self._settle()
         tasks, self._unsettled = self._unsettled or [], None
-        fine = all(task.fine for _number, task in tasks)
+        ok = all(task.ok for _number, task in tasks)
         remaining: frozenset[str] = frozenset()
         if self.world.takes_back:
-            error, remaining = self.world.takes_back.end_mark(mark, keep=fine)
+            error, remaining = self.world.takes_back.end_mark(mark, keep=ok)
             self.error = error or self.error
-        if not fine:
+        if not ok:
             self.world.tree_after = None  # the rollback must not be taken for a change by the next command
             left = self._not_rolled_back(tasks, remaining)
             tasks = [(number, task if task.index in left else _rolled_back(task)) for number, task in tasks]

@@ -319,7 +319,7 @@ class Task(Value):
         return self.replace(target=shortened(self.target), outcome=outcome)
 
     @property
-    def fine(self) -> bool:
+    def ok(self) -> bool:
         """Whether it succeeded, or was left out on purpose."""
         return isinstance(self.outcome, Done) or (isinstance(self.outcome, Skipped) and self.outcome.left_out)
 
@@ -347,7 +347,7 @@ class BlockReport(Value):
     @property
     def status(self) -> str:
         """Return success, planned or failed."""
-        if not all(task.fine for task in self.tasks):
+        if not all(task.ok for task in self.tasks):
             return "failed"
         return "planned" if self.dry_run else "success"
 

@@ -1,4 +1,4 @@
-"""The way of a document, from its text to the report: newcomers start here.
+"""The path of a document, from its text to the report. Newcomers start here.
 
 text ─► plan ─► workspace ─► lock ─► record ─► engine ─► report
 """
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from clada.world.record.recording import Recording, RunToRecord
     from clada.world.world import Ask
 
-MOST_TARGETS, MOST_OF_TARGETS = 3, 60  # that the history names of a run, and their characters
+MOST_TARGETS, LONGEST_TARGETS = 3, 60  # paths that the history shows for a run, and their characters
 REMOVED = "removed the fence around the whole content of {}; --strip-fences=never keeps it"
 KEPT_FENCE = "kept the fence around the whole content of {}; --strip-fences removes it"
 ANSWERS = ("once", "always", "no", "never", "once+network", "always+network")
 
 
-def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
+def execute(  # noqa: PLR0913 (callbacks are separate arguments)
     document: Plan | str | bytes,
     *,
     on_event: Callable[[Event], None] = lambda _event: None,
@@ -51,13 +51,13 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
     left_out: Mapping[int, Skipped] | None = None,
     **options: Unpack[Options],
 ) -> Report:
-    """Carry out a document, or a plan made of one, and report. What happens is told to `on_event`.
+    """Execute a document, or the plan of one, and return the report. Events go to `on_event`.
 
-    The options are those of the command line, under the same names; `git=False` is --no-git. `settings` is
-    all of them at once. `ask` puts commands that are not approved to a person, `consent` other questions that
-    a yes or no answers; without them, the answer is no. Raises TypeError or ValueError on bad arguments, and
-    what these functions raise, which ends the run in order; whatever goes wrong with the document is in the
-    report. `left_out` is for `resume`: the tasks that are not to be carried out, by their index.
+    The options are those of the command line, under the same names; `git=False` is --no-git. `settings` has
+    all of them at once. `ask` is called for commands that need approval, `consent` for other yes-or-no
+    questions; without them the answer is no. Raises TypeError or ValueError for invalid arguments, and passes
+    on exceptions of the callbacks after it has ended the run; all other errors are in the report. `left_out`
+    has the outcomes of tasks that are not executed, by index, for `resume`.
     """
     settings = settings or Settings.from_options(**options)
     caller = _Caller(on_event, ask, consent, stop)
@@ -72,11 +72,11 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
         caller.tell(plan.notes)
         caller.tell(_notes_on_fences(plan, settings.strip_fences))
         _carry_out(plan, settings, caller, left_out, course)
-    except CladaError as trouble:
-        course.error = trouble.error
-    except _CallerError as raised:
-        mistake = raised.error
-    except Exception as bug:  # noqa: BLE001 (the last place where one ends: what was done is reported)
+    except CladaError as raised:
+        course.error = raised.error
+    except _CallerError as callback:
+        mistake = callback.error
+    except Exception as bug:  # noqa: BLE001 (the outermost handler: the run is still reported)
         course.error = unforeseen(bug)
     if mistake:
         if course.record:
@@ -86,7 +86,7 @@ def execute(  # noqa: PLR0913 (who is told, who is asked, who may stop it)
 
 
 def _kept(report: Report, settings: Settings) -> Report:
-    """Keep the report on a document that was refused, so that `clada report` is not that of a run before."""
+    """Save the report of a refused document, so that `clada report` does not show an older run."""
     if report.recorded is None and not settings.dry_run and settings.record != "none":
         from clada.world.record.refused import keep_refused
 
@@ -95,11 +95,11 @@ def _kept(report: Report, settings: Settings) -> Report:
 
 
 class _Course:
-    """How far a run has come: set as it goes on, so that it is known whatever goes wrong."""
+    """The state of a run, filled in as it proceeds, so that it is known after any exception."""
 
     blocks: tuple[BlockReport, ...] | None = None
     record: Recording | None = None
-    changes: Changes = ()  # of a dry run, and modes
+    changes: Changes = ()  # with `modes`, of a dry run
     modes: Modes = ()
     fatal: Error | None = None
     error: Error | None = None
@@ -108,14 +108,14 @@ class _Course:
 def _carry_out(
     plan: Plan, settings: Settings, caller: _Caller, left_out: Mapping[int, Skipped] | None, course: _Course
 ) -> None:
-    """Hold the locks, record, and let the engine go through the plan."""
-    # Where nothing will change, nobody need wait, and there is nothing to record.
+    """Take the locks, start the record, and run the engine."""
+    # A run that changes nothing needs neither a lock nor a record.
     executable = any(block.operations and block.valid for block in plan.blocks)
     changing = executable and not settings.dry_run
     recorded = changing and (settings.record != "none" or settings.atomic or plan.atomic)
     limits = Limits(settings.max_files, settings.max_bytes)
     resumes = left_out is not None
-    if changing and os.path.isdir(f"{state_home()}/clada/pending"):  # mostly, there is none
+    if changing and os.path.isdir(f"{state_home()}/clada/pending"):
         caller.tell(_recovered(settings, caller, wait=recorded))
     with ExitStack() as stack:
         workspace = stack.enter_context(
@@ -137,7 +137,6 @@ def _carry_out(
         if course.record:
             course.record.begin(workspace, world)
         engine = Engine(plan, world, left_out)
-        # From here on there is a report, whatever goes wrong.
         course.blocks = engine.run()
         course.error = engine.error
         if settings.dry_run:
@@ -150,7 +149,7 @@ def _carry_out(
 
 
 def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) -> Report:
-    """Return what is known of a run at its end; its record keeps that, too."""
+    """Build the report of a run, and save it in the record."""
     blocks, record = course.blocks, course.record
     made = zip(("pre", "post"), record.commits, strict=True) if record else ()
     report = Report(
@@ -183,7 +182,7 @@ def _example(plan: Plan, settings: Settings) -> str:
 
 
 def plan_for(document: object, settings: Settings) -> Plan:
-    """Read a document into a plan as these settings have it: its format, delimiters and roots."""
+    """Parse a document with the format, delimiters and roots of these settings."""
     if not isinstance(document, str | bytes):
         raise TypeError(
             f"execute() takes a text, or a plan as parse() returns it, not {type(document).__name__}"
@@ -191,7 +190,7 @@ def plan_for(document: object, settings: Settings) -> Plan:
     try:
         here = os.path.abspath(settings.workspace)
     except OSError:
-        here = ""  # the current directory is gone, which the run will say
+        here = ""  # the current directory is gone; the run reports that
     return parse(
         document,
         settings.format,
@@ -203,7 +202,7 @@ def plan_for(document: object, settings: Settings) -> Plan:
 
 
 def _overlay(workspace: Workspace) -> Files:
-    """Return what a dry run works on: it changes nothing of the workspace."""
+    """Return the files that a dry run works on, which leaves the workspace alone."""
     from clada.world.files.overlay import Overlay
 
     return Overlay(workspace)
@@ -246,7 +245,7 @@ def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool
 
 
 def _recovered(settings: Settings, caller: _Caller, *, wait: bool) -> list[str]:
-    """Put back what a killed run has left half done here; wait for one that is going on, if asked to."""
+    """Roll back killed atomic runs of this workspace; with `wait`, wait for one that is running."""
     from clada.world.record.recover import recover
 
     return recover(settings, _waiting(caller), wait=wait)
@@ -257,9 +256,9 @@ def _waiting(caller: _Caller) -> Callable[[], None]:
 
 
 def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) -> Error | None:
-    """Return why the run that a dry run stands for would not begin, if it could not be recorded.
+    """Return why the real run would be refused, if it could not be recorded.
 
-    Nobody waits or is asked: another run will have ended by then, and who can be asked may say yes.
+    A dry run does not wait for other runs and does not ask: it assumes that a person would consent.
     """
     if settings.record == "none":
         return None
@@ -270,7 +269,7 @@ def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) 
 
 
 def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
-    """Return notes on fences around the whole content of writes; none where the setting is given."""
+    """Return notes on fences around the whole content of writes, unless `setting` decides."""
     if setting is not None:
         return []
     items = [item for block in plan.blocks for item in block.operations if isinstance(item, Write)]
@@ -290,11 +289,11 @@ def _first_of(writes: Sequence[Write]) -> str:
 
 
 def _notes_on_paths(plan: Plan, root: str) -> list[str]:
-    """Return a note where paths were meant from the root of the repository, and the workspace is below it."""
+    """Return a note if paths look relative to the root of the repository rather than to the workspace."""
     top = root.rstrip("/")
     while not os.path.lexists(f"{top}/.git"):
         if not top:
-            return []  # there is no repository
+            return []  # no repository
         top = top.rpartition("/")[0]
     top = top or "/"
     if top == root:
@@ -306,9 +305,9 @@ def _notes_on_paths(plan: Plan, root: str) -> list[str]:
 
 
 def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
-    """Return what a plan does, for the history: `2 writes, 1 run: a.py, b.py, make`.
+    """Summarise a plan for the history: `2 writes, 1 run: a.py, b.py, make`.
 
-    If not all was tried, `1 of 2 writes`.
+    If some tasks were skipped: `1 of 2 writes`.
     """
     items = [item for block in plan.blocks if block.valid for item in block.operations]
     names = [item.name for item in items]
@@ -322,24 +321,24 @@ def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
         parts.append(f"{part} {name}{'' if count == 1 else 's'}")
     targets = list(dict.fromkeys(item.target.partition("\n")[0] for item in items))
     shown = ", ".join(targets[:MOST_TARGETS])
-    shown = shown if len(shown) <= MOST_OF_TARGETS else f"{shown[: MOST_OF_TARGETS - 1]}…"
+    shown = shown if len(shown) <= LONGEST_TARGETS else f"{shown[: LONGEST_TARGETS - 1]}…"
     more = f" and {len(targets) - MOST_TARGETS} more" if len(targets) > MOST_TARGETS else ""
     return f"{', '.join(parts)}: {shown}{more}"
 
 
 def _describe(record: Recording, plan: Plan, blocks: Sequence[BlockReport], stop: Stop | None) -> None:
-    """Say what a run did, for the history and the message of its commit."""
+    """Set the summary of a run, for the history and the commit message."""
     ends = {"success": "", "error": " (failed)", "skipped": " (skipped)", "rolled_back": " (rolled back)"}
     record.what = _summary(plan, blocks)
     record.done = [
         f"{task.operation} {task.target}{ends[task.status]}" for block in blocks for task in block.tasks
     ]
-    fine = not plan.not_applied and all(block.status == "success" for block in blocks)
-    record.ended = "interrupted" if stop and stop.signal else "ok" if fine else "failed"
+    ok = not plan.not_applied and all(block.status == "success" for block in blocks)
+    record.ended = "interrupted" if stop and stop.signal else "ok" if ok else "failed"
 
 
 class _Caller:
-    """Whoever called: its own functions, checked, and what they raise carried past all errors of ours."""
+    """The callbacks of the caller. Their exceptions pass through all handlers of clada's own errors."""
 
     def __init__(
         self,
@@ -356,15 +355,15 @@ class _Caller:
             raise TypeError(f"stop must be a Stop, not {stop!r}")
         self._on_event, self._ask, self._consent, self.stop = on_event, ask, consent, stop
         self.can_answer = ask is not None
-        self.notes: list[str] = []  # that were told
+        self.notes: list[str] = []  # emitted so far
 
     @property
     def stop_handle(self) -> int | None:
-        """What becomes readable once the run is to end."""
+        """The file descriptor that becomes readable when the run is to end."""
         return self.stop.handle if self.stop else None
 
     def emit(self, event: Event) -> None:
-        """Tell an event; notes are kept for the report."""
+        """Pass on an event; collect notes for the report."""
         if isinstance(event, Note):
             self.notes.append(event.text)
         try:
@@ -373,13 +372,13 @@ class _Caller:
             raise _CallerError(error) from error
 
     def tell(self, notes: Iterable[str]) -> None:
-        """Tell those of these notes that were not told yet."""
+        """Emit those of these notes that are new."""
         for note in notes:
             if note not in self.notes:
                 self.emit(Note(note))
 
     def consent(self, question: str) -> bool:
-        """Ask a person something that is answered by yes or no."""
+        """Ask a yes-or-no question."""
         try:
             return bool(self._consent and self._consent(question))
         except Exception as error:
@@ -387,11 +386,11 @@ class _Caller:
 
     @property
     def would_consent(self) -> Callable[[str], bool] | None:
-        """What to ask in place of a person who may say yes; None where there is nobody."""
+        """A function that always consents, for dry runs; None if no person can be asked."""
         return (lambda _question: True) if self._consent else None
 
     def answer(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
-        """Ask, and hold the answer to what an answer can be."""
+        """Ask about a command; raise if the callback returns something else than an answer."""
         try:
             given = self._ask and self._ask(command, directory, reason, network=network)
             if given is not None and given not in ANSWERS:
@@ -403,7 +402,7 @@ class _Caller:
 
 
 class _CallerError(BaseException):
-    """Carries what the caller's own function raised past all that deals with errors of ours."""
+    """Carries an exception of a callback through all handlers of clada's own errors."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)

@@ -46,7 +46,7 @@ def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, t
     watched = _mapped(plan, lambda index, item: _Watched.of(item, index, seen) if item.in_part else item)
     report = execute(watched, settings=settings.replace(dry_run=True), **callbacks)
     tasks = report.tasks
-    return report, tuple(Preview(task, seen.hunks.get(task.index, ()) if task.fine else ()) for task in tasks)
+    return report, tuple(Preview(task, seen.hunks.get(task.index, ()) if task.ok else ()) for task in tasks)
 
 
 def select(plan: Plan, chosen: Chosen) -> Plan:

@@ -87,7 +87,7 @@ def _shown(question: Question, place: str, plan: Plan) -> list[Line]:
     task, hunk = question.preview.task, question.hunk
     kind, text = status_line(task, NOTATIONS.get(plan.notation or "", UNKNOWN))
     _label, _, text = text.partition(" ")
-    if task.fine:  # nothing has been done yet, so that no status is due
+    if task.ok:  # nothing has been done yet, so that no status is due
         text = text.partition(": ")[2].replace(UNSEEN, "")
     part = f", hunk {hunk.number} of {hunk.of}" if hunk else ""
     lines: list[Line] = [("note", ""), (kind, f"{place} task {task.label}: {text}{part}")]

@@ -89,7 +89,7 @@ class Conversation:
         return None
 
     def _question(self, report: Report) -> str:
-        failing = sum(not task.fine for task in report.tasks)
+        failing = sum(not task.ok for task in report.tasks)
         what = "this" if self._plan is self._all else "what is chosen"
         return f"\nExecute {what}{f', though {failing} would fail' if failing else ''}?\n{KEYS}"
 

@@ -57,7 +57,7 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
         console.complain(f"clada: {note}")
     if report.fatal:
         console.complain(f"clada: {report.fatal.sentence}")
-    failing = sum(not task.fine for task in report.tasks)
+    failing = sum(not task.ok for task in report.tasks)
     fails = f", {failing} would fail" if failing else ""
     for each in report.not_applied:
         console.complain(f"clada: {each.text}")

@@ -84,7 +84,7 @@ class Report(Value):
     def exit_code(self) -> int:
         """The exit code of the command line: 0, 1, 3 for no operations, or 128 and the signal."""
         tasks = self.tasks
-        failed = self.fatal or self.error or self.not_applied or not all(task.fine for task in tasks)
+        failed = self.fatal or self.error or self.not_applied or not all(task.ok for task in tasks)
         return exit_code(failed=bool(failed), has_operations=bool(tasks), signal=self.interrupted)
 
     @property

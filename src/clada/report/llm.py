@@ -157,7 +157,7 @@ def _to_correct(report: Report) -> str:
     ends = {_ended(task) for task in report.tasks}
     done = "what was done stays done; " if ends.intersection(FINISHED) else ""
     failed = any(task.error for task in report.tasks) or report.error
-    is_skipped = any(task.status == "skipped" and not task.fine for task in report.tasks)
+    is_skipped = any(task.status == "skipped" and not task.ok for task in report.tasks)
     again = ["what failed, corrected"] if failed or not report.not_applied else []
     again += ["what was skipped"] if is_skipped else []
     again += [f"what was not applied, as {title(report.notation)}"] if report.not_applied else []

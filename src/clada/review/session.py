@@ -324,7 +324,7 @@ def _heading(report: clada.Report) -> str:
     if report.fatal:
         return "Nothing was carried out"
     tasks, failed, missed = len(report.tasks), report.count("error"), len(report.not_applied)
-    unfinished = sum(not task.fine for task in report.tasks)
+    unfinished = sum(not task.ok for task in report.tasks)
     left_out = report.count("skipped") - unfinished  # by a person
     rows = (
         (failed, f"{failed} of {tasks} failed"),

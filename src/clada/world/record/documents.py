@@ -61,7 +61,7 @@ def status_to_keep(task: Task) -> str:
         return f"done {task.done_in}"
     if task.is_part:
         return "success part" if task.status == "success" else "part"
-    return "left" if task.fine and task.status != "success" else task.status
+    return "left" if task.ok and task.status != "success" else task.status
 
 
 def kept_of(store: Store, run: RecordedRun) -> KeptRun:
