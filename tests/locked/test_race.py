@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.world.sandbox.reading import has_landlock
+from clada.world.sandbox.landlock import has_landlock
 
 if TYPE_CHECKING:
     from tests.locked.conftest import Place

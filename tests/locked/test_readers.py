@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.world.sandbox.reading import has_landlock
+from clada.world.sandbox.landlock import has_landlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ READING = """
 import json, os, sys
 from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
-from clada.world.sandbox.reading import ReadOnly
+from clada.world.sandbox.landlock import ReadOnly
 here = os.open(".", os.O_RDONLY)
 for argv in json.loads(sys.argv[1]):
     lines = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.world.sandbox.layers import has_landlock
+from clada.world.sandbox.landlock import has_landlock
 
 if TYPE_CHECKING:
     from tests.locked.conftest import Place
@@ -243,7 +243,7 @@ READING = """
 import json, os, sys
 from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
-from clada.world.sandbox.reading import ReadOnly
+from clada.world.sandbox.landlock import ReadOnly
 from clada.world.secrets.found import find_secret_files
 here, top = os.open(".", os.O_RDONLY), os.getcwd()
 found = find_secret_files(top)

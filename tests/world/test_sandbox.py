@@ -23,10 +23,12 @@ from clada.errors import CladaError
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.run import Launcher, ProcessResult, run, search_path
-from clada.world.sandbox import bubblewrap, landlock, visible
+from clada.world.sandbox import bwrap, landlock, mounts
 from clada.world.sandbox import layers as confinement
 from clada.world.sandbox.guard import Guard
-from clada.world.sandbox.layers import Confinement, ReadOnly, confined_launcher, failure_hint
+from clada.world.sandbox.hints import failure_hint
+from clada.world.sandbox.landlock import ReadOnly, has_landlock
+from clada.world.sandbox.layers import Confinement, confined_launcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +45,7 @@ _SCOPES = 6  # the version of Landlock that keeps signals in
 WORKS = {
     "bubblewrap": confinement.has_bubblewrap,
     "namespace": confinement.has_namespaces,
-    "landlock": confinement.has_landlock,
+    "landlock": has_landlock,
 }
 
 
@@ -655,15 +657,15 @@ def test_the_best_layer_that_works() -> None:
 
 def test_why_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps bubblewrap from working is known, for a person to be told."""
-    monkeypatch.setattr(bubblewrap, "_SANDBOX", ["--no-such-option"])
-    assert bubblewrap.trouble() in {"not installed", "Unknown option --no-such-option"}
+    monkeypatch.setattr(bwrap, "_SANDBOX", ["--no-such-option"])
+    assert bwrap.trouble() in {"not installed", "Unknown option --no-such-option"}
 
 
 @only_bubblewrap
 @pytest.mark.parametrize("vanishes", [True, False])
 def test_what_is_gone_when_it_is_to_be_hidden(vanishes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that ends while bubblewrap is tried says nothing about bubblewrap; what stays does."""
-    real, gone = visible.closed_places, ["/usr/no-such-folder/x.sock"]
+    real, gone = mounts.closed_places, ["/usr/no-such-folder/x.sock"]
 
     def closed_places(listening: list[str]) -> list[str]:
         now = gone[:]
@@ -671,8 +673,8 @@ def test_what_is_gone_when_it_is_to_be_hidden(vanishes: bool, monkeypatch: pytes
             gone.clear()
         return [*real(listening), *now]
 
-    monkeypatch.setattr(visible, "closed_places", closed_places)
-    assert (bubblewrap.trouble() is None) == vanishes
+    monkeypatch.setattr(mounts, "closed_places", closed_places)
+    assert (bwrap.trouble() is None) == vanishes
 
 
 @layers

@@ -18,7 +18,7 @@ import pytest
 from tests.programs import needs
 from tests.world.test_sandbox import Place, layers, only_bubblewrap, place
 
-from clada.world.sandbox import visible
+from clada.world.sandbox import mounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,7 +157,7 @@ def test_an_installation_in_a_home_is_open_as_a_whole(tmp_path: Path, marker: st
     """It is known by something that nothing else has."""
     for name in ("bin/program", marker, inside):
         tool(f"{tmp_path}/apps/it/{name}", "")
-    opened = visible._prefix(f"{tmp_path}/apps/it/bin", str(tmp_path))
+    opened = mounts._prefix(f"{tmp_path}/apps/it/bin", str(tmp_path))
     assert list(opened) == [f"{tmp_path}/apps/it"]
 
 
@@ -324,7 +324,7 @@ def test_a_listed_name_that_is_no_socket_here_is_not_covered(monkeypatch: pytest
     """A container that shares the network may have bound a socket by the name of one of our programs."""
     listed = "Num       RefCount Protocol Flags    Type St Inode Path\n0: 2 0 0 1 1 7 /usr/bin/env\n"
     monkeypatch.setattr("builtins.open", lambda *_args, **_more: io.StringIO(listed))
-    assert visible.closed_places(visible.listening()).count("/usr/bin/env") == 0
+    assert mounts.closed_places(mounts.listening()).count("/usr/bin/env") == 0
 
 
 @only_bubblewrap
@@ -365,11 +365,11 @@ def test_what_only_root_may_read_of_the_system(place: Place) -> None:
 
 def test_every_opening_has_a_reason() -> None:
     """The tables give reasons, and no row opens a whole folder of settings."""
-    for reason, names in (visible.SYSTEM | visible.HOME).items():
+    for reason, names in (mounts.SYSTEM | mounts.HOME).items():
         assert reason
         assert names.split()
-    opened = {name for names in visible.HOME.values() for name in names.split()}
-    assert [name for name in CREDENTIALS for part in opened if visible.is_in(name, part)] == []
+    opened = {name for names in mounts.HOME.values() for name in names.split()}
+    assert [name for name in CREDENTIALS for part in opened if mounts.is_in(name, part)] == []
     assert [name for name in opened if name.startswith(".") and "/" not in name] == []
 
 

@@ -13,7 +13,8 @@ from tools.benchmarks.measuring import Row, least, ratio
 
 from clada.world.processes.run import Launcher, run
 from clada.world.sandbox import layers
-from clada.world.sandbox.layers import Confinement, ReadOnly, confined_launcher
+from clada.world.sandbox.landlock import ReadOnly, has_landlock
+from clada.world.sandbox.layers import Confinement, confined_launcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,13 +46,13 @@ def _bare() -> None:
 
 def _ways(workspace: str) -> dict[str, Callable[[], object]]:
     """Return the ways of running a command that this machine has."""
-    reader = ReadOnly((workspace,)) if layers.has_landlock() else None
+    reader = ReadOnly((workspace,)) if has_landlock() else None
     ways: dict[str, Callable[[], object]] = {
         "allowed reader": partial(_run, ["true"], workspace, supervised=False, confinement=reader),
         "approved": partial(_run, ["true"], workspace),
     }
     works = {
-        "landlock": layers.has_landlock,
+        "landlock": has_landlock,
         "namespace": layers.has_namespaces,
         "bubblewrap": layers.has_bubblewrap,
     }

@@ -137,7 +137,7 @@ def _check_sandbox(settings: dict[str, Any]) -> Finding:
 
 
 def _check_readers(settings: dict[str, Any]) -> Finding:
-    from clada.world.sandbox.reading import has_landlock
+    from clada.world.sandbox.landlock import has_landlock
 
     if settings["sandbox"] == "off":
         return Finding(NOTE, "not confined: the sandbox is off", "set sandbox to auto")

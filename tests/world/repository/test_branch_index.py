@@ -300,10 +300,10 @@ def test_a_run_that_must_end_while_head_is_set_ends_after_that(
 SHARED = """
 import os, sys
 uid, root, name = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-import select, clada.world.locks, clada.world.processes.spawn, clada.world.sandbox.reading
+import select, clada.world.locks, clada.world.processes.spawn, clada.world.sandbox.landlock
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find
-clada.world.sandbox.reading.has_landlock()  # what is imported late may be out of another user's reach
+clada.world.sandbox.landlock.has_landlock()  # what is imported late may be out of another user's reach
 os.setgroups([60000]); os.setgid(60000); os.setuid(uid)
 os.umask(0o022)
 found = find(root)

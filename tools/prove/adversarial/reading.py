@@ -40,7 +40,7 @@ UNCHECKED = """
 import json, os
 from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
-from clada.world.sandbox.reading import ReadOnly, has_landlock
+from clada.world.sandbox.landlock import ReadOnly, has_landlock
 here = os.open(".", os.O_RDONLY)
 for argv in json.load(open("calls")) if has_landlock() else ():
     lines = []

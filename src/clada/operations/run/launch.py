@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from clada.world.files.paths import Parts
     from clada.world.git.allowed import Operands
     from clada.world.git.calls import Git
-    from clada.world.sandbox.layers import Confinement, ReadOnly
+    from clada.world.sandbox.landlock import ReadOnly
+    from clada.world.sandbox.layers import Confinement
     from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
@@ -73,7 +74,7 @@ class Program(Value):
         """Return what starts it, confined or not."""
         if self.confinement is None:
             return Launcher(self.environment, supervised=self.supervised)
-        from clada.world.sandbox.reading import ReadOnly, reader_launcher
+        from clada.world.sandbox.landlock import ReadOnly, reader_launcher
 
         if isinstance(self.confinement, ReadOnly):  # without the modules for commands that write
             return reader_launcher(self.confinement, self.environment)
@@ -171,7 +172,7 @@ def _hidden_from_git(
 def _reading(world: World) -> ReadOnly | None:
     if world.settings.sandbox == "off":
         return None
-    from clada.world.sandbox.reading import ReadOnly, has_landlock
+    from clada.world.sandbox.landlock import ReadOnly, has_landlock
 
     if not has_landlock():
         return None
@@ -262,7 +263,7 @@ def _repository(world: World) -> tuple[str, ...]:
     """
     from clada.world.git import repository
     from clada.world.git.alternates import alternates
-    from clada.world.sandbox.visible import home, is_in
+    from clada.world.sandbox.mounts import home, is_in
 
     try:
         found = repository.find(world.files.root)

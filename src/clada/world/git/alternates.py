@@ -11,7 +11,7 @@ import os
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.handles import open_file, read_at_most
-from clada.world.sandbox.visible import is_in
+from clada.world.sandbox.mounts import is_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

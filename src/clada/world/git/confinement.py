@@ -12,7 +12,7 @@ from stat import S_IMODE, S_IWGRP
 
 from clada.values import Value
 from clada.world.git.alternates import alternates
-from clada.world.sandbox.reading import ReadOnly, has_landlock, rules
+from clada.world.sandbox.landlock import ReadOnly, has_landlock, rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 # Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
 # pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
 _fork = HOLDING_LIBC.fork
-_prctl, _signal = LIBC.prctl, LIBC.signal  # looked up once here, rather than after every fork
+_signal = LIBC.signal  # looked up once here, rather than after every fork
+_prctl = getattr(LIBC, "prctl", lambda *_words: -1)
 _close_range = getattr(LIBC, "close_range", lambda *_words: -1)
 _NO_HANDLE = 1 << 31  # above all that there can be
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36

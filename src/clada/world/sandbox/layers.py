@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import os
 import sys
+from fnmatch import fnmatchcase
 
 from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.run import Launcher
+from clada.world.sandbox import bwrap, mounts, namespace, seccomp
 from clada.world.sandbox.guard import PROTECTED, Guard, first_few
-from clada.world.sandbox.reading import ReadOnly, has_landlock, reader_launcher
-from clada.world.sandbox.variables import looks_secret, passed_on
-
-__all__ = ["Confinement", "ReadOnly", "available", "confined_launcher", "has_bubblewrap", "has_landlock"]
+from clada.world.sandbox.hints import failure_hint, missing_variable
+from clada.world.sandbox.landlock import LandlockRules, ReadOnly, has_landlock, reader_launcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,61 +34,12 @@ if TYPE_CHECKING:
     from clada.world.processes.output import Emit
     from clada.world.processes.run import ProcessResult
     from clada.world.processes.spawn import SpawnSpec
-    from clada.world.sandbox.bubblewrap import BwrapOutput
 
     Layer = Literal["bubblewrap", "namespace", "landlock", "none"]
 
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 # Where a person has parts of the home elsewhere.
 _PARTS_OF_HOME = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
-
-# What a program prints when it could not do something, by layer: phrases in small letters, codes in capitals.
-_NO_NETWORK = (
-    "could not resolve",
-    "failure in name resolution",
-    "name or service not known",
-    "network is unreachable",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ENETUNREACH",
-    "getaddrinfo",
-    "failed to resolve",
-    "connection refused",
-    "ECONNREFUSED",
-    "could not connect",
-    "failed to connect",
-    "no such host",
-    "dns error",
-)
-_OWN = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (each command has its own, or none)
-
-
-# What overlayfs refuses: to rename a directory of the lower layer, and to copy a file of another owner.
-_NOT_ON_OVERLAY = ("cross-device link", "EXDEV", "value too large for defined data type", "EOVERFLOW")
-
-
-class _Signs(Value):
-    """What a program prints when it could not reach, read or write something."""
-
-    no_network: tuple[str, ...]
-    no_read: tuple[str, ...]
-    no_write: tuple[str, ...]
-
-
-_MOUNTED = _Signs(
-    _NO_NETWORK,
-    ("no such file", "ENOENT", "not found", "does not exist"),
-    ("read-only file system", "EROFS"),
-)
-_SIGNS = {
-    "bubblewrap": _MOUNTED,
-    "namespace": _MOUNTED,
-    "landlock": _Signs(
-        (*_NO_NETWORK, "operation not permitted", "EPERM"),
-        ("permission denied", "EACCES"),
-        ("permission denied", "EACCES"),
-    ),
-}
 
 
 class Confinement(Value):
@@ -143,17 +94,13 @@ def has_bubblewrap() -> bool:
     """Return whether bubblewrap is installed and works here with the options that we need."""
     if sys.platform != "linux":
         return False
-    from clada.world.sandbox import bubblewrap
-
-    return bubblewrap.trouble() is None
+    return bwrap.trouble() is None
 
 
 def has_namespaces() -> bool:
     """Return whether namespaces of our own work here, with all that we need in them."""
     if sys.platform != "linux":
         return False
-    from clada.world.sandbox import namespace, seccomp
-
     return seccomp.is_supported() and namespace.trouble() is None
 
 
@@ -216,33 +163,27 @@ class _GuardedLauncher(Launcher):
         if hint := failure_hint(self._confinement, tail):
             return hint
         hidden = ((name, value) for name, value in self._given.items() if name not in self.environment)
-        return _missing_variable((name for name, value in hidden if looks_secret(name, value)), tail)
+        return missing_variable((name for name, value in hidden if looks_secret(name, value)), tail)
 
 
 class _BubblewrapLauncher(_GuardedLauncher):
     """Starts a command in bubblewrap; guarded is only what a mount cannot protect."""
 
-    _output: BwrapOutput  # of the command that is started next
+    _output: bwrap.BwrapOutput  # of the command that is started next
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        from clada.world.sandbox.bubblewrap import not_mountable
-
-        names = not_mountable(confinement.workspace, confinement.protected)
+        names = mounts.not_mountable(confinement.workspace, confinement.protected)
         guard = Guard(confinement.workspace, names)
         super().__init__(confinement, environment, guard)
 
     def listen(self, emit: Emit) -> Emit:
         """Return what keeps back a line that may be bubblewrap's own."""
-        from clada.world.sandbox.bubblewrap import BwrapOutput
-
-        self._output = BwrapOutput(emit)
+        self._output = bwrap.BwrapOutput(emit)
         return self._output.emit
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command in a sandbox; when it ends, so does everything in the sandbox."""
-        from clada.world.sandbox import bubblewrap
-
-        return bubblewrap.start(spec, self._confinement, self._output)
+        return bwrap.start(spec, self._confinement, self._output)
 
 
 class _LandlockLauncher(_GuardedLauncher):
@@ -258,14 +199,11 @@ class _LandlockLauncher(_GuardedLauncher):
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command under the rules, and under a supervisor."""
-        from clada.world.sandbox import visible
-        from clada.world.sandbox.landlock import LandlockRules
-
         confined = self._confinement
-        opened = (*visible.programs(spec.environment.get("PATH", ""), spec.program), *confined.read)
-        network = visible.NETWORK if confined.network else ()
+        opened = (*mounts.programs(spec.environment.get("PATH", ""), spec.program), *confined.read)
+        network = mounts.NETWORK if confined.network else ()
         write = (confined.workspace, self._own, *confined.write)
-        read = (*visible.system(), *network, "/proc", *opened)
+        read = (*mounts.system(), *network, "/proc", *opened)
         rules = LandlockRules(write, confined.network, read, execute=(*write, *read))
         self._opened = (*opened, *confined.write, confined.workspace)
         rules.filter_program()
@@ -294,12 +232,10 @@ class _LandlockLauncher(_GuardedLauncher):
 
 def _link_from(own: str, paths: Iterable[str]) -> None:
     """Make what is open of the real home have its place in the command's own home as well."""
-    from clada.world.sandbox import visible
-
-    real = visible.home()
-    names = [path[len(real) + 1 :] for path in paths if path != real and visible.is_in(path, real)]
+    real = mounts.home()
+    names = [path[len(real) + 1 :] for path in paths if path != real and mounts.is_in(path, real)]
     firsts = ((name.partition("/")[0], name) for name in names)
-    for name in visible.outermost(top if top in visible.ONLY_PROGRAMS else name for top, name in firsts):
+    for name in mounts.outermost(top if top in mounts.ONLY_PROGRAMS else name for top, name in firsts):
         if os.path.lexists(f"{real}/{name}"):
             if "/" in name:
                 os.makedirs(os.path.dirname(f"{own}/{name}"), exist_ok=True)
@@ -313,20 +249,15 @@ class _NamespaceLauncher(_GuardedLauncher):
     """Starts a command in namespaces of our own, which hold what bubblewrap's would; guarded is the same."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        from clada.world.sandbox.bubblewrap import not_mountable
-
-        names = not_mountable(confinement.workspace, confinement.protected)
+        names = mounts.not_mountable(confinement.workspace, confinement.protected)
         super().__init__(confinement, environment, Guard(confinement.workspace, names))
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command in the namespaces."""
-        from clada.world.sandbox.bubblewrap import mounts
-        from clada.world.sandbox.namespace import NamespaceRules, start
-
-        seen = mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
-        namespaces = NamespaceRules(tuple(seen), self._confinement.network)
+        seen = mounts.mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
+        namespaces = namespace.NamespaceRules(tuple(seen), self._confinement.network)
         namespaces.filter_program()
-        return start(spec.replace(namespaces=namespaces), super().start)
+        return namespace.start(spec.replace(namespaces=namespaces), super().start)
 
 
 _LAUNCHERS = {
@@ -343,64 +274,6 @@ def _undone(changed: list[str]) -> CladaError:
         "commands cannot change repositories and approvals; --sandbox=off runs them without this protection"
     )
     return CladaError("permission_denied", f"the command changed {listed}, which was undone", hint)
-
-
-def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
-    """Return what a failed command seems to have lacked, judging by the end of its output."""
-    signs = _SIGNS[confinement.layer]
-    if not confinement.network and _with_any(signs.no_network, lines):
-        return "ran without network: approve it with network"
-    if confinement.overlay and _with_any(_NOT_ON_OVERLAY, lines):
-        return (
-            "in an atomic run, commands cannot rename directories that were there before, or change files of "
-            "another owner or group: do without --atomic"
-        )
-    unwritten = _with_any(signs.no_write, lines)
-    for name in PROTECTED:
-        if any(name in line for line in unwritten):
-            return f"`{name}` is read-only"
-    missing = _with_any(_MOUNTED.no_read, lines) if confinement.layer == "landlock" else ()
-    if _closed_paths(confinement, _with_any(signs.no_read, lines)) or any(
-        map(os.path.lexists, _closed_paths(confinement, missing))  # which such a command could see as well
-    ):
-        return "commands see the workspace, the system's programs and an empty home (sandbox_read names more)"
-    if unwritten:
-        return "only the workspace and the temporary directory can be written (sandbox_write names more)"
-    return None
-
-
-def _closed_paths(confinement: Confinement, lines: Sequence[str]) -> list[str]:
-    """Return the paths that these lines name and that are closed, whether or not they exist."""
-    if not lines:
-        return []
-    import re
-
-    from clada.world.sandbox import visible
-
-    home = visible.home()
-    opened = (confinement.workspace, *confinement.read, *confinement.write, *visible.system())
-    closed = []
-    for path in re.findall(r"(?<![\w.])(?:~|/)[^\s'\":,;)\]`]*", "\n".join(lines)):
-        full = os.path.normpath(home + path[1:] if path.startswith("~") else path)
-        is_own = not visible.is_in(full, home) and any(visible.is_in(full, place) for place in _OWN)
-        if full != "/" and not is_own and not any(visible.is_in(full, place) for place in opened):
-            closed.append(full)
-    return closed
-
-
-def _missing_variable(names: Iterable[str], lines: Sequence[str]) -> str | None:
-    """Return a hint if the output names a variable that was not passed on."""
-    import re
-
-    words = set(re.findall(r"\w+", "\n".join(lines)))
-    for name in sorted(words.intersection(names)):
-        return f"{name} looks like a secret and was not passed on (sandbox_env_keep passes it)"
-    return None
-
-
-def _with_any(signs: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Return the lines that contain one of the signs; phrases in any case, codes in capitals."""
-    return [line for line in lines if any(sign in line or sign in line.lower() for sign in signs)]
 
 
 def _with_real_paths(confinement: Confinement) -> Confinement:
@@ -424,3 +297,68 @@ def _own_directory() -> str:
     directory = os.path.join(os.path.abspath(place), f"clada-{os.urandom(8).hex()}")
     os.mkdir(directory, 0o700)
     return directory
+
+
+# The environment: without secrets, and without the addresses of services that hold some.
+
+
+# Parts of names, between underscores, and ends of names that say what the value is.
+_WORDS = frozenset(
+    """TOKEN TOKENS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASS KEY KEYS APIKEY CREDENTIAL
+    CREDENTIALS CREDS PAT AUTH AUTHORIZATION COOKIE COOKIES DSN JWT BEARER""".split()
+)
+_ENDS = tuple(
+    """TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASS _PW _PWD APIKEY SECRETKEY PRIVATEKEY ACCESSKEY
+    CREDENTIALS""".split()
+)
+_NAMES = frozenset(
+    """DATABASE_URL MYSQL_PWD SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS
+    XDG_RUNTIME_DIR DOCKER_HOST GIT_ASKPASS SSH_ASKPASS GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT""".split()
+)
+# Of clouds, of which half are secrets; and of git, where the headers of requests may be set.
+_BEGINNINGS = ("AWS_", "AZURE_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Return whether a variable looks like a secret: by its name, or as an address with a password in it."""
+    known = name.upper()
+    if known in _NAMES or known.startswith(_BEGINNINGS) or known.endswith(_ENDS):
+        return True
+    return not _WORDS.isdisjoint(known.split("_")) or _has_password(value)
+
+
+def _has_password(value: str) -> bool:
+    """Return whether a value is like https://name:password@host."""
+    _scheme, mark, rest = value.partition("://")
+    login, at, _host = rest.partition("/")[0].rpartition("@")
+    return bool(mark and at and ":" in login.strip(":"))
+
+
+def passed_on(environment: Mapping[str, str], hide: Sequence[str], keep: Sequence[str]) -> dict[str, str]:
+    """Return what a command gets: no secrets but those to keep, nothing to hide, not the host's TMPDIR."""
+    kept, hidden = _matching(environment, keep), {*_TEMPORARY, *_matching(environment, hide)}
+    seen = {
+        name: value
+        for name, value in environment.items()
+        if name not in hidden and (name in kept or not looks_secret(name, value))
+    }
+    return seen | _git_variables(seen)
+
+
+def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    """Return the names that match one of the patterns."""
+    if not patterns:
+        return set()
+    return {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
+
+
+def _git_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that keep `git status` and `git diff` from rewriting the index."""
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    index = int(count) if count.isdigit() else 0
+    return {
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_CONFIG_COUNT": str(index + 1),
+        f"GIT_CONFIG_KEY_{index}": "diff.autoRefreshIndex",
+        f"GIT_CONFIG_VALUE_{index}": "false",
+    }

@@ -13,15 +13,16 @@ import signal
 import stat
 import struct
 
-from clada.errors import system_words
+from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.libc import HOLDING_LIBC, LIBC
 from clada.world.processes.children import NamespacedChild, cannot_start, shell_code
-from clada.world.processes.run import Launcher
+from clada.world.processes.run import Launcher, find_program, run
 from clada.world.processes.spawn import spawn
 from clada.world.processes.supervise import can_fork, leave_host
 from clada.world.sandbox import seccomp
 from clada.world.sandbox.landlock import drop_capabilities
+from clada.world.sandbox.mounts import bare_mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,16 +140,11 @@ class _Probe(Launcher):
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start it."""
-        from clada.world.sandbox.bubblewrap import bare_mounts
-
         return start(spec.replace(namespaces=NamespaceRules((*self._mounts, *bare_mounts()))), super().start)
 
 
 def trouble(*mounts: str) -> str | None:
     """Return why such namespaces do not work here, with these mounts, by trying them; None if they do."""
-    from clada.errors import CladaError
-    from clada.world.processes.run import find_program, run
-
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         argv = [find_program("true")]

@@ -12,6 +12,7 @@ import time
 
 from clada.errors import CladaError, system_words
 from clada.world.handles import OWNER_ALL, remove_tree
+from clada.world.sandbox import namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,8 +108,6 @@ def _mounts_below(workspace: str) -> Iterator[str]:
 
 def _try(store: str, workspace: str) -> str | None:
     """Return why the kernel refuses such a mount, by asking for one."""
-    from clada.world.sandbox import namespace
-
     probe = CommandOverlay(store, workspace)
     try:
         probe.make()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import select
 import stat
 
 from clada.errors import CladaError, system_words
@@ -19,26 +21,24 @@ from clada.world.processes.children import (
     send_signal,
 )
 from clada.world.processes.run import Launcher, find_program, run
-from clada.world.sandbox import visible
-from clada.world.sandbox.guard import PROTECTED, folders_above
+from clada.world.processes.spawn import spawn
+from clada.world.sandbox import mounts
+from clada.world.sandbox.seccomp import filter_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from clada.world.processes.output import Emit
     from clada.world.processes.spawn import SpawnSpec
     from clada.world.sandbox.layers import Confinement
 
+
 _SANDBOX = """
     --unshare-all --unshare-user --disable-userns --cap-drop ALL --die-with-parent --new-session
 """.split()
-_OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
-# Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
-_MACHINE = "/sys"
 _PIPE = 1 << 16  # bytes that a pipe can hold
 _TRIES = 3  # where something vanishes each time
-_PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
 
 
 def trouble() -> str | None:
@@ -54,7 +54,7 @@ def trouble() -> str | None:
     problem: str | None = None
     tried: list[str] = []
     for _ in range(_TRIES):
-        options = _system(visible.listening())
+        options = mounts.system_mounts(mounts.listening())
         if options == tried:
             break
         tried, problem = options, _try(*programs, options)
@@ -68,7 +68,7 @@ def _try(bwrap: str, true: str, options: Sequence[str]) -> str | None:
     lines: list[str] = []
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        argv = [bwrap, *_SANDBOX, *_OWN, *options, "--", true]
+        argv = [bwrap, *_SANDBOX, *mounts.OWN, *options, "--", true]
         launcher = Launcher({}, supervised=False)
         result = run(argv, launcher, directory=root, timeout=5.0, emit=lines.extend)
     finally:
@@ -96,8 +96,6 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     What the command sees is looked up while bubblewrap starts, and sent after it: that saves half a
     millisecond. Until it has all of it, nothing is there that could be executed.
     """
-    from clada.world.processes.spawn import spawn
-
     program = find_program("bwrap")
     source, sink = os.pipe()
     handles = [status, source]
@@ -108,7 +106,7 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
         argv = [program, *options, "--", spec.program, *spec.argv[1:]]
         pid = spawn(spec.replace(program=program, argv=argv, handles=handles, cpu_seconds=None))
         try:
-            _send(sink, mounts(confinement, spec.environment.get("PATH", ""), spec.program))
+            _send(sink, mounts.mounts(confinement, spec.environment.get("PATH", ""), spec.program))
         except BaseException:
             os.kill(pid, SIGKILL)
             os.waitpid(pid, 0)
@@ -128,8 +126,6 @@ def _send(sink: int, options: Sequence[str]) -> None:
     if data.count(b"\0") != len(options):
         raise OSError(errno.EINVAL, "a path contains a NUL character")
     if len(data) > _PIPE:
-        import fcntl
-
         fcntl.fcntl(sink, fcntl.F_SETPIPE_SZ, len(data))
     try:
         os.write(sink, data)
@@ -148,126 +144,10 @@ def _execute_errno(spec: SpawnSpec) -> int:
 
 
 def _filter_handle(*, network: bool) -> int:
-    from clada.world.sandbox.seccomp import filter_program
-
     handle = os.memfd_create("filter", os.MFD_CLOEXEC)
     os.write(handle, filter_program(network=network, shared=False))
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
-
-
-def bare_mounts() -> list[str]:
-    """Return the options for a command that sees the system only."""
-    return [*_OWN, *_system(visible.listening()), "--remount-ro", "/"]
-
-
-def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
-    """Return the options for all that the command sees. A later mount covers an earlier one."""
-    home, programs, listening = visible.home(), visible.programs(path, program), visible.listening()
-    opened = sorted(_open(confinement, home, programs), key=lambda mount: mount[-1].count("/"))
-    late = [] if any(visible.is_in(mount[-1], _MACHINE) for mount in opened) else [_MACHINE]
-    options = [*_OWN, *_system(listening, without=late)]
-    options += _bound("--ro-bind-try", visible.NETWORK if confinement.network else ())
-    for mount in opened:
-        options += mount
-    options += _hidden(_closed(confinement, programs, listening))
-    if home == confinement.workspace:
-        options += _covered(confinement.workspace)
-        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", _writable(confinement))
-    return [*options, *_protected(confinement), *_bound("--ro-bind-try", late), "--remount-ro", "/"]
-
-
-def _open(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
-    """Return the options for what is open; of those for the same place, the last one counts."""
-    workspace = confinement.workspace
-    if _can_be_private(home):
-        yield "--tmpfs", home
-    for place in programs:
-        if not visible.is_in(place, workspace):  # there it could not be written any more
-            yield "--ro-bind-try", place, place
-    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", _writable(confinement))):
-        for place in places:
-            yield option, place, place
-    yield (("--overlay", confinement.overlay) if confinement.overlay else ("--bind", workspace)) + (
-        workspace,
-    )
-
-
-def _writable(confinement: Confinement) -> Sequence[str]:
-    """Return what can be written outside of the workspace; what lies in an overlay must not lead past it."""
-    if not confinement.overlay:
-        return confinement.write
-    return [path for path in confinement.write if not visible.is_in(path, confinement.workspace)]
-
-
-def _closed(confinement: Confinement, programs: Iterable[str], listening: Sequence[str]) -> Iterator[str]:
-    """Yield what is hidden of what is open: sockets of services, but for those where the command writes."""
-    own = (confinement.workspace, *confinement.write)
-    for path in visible.closed_in(programs, confinement.read, listening):
-        has_own = any(visible.is_in(place, path) for place in (*own, *confinement.read))
-        if not has_own and not any(visible.is_in(path, place) for place in own):
-            yield path
-
-
-def _protected(confinement: Confinement) -> list[str]:
-    """Return the options that make repositories and approvals read-only.
-
-    The folders above them become mounts too: those cannot be moved away, with another one put in their place.
-    """
-    names = confinement.protected
-    paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
-    option = "--bind-inside" if confinement.overlay else "--bind"
-    above = _bound(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
-    return above + _bound("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
-
-
-def _bound(option: str, paths: Iterable[str]) -> list[str]:
-    return [word for path in paths for word in (option, path, path)]
-
-
-def _system(listening: Sequence[str], without: Sequence[str] = ()) -> list[str]:
-    """Return the options for the system's own directories; root's rights in them are taken away."""
-    options: list[str] = []
-    for path in visible.system():
-        if path in without:
-            continue
-        is_link = os.path.islink(path)
-        options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
-    options += _hidden(visible.closed_places(listening))
-    if os.geteuid():
-        return options
-    closed = _hidden(path for path in visible.ROOT_ONLY if os.path.exists(path))
-    # There are settings of the kernel that root could write even without capabilities.
-    return [*options, *closed, "--remount-ro", "/proc"]
-
-
-def _hidden(paths: Iterable[str]) -> list[str]:
-    return [
-        word
-        for path in paths
-        for word in (("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path))
-    ]
-
-
-def _can_be_private(home: str) -> bool:
-    """Return whether an empty home can be put in the place of this one."""
-    if home in ("/", *_PRIVATE) or visible.is_in(home, "/dev") or visible.is_in(home, "/proc"):
-        return False
-    near = (path for path in visible.ALL_SYSTEM if visible.is_in(home, path) or visible.is_in(path, home))
-    within = list(filter(os.path.lexists, near))
-    return not within or (os.path.isdir(home) and home not in within)
-
-
-def _covered(home: str) -> list[str]:
-    """Hide the settings in a home that is the workspace."""
-    names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
-    return _hidden(path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path))
-
-
-def not_mountable(workspace: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the protected paths that a mount cannot protect: those that are missing or a link."""
-    paths = {name: os.path.join(workspace, name) for name in names}
-    return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
 
 
 _PREFIX = "bwrap: "  # of bubblewrap's own lines
@@ -352,8 +232,6 @@ class BwrapProcess(DirectChild):
 
 def _wait_for_end(pid: int, seconds: float) -> None:
     """Wait until a process has ended that is not our child."""
-    import select
-
     handle = open_pidfd(pid)
     if handle < 0:
         return

@@ -9,9 +9,14 @@ from __future__ import annotations
 import os
 import stat
 
+from clada.world.sandbox.guard import PROTECTED, folders_above
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clada.world.sandbox.layers import Confinement
+
 
 # By reason. None of these has a home in it, or a place where services put their sockets.
 SYSTEM = {
@@ -213,3 +218,125 @@ def outermost(paths: Iterable[str]) -> list[str]:
         if not (kept and is_in(path, kept[-1])):
             kept.append(path)
     return kept
+
+
+# What a command sees, as options of bubblewrap.
+
+OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
+# Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
+_MACHINE = "/sys"
+_PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
+
+
+def bare_mounts() -> list[str]:
+    """Return the options for a command that sees the system only."""
+    return [*OWN, *system_mounts(listening()), "--remount-ro", "/"]
+
+
+def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
+    """Return the options for all that the command sees. A later mount covers an earlier one."""
+    whole, installed, sockets = home(), programs(path, program), listening()
+    opened = sorted(_open(confinement, whole, installed), key=lambda mount: mount[-1].count("/"))
+    late = [] if any(is_in(mount[-1], _MACHINE) for mount in opened) else [_MACHINE]
+    options = [*OWN, *system_mounts(sockets, without=late)]
+    options += _bound("--ro-bind-try", NETWORK if confinement.network else ())
+    for mount in opened:
+        options += mount
+    options += _hidden(_closed(confinement, installed, sockets))
+    if whole == confinement.workspace:
+        options += _covered(confinement.workspace)
+        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", _writable(confinement))
+    return [*options, *_protected(confinement), *_bound("--ro-bind-try", late), "--remount-ro", "/"]
+
+
+def _open(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
+    """Return the options for what is open; of those for the same place, the last one counts."""
+    workspace = confinement.workspace
+    if _can_be_private(home):
+        yield "--tmpfs", home
+    for place in programs:
+        if not is_in(place, workspace):  # there it could not be written any more
+            yield "--ro-bind-try", place, place
+    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", _writable(confinement))):
+        for place in places:
+            yield option, place, place
+    yield (("--overlay", confinement.overlay) if confinement.overlay else ("--bind", workspace)) + (
+        workspace,
+    )
+
+
+def _writable(confinement: Confinement) -> Sequence[str]:
+    """Return what can be written outside of the workspace; what lies in an overlay must not lead past it."""
+    if not confinement.overlay:
+        return confinement.write
+    return [path for path in confinement.write if not is_in(path, confinement.workspace)]
+
+
+def _closed(confinement: Confinement, programs: Iterable[str], listening: Sequence[str]) -> Iterator[str]:
+    """Yield what is hidden of what is open: sockets of services, but for those where the command writes."""
+    own = (confinement.workspace, *confinement.write)
+    for path in closed_in(programs, confinement.read, listening):
+        has_own = any(is_in(place, path) for place in (*own, *confinement.read))
+        if not has_own and not any(is_in(path, place) for place in own):
+            yield path
+
+
+def _protected(confinement: Confinement) -> list[str]:
+    """Return the options that make repositories and approvals read-only.
+
+    The folders above them become mounts too: those cannot be moved away, with another one put in their place.
+    """
+    names = confinement.protected
+    paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
+    option = "--bind-inside" if confinement.overlay else "--bind"
+    above = _bound(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
+    return above + _bound("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
+
+
+def _bound(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]
+
+
+def system_mounts(listening: Sequence[str], without: Sequence[str] = ()) -> list[str]:
+    """Return the options for the system's own directories; root's rights in them are taken away."""
+    options: list[str] = []
+    for path in system():
+        if path in without:
+            continue
+        is_link = os.path.islink(path)
+        options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
+    options += _hidden(closed_places(listening))
+    if os.geteuid():
+        return options
+    closed = _hidden(path for path in ROOT_ONLY if os.path.exists(path))
+    # There are settings of the kernel that root could write even without capabilities.
+    return [*options, *closed, "--remount-ro", "/proc"]
+
+
+def _hidden(paths: Iterable[str]) -> list[str]:
+    return [
+        word
+        for path in paths
+        for word in (("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path))
+    ]
+
+
+def _can_be_private(home: str) -> bool:
+    """Return whether an empty home can be put in the place of this one."""
+    if home in ("/", *_PRIVATE) or is_in(home, "/dev") or is_in(home, "/proc"):
+        return False
+    near = (path for path in ALL_SYSTEM if is_in(home, path) or is_in(path, home))
+    within = list(filter(os.path.lexists, near))
+    return not within or (os.path.isdir(home) and home not in within)
+
+
+def _covered(home: str) -> list[str]:
+    """Hide the settings in a home that is the workspace."""
+    names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
+    return _hidden(path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path))
+
+
+def not_mountable(workspace: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the protected paths that a mount cannot protect: those that are missing or a link."""
+    paths = {name: os.path.join(workspace, name) for name in names}
+    return tuple(name for name, path in paths.items() if os.path.islink(path) or not os.path.exists(path))
