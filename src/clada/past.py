@@ -138,7 +138,7 @@ def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
     ]
     if dry_run:
         from clada.report.diff import diff_lines
-        from clada.world.secrets.masking import mask_of_changes
+        from clada.world.secrets.mask import mask_of_changes
 
         both = ((path, side, None) for path, *sides in undone.changes for side in sides)
         mask = mask_of_changes(both)  # what is brought back is the user's, too

@@ -244,7 +244,7 @@ import json, os, sys
 from clada.world.processes.run import run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.landlock import ReadOnly
-from clada.world.secrets.found import find_secret_files
+from clada.world.secrets.names import find_secret_files
 here, top = os.open(".", os.O_RDONLY), os.getcwd()
 found = find_secret_files(top)
 hidden = tuple(f"{top}/{path}" for path in (*found.paths, *found.links))

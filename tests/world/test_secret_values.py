@@ -10,11 +10,16 @@ import pytest
 
 import clada
 from clada.world.processes.output import OutputReader
-from clada.world.secrets import found
-from clada.world.secrets.found import SecretFiles, excluded_names, find_secret_files
-from clada.world.secrets.masking import MOST_VALUES, Mask
-from clada.world.secrets.names import BY_PROGRAM, PATTERNS, looks_secret
-from clada.world.secrets.values import secret_values
+from clada.world.secrets import names
+from clada.world.secrets.mask import MOST_VALUES, Mask, secret_values
+from clada.world.secrets.names import (
+    BY_PROGRAM,
+    PATTERNS,
+    SecretFiles,
+    excluded_names,
+    find_secret_files,
+    looks_secret,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,10 +147,10 @@ def test_the_search_for_secret_files_is_bounded_and_starts_at_the_top(
             (tmp_path / folder / f"{number}").touch()
         (tmp_path / folder / "x.pem").touch()
     (tmp_path / ".env").touch()
-    monkeypatch.setattr(found, "MOST_ENTRIES", 24)
+    monkeypatch.setattr(names, "MOST_ENTRIES", 24)
     assert find_secret_files(str(tmp_path)).paths == (".env", "src/x.pem")
     assert find_secret_files(str(tmp_path)).whole
-    monkeypatch.setattr(found, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(names, "MOST_ENTRIES", 2)
     assert not find_secret_files(str(tmp_path)).whole
 
 
@@ -176,7 +181,7 @@ def test_a_run_without_commands_does_not_look_for_secrets(
         looked.append(top)
         return []
 
-    monkeypatch.setattr(found, "walk", walk)
+    monkeypatch.setattr(names, "walk", walk)
     write = '{"tasks": [{"action": "write", "path": "a", "content": "x"}]}'
     assert clada.execute(write, workspace=str(place.inside), git=False).ok
     assert not looked

@@ -15,7 +15,7 @@ from clada.report.patch import patch
 from clada.run import execute, plan_for
 from clada.settings import Settings
 from clada.values import Value
-from clada.world.secrets.masking import mask_of_changes
+from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from clada.report.diff import diff_lines
 from clada.text.escape import escape_controls
 from clada.world.record.store import find_store
 from clada.world.record.undo import NO_RUN, elsewhere
-from clada.world.secrets.masking import mask_of_changes
+from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

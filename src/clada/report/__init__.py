@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clada.errors import Error
     from clada.model import BlockReport, NotApplied, Task
     from clada.notations.registry import Notation
-    from clada.world.secrets.masking import Mask
+    from clada.world.secrets.mask import Mask
 
     Changes = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
     # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
@@ -90,7 +90,7 @@ class Report(Value):
     @property
     def mask(self) -> Mask:
         """What takes the values of secret files out of the diff of a dry run."""
-        from clada.world.secrets.masking import mask_of_changes
+        from clada.world.secrets.mask import mask_of_changes
 
         return mask_of_changes(self.changes, self.reveal)
 

@@ -6,14 +6,14 @@ from clada.report.renames import find_renames
 from clada.text.diff import CONTEXT, LineChange, differing_part, line_changes, split_lines
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.secrets.masking import mask_of_changes
+from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clada.report.renames import Rename
-    from clada.world.secrets.masking import Mask
+    from clada.world.secrets.mask import Mask
 
     Line = tuple[str, str]  # its kind, and its text
 

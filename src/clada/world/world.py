@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
-    from clada.world.secrets.found import WorkspaceSecrets
+    from clada.world.secrets.mask import WorkspaceSecrets
 
     Result = TypeVar("Result")
 
@@ -117,7 +117,7 @@ class World:
     def secrets(self) -> WorkspaceSecrets:
         """What is known of the secrets in the workspace; made when a command first needs it."""
         if self._secrets is None:
-            from clada.world.secrets.found import WorkspaceSecrets
+            from clada.world.secrets.mask import WorkspaceSecrets
 
             self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
         return self._secrets

@@ -11,7 +11,7 @@ from clada.operations.run.permission import sandbox
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.processes.run import SYSTEM_PATH, Launcher, search_path
-from clada.world.secrets.found import excluded_names
+from clada.world.secrets.names import excluded_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,16 @@ One table for everything: what git commits take in, what commands can read, what
 
 from __future__ import annotations
 
+import os
+from fnmatch import fnmatchcase
+
+from clada.values import Value
+from clada.world.files.walk import walk
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
 
 # Names of files in lower case; `*` stands for any text, at the start or at the end of a name.
 BY_PROGRAM = {
@@ -140,11 +147,90 @@ def _ends_in_word(stem: str) -> bool:
 
 
 def _matches_any(name: str, patterns: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase
-
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def is_revealed(path: str, patterns: Sequence[str]) -> bool:
     """Return whether the setting `reveal` names this file: by its name, or by its path in the workspace."""
     return _matches_any(path, patterns) or _matches_any(path.rpartition("/")[2], patterns)
+
+
+MOST_ENTRIES = 50_000  # of the workspace that are looked at: about a tenth of a second
+SKIPPED = frozenset((".git", ".clada"))  # no command may name them
+# Directories of other people's packages are looked at last.
+DEPENDENCIES = frozenset("node_modules .venv venv site-packages vendor .tox target __pycache__".split())
+
+
+class SecretFiles(Value):
+    """The files that look like secrets, as paths in the workspace; `whole` if all of it was looked at.
+
+    `links` are other names of these files (hard links), which do not look like secrets.
+    """
+
+    paths: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    whole: bool = True
+
+
+def find_secret_files(root: str, reveal: Sequence[str] = ()) -> SecretFiles:
+    """Return the files below a directory that look like secrets: outer ones first, following no link."""
+    seen = _Walk(root)
+    found = [path for path, _inode in seen if looks_secret(path) and not is_revealed(path, reveal)]
+    linked = {status.st_ino for path in found if (status := file_status(root, path)) and status.st_nlink > 1}
+    names = [path for path, inode in _Walk(root) if inode in linked] if linked else []
+    links = tuple(path for path in names if path not in found and not is_revealed(path, reveal))
+    return SecretFiles(tuple(found), links, seen.whole)
+
+
+class _Walk:
+    """Yields the files below a directory with their inodes, the outer ones first, in bounded time."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.whole = False  # whether all was seen that is not other people's packages, once it has ended
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        left, dependencies = MOST_ENTRIES, list[str]()
+        for start in ([""], dependencies):
+            for directory in walk(self._root, _skip_unreadable, start=start, breadth_first=True):
+                if left <= 0:
+                    return
+                left -= len(directory.entries)
+                folders = [name for name in directory.enter if name.lower() not in SKIPPED]
+                directory.enter, inside = folders, set(directory.enter)
+                yield from (
+                    (directory.join(entry.name), entry.inode())
+                    for entry in directory.entries
+                    if entry.name not in inside
+                )
+                if start is not dependencies:
+                    directory.enter = [name for name in folders if name not in DEPENDENCIES]
+                    dependencies += [directory.join(name) for name in folders if name in DEPENDENCIES]
+            self.whole = True
+
+
+def _skip_unreadable(_path: str, _error: OSError) -> None:
+    """Skip a directory that this user cannot read: commands cannot read it either."""
+
+
+def file_status(root: str, path: str) -> os.stat_result | None:
+    """Return what the system says of a file, not through a link; None if it is gone."""
+    try:
+        return os.lstat(os.path.join(root, path))
+    except OSError:
+        return None  # it is gone
+
+
+def excluded_names(found: SecretFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of files, and of directories, without which a walk passes over all these files."""
+    files, folders = dict.fromkeys(path.rpartition("/")[2] for path in found.links), dict[str, None]()
+    for path in found.paths:
+        *above, name = path.split("/")
+        known = next((each for each in above if each.lower() in DIRECTORIES), None)
+        if known:
+            folders[known] = None
+        elif looks_secret(name):
+            files[name] = None
+        else:  # only its directory says what it is, as in .docker/config.json
+            folders[above[-1]] = None
+    return tuple(files), tuple(folders)

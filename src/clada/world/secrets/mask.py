@@ -1,19 +1,36 @@
-"""The values in files that look like secrets: keys, passwords and tokens, and not what is merely set there.
+"""The values in files that look like secrets, and the mask that keeps them out of all output.
 
 A file is read line by line for `KEY=value`, `key: value`, pairs in quotes (JSON, PHP), XML elements, logins
-in addresses, netrc and PEM; JSON is also read as a whole, so that a value is known by all keys above it.
+in addresses, netrc and PEM; JSON is also read as a whole, so that a value is known by all keys above it. A
+value is replaced by a mark that says where it comes from: `•••(.env:API_KEY)`.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import stat
+
+from clada.text.escape import escape_controls
+from clada.world.secrets.names import (
+    SecretFiles,
+    file_status,
+    find_secret_files,
+    in_secret_directory,
+    is_revealed,
+    looks_secret,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+    from clada.errors import Error
+
     Pair = tuple[str, str]  # a key, which can be empty, and its value
+
 
 SHORTEST = 8  # characters of a value that is masked: shorter ones occur in ordinary output
 LONGEST = 4096
@@ -111,8 +128,6 @@ def _pairs_of_json(text: str) -> Iterator[Pair]:
     """Yield the texts in a JSON document, each with all keys above it; nothing if it is not JSON."""
     if text.lstrip()[:1] not in ("{", "["):
         return
-    import json
-
     try:
         waiting: list[tuple[str, Any]] = [("", json.loads(text))]
     except (ValueError, RecursionError):
@@ -138,8 +153,6 @@ def _unquoted(value: str) -> str:
 
 
 def _unescaped(value: str) -> str:
-    import json
-
     try:
         return str(json.loads(f'"{value}"'))
     except ValueError:
@@ -192,3 +205,113 @@ def _has_mixed_part(value: str) -> bool:
         and not _WORD_AND_NUMBER.fullmatch(part)
         for part in re.findall(r"[A-Za-z0-9]+", value)
     )
+
+
+MOST_FILES, LARGEST, MOST_BYTES = 200, 256 << 10, 2 << 20  # of secret files whose values are read
+MOST_VALUES = 1000  # each is searched for in all output
+LONGEST_KEY = 60  # characters of a key that a mark names
+
+
+class Mask:
+    """The secret values that are known, each with its mark."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+        self._sorted: list[tuple[str, str]] = []
+
+    @property
+    def longest(self) -> int:
+        """How many bytes the longest value can have."""
+        return max((len(value.encode()) for value, _mark in self._sorted[:1]), default=0)
+
+    def add(self, path: str, content: bytes) -> None:
+        """Learn the values in a file, as far as there is room for more."""
+        if b"\0" in content:
+            return  # a binary file, of which nothing is printed as text
+        for value, key in secret_values(content.decode("utf-8", "replace")).items():
+            if len(self._marks) >= MOST_VALUES:
+                break
+            where = f"{path}:{key[-LONGEST_KEY:]}" if key else path
+            for form in (value, escape_controls(value)):
+                self._marks.setdefault(form, f"•••({escape_controls(where)})")
+        # A value can be a part of another one: the longer one is replaced first.
+        self._sorted = sorted(self._marks.items(), key=lambda item: -len(item[0]))
+
+    def __call__(self, text: str) -> str:
+        """Return a text with a mark in place of each value."""
+        for value, mark in self._sorted:
+            if value in text:
+                text = text.replace(value, mark)
+        return text
+
+    def error(self, error: Error) -> Error:
+        """Return an error without secret values, wherever it quotes a file."""
+        nearest = error.nearest and error.nearest.replace(
+            **{
+                name: self._optional(getattr(error.nearest, name))
+                for name in ("wanted", "found", "difference")
+            }
+        )
+        texts = ("message", "hint", "searched", "details", "traceback")
+        return error.replace(
+            nearest=nearest, **{name: self._optional(getattr(error, name)) for name in texts}
+        )
+
+    def _optional(self, text: str | None) -> str | None:
+        return text and self(text)
+
+
+def mask_of_changes(
+    changes: Iterable[tuple[str, bytes | None, bytes | None]], reveal: Sequence[str] = ()
+) -> Mask:
+    """Return a mask of what secret files held before they were changed; what is new comes from the answer."""
+    mask = Mask()
+    for path, old, _new in changes:
+        if old and looks_secret(path) and not is_revealed(path, reveal):
+            mask.add(path, old)
+    return mask
+
+
+class WorkspaceSecrets:
+    """What is known of the secrets in a workspace: looked for before a command runs, and not before that."""
+
+    def __init__(self, root: str, reveal: Sequence[str]) -> None:
+        self._root, self._reveal = root, tuple(reveal)
+        self.mask = Mask()  # values stay known for the whole run, wherever their file goes
+        self.files = SecretFiles()
+        self.is_stale = True  # whether files may have changed since they were looked for
+
+    def refresh(self) -> None:
+        """Look for secret files, and learn their values, unless nothing has changed."""
+        if not self.is_stale:
+            return
+        self.files = find_secret_files(self._root, self._reveal)
+        room = MOST_BYTES
+        for path in self.files.paths[:MOST_FILES]:
+            content = _content(os.path.join(self._root, path), min(LARGEST, room))
+            self.mask.add(path, content)
+            room -= len(content)
+        self.is_stale = False
+
+    def names(self, path: str) -> bool:
+        """Return whether a path of the workspace names a file, or a directory, that looks like a secret."""
+        if is_revealed(path, self._reveal):
+            return False
+        status = file_status(self._root, path)
+        if status and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            self.refresh()
+            if path in self.files.links:
+                return True
+        if os.path.isdir(os.path.join(self._root, path)):
+            return in_secret_directory(path.lower().split("/"))
+        return looks_secret(path)
+
+
+def _content(path: str, most: int) -> bytes:
+    """Return the start of a regular file, also through a link; nothing if it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    with open(handle, "rb", buffering=0) as file:
+        return file.read(max(0, most)) or b"" if stat.S_ISREG(os.fstat(handle).st_mode) else b""
