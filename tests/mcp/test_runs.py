@@ -83,6 +83,17 @@ def test_any_other_answer_is_a_no(place: Place, era: str) -> None:
     assert not (place.workspace / ".clada").exists()
 
 
+def test_files_that_run_by_themselves_are_asked_about(place: Place) -> None:
+    """A client that can be asked while the run waits decides; any other answer than yes is a no."""
+    agent = place.agent(era="legacy", answer="no")
+    for agent.answer, is_written in (("no", False), ("decline", False), ("yes", True)):
+        result = agent.call("apply", document=write(".envrc", "export A=1"))
+        assert result.is_error is not is_written
+        assert (place.workspace / ".envrc").exists() is is_written
+    assert len(agent.asked) == 3
+    assert all(message.startswith(".envrc runs by itself: ") for message in agent.asked)
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_where_nobody_can_be_asked_the_remedy_is_told(place: Place, era: str) -> None:
     result = place.agent(era=era).call("apply", document=run(COMMAND))

@@ -1,8 +1,9 @@
-"""Whether a command may run, asked of a person through the client, where the client can do that.
+"""Asks a person, through a client that supports it, whether a command may run or a file may be written.
 
 Clients up to protocol 2025-11-25 are asked while the run waits. Since 2026-07-28 a server sends no requests:
-what needs approval is found by a dry run, and told as the result; the client calls again with the answers.
-An answer counts for this run alone: what is to be allowed for good, a person adds with `clada approvals`.
+a dry run finds the commands that need approval, the result lists them, and the client calls again with the
+answers; questions about files are answered no there. An answer is valid for one run: `clada approvals add`
+allows a command permanently.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ FORM = {
     },
     "required": ["answer"],
 }
+YES_OR_NO = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "title": "May it be done?", "enum": ["yes", "no"]}},
+    "required": ["answer"],
+}
 
 
 class Questions:
@@ -58,14 +64,22 @@ class Questions:
         del network  # that is what one of the answers says
         if self.beforehand:
             return self._answers.get(command)
-        asking = self._context.session.elicit_form(
-            _message(command, reason, directory), FORM, self._context.request_id
-        )
+        given = self._elicit(_message(command, reason, directory), FORM)
+        return _meaning(given) if given else None
+
+    def consent(self, question: str) -> bool:
+        """Ask a yes-or-no question, from the thread of the run."""
+        given = None if self.beforehand else self._elicit(clada.visible(question), YES_OR_NO)
+        return bool(given and given.action == "accept" and (given.content or {}).get("answer") == "yes")
+
+    def _elicit(self, message: str, form: dict[str, Any]) -> types.ElicitResult | None:
+        """Send a form to the client and wait; None if the call was cancelled or the client failed."""
+        asking = self._context.session.elicit_form(message, form, self._context.request_id)
         self._asked = asyncio.run_coroutine_threadsafe(asking, self._loop)
         if self._withdrawn:  # just before that
             self._asked.cancel()
         try:
-            return _meaning(self._asked.result())
+            return self._asked.result()
         except (CancelledError, MCPError):
             return None
         finally:

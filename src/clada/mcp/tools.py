@@ -199,8 +199,8 @@ async def _carry_out(
             unanswered = questions.open(planned, responses)
             if unanswered:
                 return unanswered
-        ask = questions.ask if questions.possible else None
-        return _result(call, execute(settings=settings, on_event=call.take, ask=ask, stop=stop))
+        asked = {"ask": questions.ask, "consent": questions.consent} if questions.possible else {}
+        return _result(call, execute(settings=settings, on_event=call.take, stop=stop, **asked))
 
     return await call.run(_guarded(work))
 
