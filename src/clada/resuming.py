@@ -9,6 +9,13 @@ from clada.model import Note, Skipped
 from clada.run import execute, plan_for
 from clada.settings import Settings, restored
 from clada.values import Value
+from clada.world.git.calls import hardened_git
+from clada.world.git.repository import os_errors_as_trouble
+from clada.world.record.changes import named
+from clada.world.record.documents import kept_of, newest_of, undone
+from clada.world.record.history import runs
+from clada.world.record.store import find_store
+from clada.world.record.undo import changed_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,11 +74,6 @@ def resume(
 
 def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Rest:
     """Return what is left to do of the document of the last run that was not an undo, or of this one."""
-    from clada.world.git.repository import os_errors_as_trouble
-    from clada.world.record.documents import undone
-    from clada.world.record.history import runs
-    from clada.world.record.store import find_store
-
     with os_errors_as_trouble():
         store = find_store(os.fspath(workspace))
         recorded = runs(store)
@@ -95,8 +97,6 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
 
 def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> KeptRun:
     """Return the newest run, not undone, of the document that this run, or else the last one, was of."""
-    from clada.world.record.documents import kept_of, newest_of
-
     found = next((run for run in runs if (run.number == number if number else not run.undoes)), None)
     if found is None or not os.path.exists(store.journal(found.number)):
         what = f"there is no run {number}" if number else "no run is recorded"
@@ -138,8 +138,6 @@ def plan_of(rest: Rest, settings: Settings) -> Plan:
 
 def notes_on(rest: Rest, plan: Plan) -> list[str]:
     """Return what a person should know before a run is resumed."""
-    from clada.world.record.changes import named
-
     notes = [f"changed since run {rest.number}: {named(rest.changed)}"] if rest.changed else []
     if unwanted := _unwanted(plan, rest.left_out):
         notes.append(f"left out, as they were not chosen: {named(unwanted)}")
@@ -148,8 +146,6 @@ def notes_on(rest: Rest, plan: Plan) -> list[str]:
 
 def refuse_reverted(rest: Rest) -> None:
     """Raise if what was done of the document was taken back since, other than by an undo."""
-    from clada.world.record.changes import named
-
     if rest.is_reverted:
         message = f"files are no longer as run {rest.number} left them: {named(rest.changed)}"
         hint = "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again"
@@ -157,8 +153,6 @@ def refuse_reverted(rest: Rest) -> None:
 
 
 def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped]) -> CladaError:
-    from clada.world.record.changes import named
-
     unwanted = _unwanted(plan, left_out)
     if not unwanted:
         message = f"run {number} did everything: there is nothing to resume"
@@ -179,8 +173,6 @@ def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:
 
 def _changed_since(store: Store, runs: list[RecordedRun]) -> tuple[tuple[str, ...], bool]:
     """Return what was changed since these runs, and whether what they did was taken back."""
-    from clada.world.record.undo import changed_since
-
     changed, put_back = changed_since(store, runs)
     return tuple(changed), bool(changed) and (bool(put_back) or _is_commit_gone(store, runs))
 
@@ -190,7 +182,5 @@ def _is_commit_gone(store: Store, runs: list[RecordedRun]) -> bool:
     made = [run.post for run in runs if run.post]
     if not made or not store.repository:
         return False
-    from clada.world.git.calls import hardened_git
-
     git = hardened_git(store.repository)
     return any(git.call("merge-base", "--is-ancestor", commit, "HEAD").code != 0 for commit in made)

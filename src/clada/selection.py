@@ -12,6 +12,7 @@ from clada.errors import CladaError
 from clada.model import Change, Done, Operation
 from clada.report.diff import FileHunk, file_hunks
 from clada.run import execute
+from clada.text.diff import split_lines
 from clada.values import Value
 from clada.world.files.paths import display_path
 
@@ -246,8 +247,6 @@ def _with_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[
 
 def _same_start(hunk: FileHunk) -> int:
     """Return how long the lines are that stand around a hunk, before what it changes."""
-    from clada.text.diff import split_lines
-
     size = 0
     for old, new in zip(split_lines(hunk.old), split_lines(hunk.new), strict=False):
         if old != new:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from clada.report.details import shortened
 
 TYPE_CHECKING = False
@@ -17,8 +19,6 @@ SCHEMA = "clada.report/1"
 
 def summary(report: Report) -> str:
     """Return the report as JSON, in ASCII and with a line break at the end."""
-    import json
-
     return json.dumps(to_dict(report), indent=2) + "\n"
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b85encode
+from hashlib import sha1
+from zlib import compress
+
 from clada.notations.write.udiff import NO_BREAK, git_name
 from clada.report.diff import MAX_COMPARED, groups, hunk_range
 from clada.report.renames import find_renames
@@ -188,15 +192,10 @@ def _binary(old: bytes | None, new: bytes | None) -> Iterator[str]:
 def _hash(content: bytes | None) -> str:
     if content is None:
         return NOBODY
-    from hashlib import sha1
-
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _literal(content: bytes) -> Iterator[str]:
-    from base64 import b85encode
-    from zlib import compress
-
     yield f"literal {len(content)}\n"
     packed = compress(content)
     for start in range(0, len(packed), BINARY_LINE):

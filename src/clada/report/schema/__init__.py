@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from clada.notations.registry import NOTATIONS
@@ -36,8 +37,6 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    import json
-
     with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
         found: dict[str, Any] = json.load(file)
     return found
@@ -45,8 +44,6 @@ def _read(name: str) -> dict[str, Any]:
 
 def _with_report(event: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of events as one document: it refers to the file of reports beside its own."""
-    import json
-
     whole: dict[str, Any] = json.loads(json.dumps(event).replace("report.json#/", "#/$defs/report/"))
     report = json.dumps(schema("report")).replace("#/$defs/", "#/$defs/report/$defs/")
     whole["$defs"]["report"] = {
