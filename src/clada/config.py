@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import UsageError
+from clada.errors import UsageError, reason
 from clada.grammar import AUTHOR, read_author, read_number
 from clada.settings import BY_NAME, FOREVER, Settings, with_record
-from clada.world.files.entries import reason
 from clada.world.handles import NO_LINK, READ, is_link, read_at_most
 from clada.world.xdg import config_home
 

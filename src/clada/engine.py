@@ -212,7 +212,7 @@ class Engine:
             return error.replace(hint=f"{error.hint}; --root PREFIX makes paths below PREFIX relative")
         if error.type != "file_not_found" or error.hint or not operation.paths or not self._suggestions:
             return error
-        from clada.world.files.similar import similar_file
+        from clada.world.files.path_hints import similar_file
 
         self._suggestions -= 1
         meant = similar_file(self.world.files, operation.paths[0])

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+
 from clada.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # The error types of the specification; docs/output.md has the cause and the remedy of each.
 ERROR_TYPES = tuple(
@@ -122,12 +128,55 @@ def system_words(error: OSError | MemoryError) -> str:
     return f"{error.strerror or error}{where}"
 
 
+def reason(error: OSError) -> str:
+    """Return why the system refused, in its own words, as part of a sentence."""
+    words = error.strerror or str(error)
+    return words[:1].lower() + words[1:]
+
+
+# System errors that mean that a file is not to be touched, rather than that something broke.
+DENIED = frozenset(
+    (
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.EISDIR,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.EEXIST,
+        errno.ENXIO,  # a socket or a FIFO, opened as a file
+    )
+)
+
+
+def from_os_error(error: OSError, path: str = "") -> CladaError:
+    """Return the typed error for a system error; `path` names the file where it is not the task's target."""
+    if error.errno == errno.ELOOP:
+        return CladaError(
+            "symlink_not_allowed", f"{path} is a symbolic link" if path else "is a symbolic link"
+        )
+    words, system = reason(error), error.strerror or str(error)
+    if error.errno == errno.ENOENT:
+        return CladaError("file_not_found", f"{words}: {path}" if path else words, system=system)
+    if error.errno == errno.EXDEV:
+        hint = "write it there, and remove it here"
+        return CladaError("io_error", "the target is on another file system", hint, system=system)
+    type_ = "permission_denied" if error.errno in DENIED else "io_error"
+    return CladaError(type_, f"{path}: {words}" if path else words, system=system)
+
+
 LONGEST_QUOTED = 60  # characters of the document in a message
 
 
 def shortened(text: str) -> str:
     """Return a text of the document, short enough to be quoted in a message."""
     return text if len(text) <= LONGEST_QUOTED else text[: LONGEST_QUOTED - 1] + "…"
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Return names as a message lists them: `a, b, c and 2 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def cut_off(complete: int) -> str:

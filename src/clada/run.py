@@ -298,7 +298,7 @@ def _notes_on_paths(plan: Plan, root: str) -> list[str]:
     top = top or "/"
     if top == root:
         return []
-    from clada.world.files.elsewhere import note_on_paths
+    from clada.world.files.path_hints import note_on_paths
 
     items = [item for block in plan.blocks for item in block.operations]
     return note_on_paths([item for item in items if isinstance(item, Operation)], root, top)

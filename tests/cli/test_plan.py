@@ -158,7 +158,7 @@ def test_several_such_paths_get_one_note(repository: Shell) -> None:
         '<remove path="src/x.py"/>\n<remove path="y.py"/>\n<write path="">x</write>\n'
     )
     done = repository("plan", "--workspace=src", document=document)
-    assert f"clada: src/x.py and 2 more paths exist {ONLY}" in done.stderr
+    assert f"clada: src/x.py and 2 more exist {ONLY}" in done.stderr
 
 
 @pytest.mark.parametrize(

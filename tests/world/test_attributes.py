@@ -17,7 +17,7 @@ from clada.errors import CladaError
 from clada.model import Failed
 from clada.text.match import Text
 from clada.world.files import atomic
-from clada.world.files.attributes import ACL
+from clada.world.files.atomic import ACL
 from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clada.errors import CladaError, Error
+from clada.errors import CladaError, Error, from_os_error
 from clada.model import Failed
-from clada.world.files.entries import Entry, checked_utf8, not_a_directory, read_regular, trouble
+from clada.world.files.content import checked_utf8, read_regular
 from clada.world.files.paths import locate
+from clada.world.files.stat import Entry, not_a_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,14 +74,14 @@ def test_what_the_system_refuses_has_a_type_and_its_words(
 ) -> None:
     """With the name of the place, where that is not the target itself."""
     for what, words in (("", message), ("x", named)):
-        found = trouble(OSError(code, os.strerror(code)), what)
+        found = from_os_error(OSError(code, os.strerror(code)), what)
         assert (found.error.type, found.error.message) == (type_, words)
         assert found.system == (None if code == errno.ELOOP else os.strerror(code))
 
 
 def test_another_file_system_is_named_with_what_to_do() -> None:
     """The system's own words would say nothing to most."""
-    found = trouble(OSError(errno.EXDEV, os.strerror(errno.EXDEV)), "x")
+    found = from_os_error(OSError(errno.EXDEV, os.strerror(errno.EXDEV)), "x")
     assert found.error == Error(
         "io_error", "the target is on another file system", "write it there, and remove it here"
     )
@@ -89,7 +90,7 @@ def test_another_file_system_is_named_with_what_to_do() -> None:
 
 def test_an_error_without_words_of_the_system_is_told_as_it_is() -> None:
     """Some libraries raise such."""
-    found = trouble(OSError("Quite unusual"))
+    found = from_os_error(OSError("Quite unusual"))
     assert (found.error.type, found.error.message) == ("io_error", "quite unusual")
     assert found.system == "Quite unusual"
 

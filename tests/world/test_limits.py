@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Attempt, Place
 
-    from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
+    from clada.world.files.stat import Entry
     from clada.world.files.tree import Files
 
 

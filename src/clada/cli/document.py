@@ -13,13 +13,12 @@ from clada.cli.presenter import Presenter
 from clada.cli.questions import open_terminal
 from clada.cli.signals import stop_on_signals
 from clada.config import meant
-from clada.errors import CladaError, UsageError
+from clada.errors import CladaError, UsageError, reason
 from clada.exit_codes import DONE, FAILED
 from clada.grammar import MAX_INPUT
 from clada.model import Operation
 from clada.run import execute, plan_for
 from clada.settings import Settings
-from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ import os
 
 from clada.cli.console import STDERR, STDOUT, Console
 from clada.cli.presenter import Presenter
-from clada.errors import UsageError
+from clada.errors import UsageError, reason
 from clada.model import Note
 from clada.report.events import ended, event_to_dict, started
-from clada.world.files.entries import reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

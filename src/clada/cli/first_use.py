@@ -7,8 +7,7 @@ import os
 from clada import config
 from clada.cli.console import STDOUT
 from clada.cli.questions import answer, open_terminal, write
-from clada.errors import CladaError
-from clada.world.files.entries import reason
+from clada.errors import CladaError, reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

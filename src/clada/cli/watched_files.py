@@ -8,10 +8,9 @@ from fnmatch import fnmatchcase
 from stat import S_ISREG
 from tempfile import mkstemp
 
-from clada.errors import CladaError, UsageError
+from clada.errors import CladaError, UsageError, reason
 from clada.grammar import MAX_INPUT
 from clada.report.llm import is_report
-from clada.world.files.entries import reason
 from clada.world.files.stat import Stamp
 from clada.world.locks import try_flock
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import CladaError
-from clada.world.files.entries import reason
+from clada.errors import CladaError, reason
 from clada.world.handles import (
     DIRECTORY,
     is_link,

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import CladaError
+from clada.errors import CladaError, reason
 from clada.values import Value
-from clada.world.files.entries import reason
 from clada.world.handles import is_link, is_regular, open_directory, open_file, read_at_most
 from clada.world.xdg import state_home
 

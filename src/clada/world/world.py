@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import accumulate
 
 from clada.world.clock import seconds_waited
+from clada.world.secrets.mask import WorkspaceSecrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
-    from clada.world.secrets.mask import WorkspaceSecrets
 
     Result = TypeVar("Result")
 
@@ -117,8 +118,6 @@ class World:
     def secrets(self) -> WorkspaceSecrets:
         """What is known of the secrets in the workspace; made when a command first needs it."""
         if self._secrets is None:
-            from clada.world.secrets.mask import WorkspaceSecrets
-
             self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
         return self._secrets
 
@@ -131,8 +130,6 @@ class World:
         """Keep lines of output for the report, as far as there is room, and that there were more, if so."""
         size = len("".join(lines)) + len(lines)
         if size > self._room:
-            from itertools import accumulate
-
             ends = accumulate(len(line) + 1 for line in lines)
             lines, cut = [line for line, end in zip(lines, ends, strict=True) if end <= self._room], True
             size = self._room

@@ -12,7 +12,7 @@ from tests.world.repository.states import clean, files, git
 from tests.world.test_attributes import HANDED_DOWN, SHUT_OUT
 from tools.plain_git import FSCK
 
-from clada.world.files.attributes import ACL
+from clada.world.files.atomic import ACL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ from clada.world.files.tree import rename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
+    from clada.world.files.stat import Entry
 
     Pair = tuple[Operand, Operand]  # a source and its target
     # What to copy of a source, by the path below it: first the source itself, with ().

@@ -7,8 +7,8 @@ from clada.model import Change
 from clada.operations.run.operands import with_operand
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.files.entries import refuse_shared
 from clada.world.files.paths import OUTSIDE, display_path
+from clada.world.files.stat import refuse_shared
 from clada.world.files.tree import refuse_workspace, relation_of, unprotected
 
 TYPE_CHECKING = False
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from clada.commands.judgements import BuiltIn
-    from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
+    from clada.world.files.stat import Entry
     from clada.world.files.tree import Files
 
     Item = TypeVar("Item")

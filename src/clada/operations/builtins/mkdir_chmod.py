@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.commands.modes import Mode
     from clada.operations.builtins.job import BuiltInJob
-    from clada.world.files.entries import Entry
+    from clada.world.files.stat import Entry
 
 ALL = 0o777
 SPECIAL, SET_ID = 0o7000, 0o6000

@@ -8,8 +8,8 @@ from clada.world.files.tree import note_removed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.operations.builtins.job import BuiltInJob, Operand
-    from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
+    from clada.world.files.stat import Entry
 
     # What to remove of an operand, by the path below it: at last the operand itself, with ().
     Items = list[tuple[Parts, Entry]]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clada.operations.builtins.job import BuiltInJob, Operand
-    from clada.world.files.entries import Entry
+    from clada.world.files.stat import Entry
 
 SECOND = 10**9
 MAX_DIGITS = 17  # of seconds that every system can count

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from clada.operations.run.launch import Program
     from clada.operations.run.permission import Approved, How, Permit
-    from clada.world.files.entries import Entry
     from clada.world.files.paths import Parts
+    from clada.world.files.stat import Entry
     from clada.world.processes.run import ProcessResult
     from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World

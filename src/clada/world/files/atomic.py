@@ -5,37 +5,42 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 
-from clada.errors import CladaError
+from clada.errors import CladaError, reason
 from clada.values import Value
-from clada.world.files.attributes import ACL, Attributes, attributes_of, give, group_not_kept
-from clada.world.files.entries import errno_trouble
+from clada.world.files.content import AS_OWNER
 from clada.world.files.scratch import scratch_name
-from clada.world.handles import is_bare, write_with_holes
+from clada.world.files.stat import errno_error
+from clada.world.handles import is_bare, open_file, write_with_holes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+    from clada.world.files.content import Version
     from clada.world.files.scratch import Scratch
-    from clada.world.files.versions import Version
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
 WRITE = os.O_WRONLY | os.O_CLOEXEC
 NEW, PRIVATE = 0o666, 0o600  # modes; a file that takes another's place may hold what only its owner may read
 RIGHTS = 0o777  # of a mode
-AS_OWNER = stat.S_ISUID | stat.S_ISGID  # bits that would mean somebody else where the owner is not kept
+ACL = "system.posix_acl_access"
+# What the system keeps for itself, and lets few set: kept where it is permitted.
+PRIVILEGED = ("security.", "trusted.")
+
+Xattrs = dict[str, bytes]
 ELSEWHERE = (errno.EXDEV, errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 
-class Belongings(Value):
+class Ownership(Value):
     """What a file has beside content and mode."""
 
     owner: tuple[int, int]  # user and group
-    attributes: Attributes
+    xattrs: Xattrs
 
 
 class Target(Value):
@@ -46,7 +51,7 @@ class Target(Value):
     old: os.stat_result | None  # the file that is there
     read: Version | None = None  # the same, where what is put there was made of its content
     durable: bool = False  # new content reaches the disk before it takes the place
-    given: Belongings | None = None  # what the file gets, rather than what the old one has
+    given: Ownership | None = None  # what the file gets, rather than what the old one has
     scratch: Scratch | None = None  # where it has a name until then
     folder: str = ""  # the path of the directory
 
@@ -170,7 +175,7 @@ def _not_replaceable(old: os.stat_result) -> CladaError:
     if stat.S_ISLNK(old.st_mode):
         return CladaError("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
-        return errno_trouble(errno.EISDIR)
+        return errno_error(errno.EISDIR)
     return CladaError("permission_denied", "not a regular file")
 
 
@@ -187,10 +192,10 @@ def _adopt(fd: int, target: Target, mode: int | None) -> None:
             return
         same_owner, same_group = _adopt_owner(fd, new, (old.st_uid, old.st_gid))
         if not bare:
-            attributes = attributes_of(target.parent, target.name)
+            attributes = read_xattrs(target.parent, target.name)
             if ACL in attributes and not same_group:
                 raise group_not_kept()
-            give(fd, attributes)
+            set_xattrs(fd, attributes)
         if mode is None:
             mode = _adopted_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
     if mode is not None:
@@ -210,14 +215,14 @@ def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
     return mode
 
 
-def _give(fd: int, given: Belongings, mode: int | None) -> None:
+def _give(fd: int, given: Ownership, mode: int | None) -> None:
     """Give the new file what it had once, as far as we may; without its list, nobody else gets in."""
     same_owner, same_group = _adopt_owner(fd, os.fstat(fd), given.owner)
-    if same_group or ACL not in given.attributes:
+    if same_group or ACL not in given.xattrs:
         try:
-            give(fd, given.attributes)
+            set_xattrs(fd, given.xattrs)
         except CladaError:
-            same_group = same_group and ACL not in given.attributes
+            same_group = same_group and ACL not in given.xattrs
     if mode is not None:
         os.fchmod(fd, _adopted_mode(mode, same_owner=same_owner, same_group=same_group))
 
@@ -255,3 +260,74 @@ def _discard(parent: int, name: str) -> None:
         os.unlink(name, dir_fd=parent)
     except OSError:
         return  # what was wrong is being told already
+
+
+# Extended attributes: the access control list of a file, and other metadata. A file that takes another's
+# place gets them, or does not take it: without its list, the permission bits of a file would mean more than
+# they did. Systems that have no such calls (macOS) are left as they are.
+
+
+def read_xattrs(parent: int, name: str) -> Xattrs:
+    """Return the extended attributes of a file in a directory."""
+    if sys.platform != "linux":
+        return {}
+    try:
+        return _list_xattrs(f"{PROC}/{parent}/{name}")
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.EACCES):
+            raise
+    try:
+        handle = open_file(name, parent)  # for who has changed users may not look into /proc
+    except FileNotFoundError:
+        return {}  # it is gone, and lets nobody in
+    try:
+        return _list_xattrs(handle)
+    finally:
+        os.close(handle)
+
+
+def _list_xattrs(file: str | int) -> Xattrs:
+    if sys.platform != "linux":
+        return {}
+    by_path = {"follow_symlinks": False} if isinstance(file, str) else {}
+    try:
+        names = os.listxattr(file, **by_path)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return {}
+        raise
+    found = {}
+    for name in names:
+        try:
+            found[name] = os.getxattr(file, name, **by_path)
+        except OSError as error:
+            if not name.startswith(PRIVILEGED):
+                raise _not_kept(name, error) from None
+    return found
+
+
+def set_xattrs(handle: int, xattrs: Xattrs) -> None:
+    """Give an open new file these attributes, and no others that grant rights."""
+    if sys.platform != "linux":
+        return
+    present = _list_xattrs(handle)
+    for name in present.keys() - xattrs.keys():
+        if name.startswith("system."):  # what its directory hands down to new files
+            os.removexattr(handle, name)
+    for name, value in xattrs.items():
+        if present.get(name) != value:
+            try:
+                os.setxattr(handle, name, value)
+            except OSError as error:
+                if not name.startswith(PRIVILEGED):
+                    raise _not_kept(name, error) from None
+
+
+def _not_kept(name: str, error: OSError) -> CladaError:
+    what = "access control list" if name == ACL else f"extended attribute {name}"
+    return CladaError("permission_denied", f"its {what} cannot be kept: {reason(error)}")
+
+
+def group_not_kept() -> CladaError:
+    """Return the trouble of a list that would mean another group than it does."""
+    return CladaError("permission_denied", "its access control list cannot be kept: its group is not ours")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 
-from clada.errors import CladaError
+from clada.errors import CladaError, from_os_error, reason
 from clada.grammar import MAX_PATH, SHORT
-from clada.world.files.entries import entry_of, not_a_directory, reason, trouble
 from clada.world.files.paths import OUTSIDE, Parts, display_path, is_protected, protect
-from clada.world.files.stat import Identity, identity_of
+from clada.world.files.stat import Identity, entry_of, identity_of, not_a_directory
 from clada.world.handles import DIRECTORY, NO_LINK
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def _of_workspace(error: CladaError) -> CladaError:
 
 
 def _unopened(error: OSError, directory: str) -> CladaError:
-    type_ = trouble(error).error.type
+    type_ = from_os_error(error).error.type
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return CladaError(type_, f"{directory} is not a directory")
     return CladaError(type_, f"{_whole(directory)} cannot be opened: {reason(error)}")
@@ -196,8 +196,7 @@ class Directories:
             if len(path) > SHORT:
                 found = _below(self._root, os.fsencode(path))
             else:
-                status = os.stat(path, dir_fd=self._root, follow_symlinks=False)
-                found = status.st_dev, status.st_ino
+                found = identity_of(os.stat(path, dir_fd=self._root, follow_symlinks=False))
             if found != identity:
                 return False
             return len(parts) == 1 or _above(handle, len(parts)) == self._root_identity
@@ -221,8 +220,7 @@ class Directories:
         for size, handle in walk(parts, create=create).items():
             if len(self._kept) >= self._most:
                 self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
-            status = os.fstat(handle)
-            self._kept[parts[:size]] = handle, (status.st_dev, status.st_ino)
+            self._kept[parts[:size]] = handle, identity_of(os.fstat(handle))
         return self._kept[parts][0]
 
     def _walk(self, parts: Parts, *, create: bool) -> dict[int, int]:
@@ -280,7 +278,7 @@ class Directories:
         except FileExistsError:
             pass  # somebody made it meanwhile: open it, if it is a directory
         except OSError as error:
-            raise trouble(error, "/".join(parts)) from None
+            raise from_os_error(error, "/".join(parts)) from None
         try:
             return os.open(parts[-1], NO_LINK, dir_fd=parent)
         except OSError as error:
@@ -295,7 +293,7 @@ class Directories:
                 self._make_outside(parts)
             return {len(parts): os.open(path, DIRECTORY)}
         except OSError as error:
-            raise trouble(error, path) from None
+            raise from_os_error(error, path) from None
 
     def _make_outside(self, parts: Parts) -> None:
         for size in range(2, len(parts) + 1):
@@ -308,8 +306,6 @@ class Directories:
 
 def _most_handles() -> int:
     """Return how many handles may be kept open, where the system allows only few."""
-    import resource
-
     allowed, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_HANDLES if allowed < 0 else max(1, min(MAX_HANDLES, allowed // 8))
 
@@ -342,11 +338,11 @@ def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bo
     try:
         kind = entry_of(os.stat(name, dir_fd=parent, follow_symlinks=False)).kind
     except OSError:
-        return trouble(error, path)
+        return from_os_error(error, path)
     if kind == "link":
         return CladaError("symlink_not_allowed", f"{path} is a symbolic link")
     if kind == "directory":
-        return trouble(error, path)
+        return from_os_error(error, path)
     if create:
         return not_a_directory(path)
     message = f"no such file: {path} is not a directory"

@@ -8,9 +8,9 @@ import time
 from clada.errors import CladaError
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.files.appending import Addition
-from clada.world.files.entries import Entry, checked_utf8, errno_trouble, not_a_directory, refuse_shared
+from clada.world.files.content import Addition, checked_utf8
 from clada.world.files.paths import display_path, loaded_early, refuse_early
+from clada.world.files.stat import Entry, errno_error, not_a_directory, refuse_shared
 from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
@@ -96,7 +96,7 @@ class Overlay:
         """Return the names in a directory, sorted."""
         entry = self.entry(parts)
         if entry is None or entry.kind != "directory":
-            raise errno_trouble(errno.ENOENT if entry is None else errno.ENOTDIR)
+            raise errno_error(errno.ENOENT if entry is None else errno.ENOTDIR)
         branch, on_disk = self._look(parts)
         if branch and branch.is_changed:
             on_disk = False
@@ -112,7 +112,7 @@ class Overlay:
         made = branch.made if branch else None
         if made is None:
             if not on_disk or (branch and branch.is_changed):
-                raise errno_trouble(errno.ENOENT)
+                raise errno_error(errno.ENOENT)
             return self._load_from_disk(parts)
         if made.entry.kind != "file":
             raise _not_a_file(made.entry)
@@ -200,12 +200,12 @@ class Overlay:
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
         if self.entry(parts):
-            raise errno_trouble(errno.EEXIST)
+            raise errno_error(errno.EEXIST)
         above = self.entry(parts[:-1])
         if not above:
-            raise errno_trouble(errno.ENOENT)
+            raise errno_error(errno.ENOENT)
         if above.kind != "directory":
-            raise errno_trouble(errno.ENOTDIR)
+            raise errno_error(errno.ENOTDIR)
         self.limits.add(1, 0)
         self._set(parts, _Made(Entry("directory", mode & NEW_DIRECTORY)))
 
@@ -233,7 +233,7 @@ class Overlay:
         there, moved = self.entry(target), [((), self._made(source)), *self._made_below(source)]
         itself = there and there.identity and there.identity == moved[0][1].entry.identity  # respelled
         if there and not itself and there.kind == "directory" and self.names(target):
-            raise errno_trouble(errno.ENOTEMPTY)
+            raise errno_error(errno.ENOTEMPTY)
         self.make_all(target[:-1])
         self._set(source, None)
         self._set(target, None)
@@ -244,15 +244,15 @@ class Overlay:
         """Remove a file or a link."""
         entry = self.entry(parts)
         if entry is None:
-            raise errno_trouble(errno.ENOENT)
+            raise errno_error(errno.ENOENT)
         if entry.kind == "directory":
-            raise errno_trouble(errno.EISDIR)
+            raise errno_error(errno.EISDIR)
         self._set(parts, None)
 
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
         if self.names(parts):
-            raise errno_trouble(errno.ENOTEMPTY)
+            raise errno_error(errno.ENOTEMPTY)
         self._set(parts, None)
 
     def is_read_only(self, parts: Parts) -> bool:
@@ -345,7 +345,7 @@ class Overlay:
             return branch.made
         entry = self.entry(parts)
         if entry is None:
-            raise errno_trouble(errno.ENOENT)
+            raise errno_error(errno.ENOENT)
         return _Made(entry, origin=parts)
 
     def _made_below(self, top: Parts) -> list[tuple[Parts, _Made]]:
@@ -409,5 +409,5 @@ def _not_a_file(entry: Entry) -> CladaError:
     if entry.kind == "link":
         return CladaError("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "directory":
-        return errno_trouble(errno.EISDIR)
+        return errno_error(errno.EISDIR)
     return CladaError("permission_denied", "not a regular file")

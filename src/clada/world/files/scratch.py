@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from clada.world.handles import OWNER_ALL, open_directory
+from clada.world.xdg import state_home
 
 LEFTOVER = ".clada-tmp-"  # then the process and a random number
 CHANCE = 8  # bytes of it
@@ -39,8 +40,6 @@ class Scratch:
 
     def _path(self) -> str:
         if self._directory is None:
-            from clada.world.xdg import state_home
-
             self._directory = os.path.join(state_home(), "clada", "scratch")
         return self._directory
 

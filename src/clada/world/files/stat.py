@@ -1,10 +1,14 @@
-"""What the system tells about a file: which one it is, and a stamp that changes with it."""
+"""What the system tells about a file: its kind, which one it is, and a stamp that changes with it."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import namedtuple
+
+from clada.errors import CladaError, from_os_error
+from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,3 +67,49 @@ def is_same_save(one: Stamp | None, other: Stamp | None) -> bool:
     as clada opens a file whose rights forbid that.
     """
     return (one or ())[:4] == (other or ())[:4]
+
+
+class Entry(Value):
+    """What stands at a path: a file, a directory, a link, or something else (other)."""
+
+    kind: str
+    mode: int = 0
+    size: int = 0
+    modified: int = 0  # nanoseconds
+    links: int = 1  # names that the file has
+    identity: Identity | None = None  # None of what is in no file system
+
+
+def entry_of(status: os.stat_result) -> Entry:
+    """Return the entry that a status describes."""
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        kind = "file"
+    elif stat.S_ISDIR(mode):
+        kind = "directory"
+    else:
+        kind = "link" if stat.S_ISLNK(mode) else "other"
+    return Entry(
+        kind, stat.S_IMODE(mode), status.st_size, status.st_mtime_ns, status.st_nlink, identity_of(status)
+    )
+
+
+def refuse_shared(entry: Entry) -> None:
+    """Refuse to change what would change for other names too: links, and files that have several."""
+    if entry.kind == "link":
+        raise CladaError("symlink_not_allowed", "is a symbolic link")
+    if entry.kind == "file" and entry.links > 1:
+        message = f"has {entry.links} hard links, and the others may be outside of the workspace"
+        raise CladaError("permission_denied", message, "copy it, and put the copy in its place")
+
+
+def errno_error(number: int) -> CladaError:
+    """Return the error that the system reports by this number."""
+    return from_os_error(OSError(number, os.strerror(number)))
+
+
+def not_a_directory(path: str) -> CladaError:
+    """Return the error of a file that stands where a directory is needed."""
+    return CladaError(
+        "permission_denied", f"{path} is not a directory", system=errno_error(errno.ENOTDIR).system
+    )

@@ -7,17 +7,17 @@ import os
 from functools import partial
 
 from clada.errors import CladaError
-from clada.world.files.entries import errno_trouble
 from clada.world.files.paths import OUTSIDE, display_path, is_protected, loaded_early, refuse_early
+from clada.world.files.stat import errno_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    from clada.world.files.entries import Entry
     from clada.world.files.overlay import Overlay
     from clada.world.files.paths import Parts
+    from clada.world.files.stat import Entry
     from clada.world.files.workspace import Workspace
 
     Files: TypeAlias = Workspace | Overlay
@@ -30,7 +30,7 @@ def existing(files: Files, parts: Parts) -> Entry:
     """Return what stands at this place; it must."""
     entry = files.entry(parts)
     if entry is None:
-        raise errno_trouble(errno.ENOENT)
+        raise errno_error(errno.ENOENT)
     return entry
 
 

@@ -1,89 +1,58 @@
 """The workspace: contained and atomic file access, by directory handles.
 
-Every path is walked from the workspace's own handle, component by component, without following links; files
-are created, replaced, renamed and removed relative to their directory's handle. So what another process does
-to the tree meanwhile cannot lead an operation out of it: there is no moment between a check and its use.
+Files are created, replaced, renamed and removed relative to the handle of their directory, which reader.py
+walks to.
 
 New content is written to a file without a name (or, where the file system has none, with one of our own) and
 put in place by a link or a rename: a reader sees the old or the new content. A kill between these steps
-leaves nothing in the workspace, or what the next run removes (scratch.py).
+leaves nothing in the workspace, or a file that the next run removes (scratch.py).
 """
 
 from __future__ import annotations
 
 import os
 
-from clada.errors import CladaError
-from clada.world.files.directories import HANDLES, Directories, Limits, open_workspace
-from clada.world.files.entries import (
-    Entry,
-    checked_utf8,
-    entry_of,
-    read_regular,
-    refuse_shared,
-    trouble,
-)
-from clada.world.files.paths import (
-    OUTSIDE,
-    Parts,
-    display_path,
-    inside,
-    loaded_early,
-    locate,
-    locate_inside,
-    parts_outside,
-    protect,
-    refuse_early,
-)
+from clada.errors import CladaError, from_os_error
+from clada.text.match import Text
+from clada.world.files.atomic import Target
+from clada.world.files.content import Addition, Version, changed, checked_utf8, extend, now
+from clada.world.files.directories import HANDLES, Limits
+from clada.world.files.paths import OUTSIDE, Parts, display_path, loaded_early, refuse_early
+from clada.world.files.reader import ROOTS, WorkspaceReader, is_root_error
 from clada.world.files.scratch import Scratch
-from clada.world.files.stat import Identity, identity_of
-from clada.world.files.versions import Version, changed, now
-from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, is_bare, sync_file
+from clada.world.files.stat import entry_of, identity_of, refuse_shared
+from clada.world.files.tree import walk
+from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, sync_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Self
 
-    from clada.text.match import Text
     from clada.world.autorun import AutorunGuard
-    from clada.world.files.appending import Addition
-    from clada.world.files.atomic import Belongings, Target
+    from clada.world.files.atomic import Ownership
     from clada.world.record.snapshot import Snapshot
     from clada.world.record.states import State
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
-LARGE = 1 << 17  # bytes
-ANY_WRITE = 0o222  # the bits of a mode that let somebody write
-TAIL = 1 << 16  # bytes at the end of a large file by which it is known to be a text, and its line ending
-ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
+LARGE = 1 << 17  # bytes of a file of which only the end is read to add to it
+TAIL = 1 << 16  # bytes at the end of a large file that show its encoding and its line ending
 ITSELF = (".",)  # the workspace, as the record names it
 TRIES = 5  # to keep what another program keeps saving, before it is moved
 
 
-class Workspace:
-    """File access inside one directory, for one run. Whatever goes wrong is a CladaError."""
+class Workspace(WorkspaceReader):
+    """File access inside one directory, for one run. Every error is a CladaError."""
 
     def __init__(
         self, directory: str = ".", *, allow_escape: bool = False, limits: Limits | None = None
     ) -> None:
-        self.allow_escape = allow_escape
-        self.limits = limits or Limits()
-        self.touched: set[Parts] = set()  # what was changed, for the commit
-        self._root, self.root = open_workspace(directory)
-        status = os.fstat(self._root)
-        self.identity: Identity = status.st_dev, status.st_ino
-        self._directories = Directories(self._root, self.touched, self.limits)
+        super().__init__(directory, allow_escape=allow_escape, limits=limits)
         self._scratch, self._has_cleared = Scratch(), False
-        self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
-        self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
         self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
         self._addition: Addition | None = None
         self._snapshot: Snapshot | None = None
         self.guard: AutorunGuard | None = None  # while an operation is carried out
-        # Loaded once they are needed, and at hand from then on: an import takes a while each time.
-        self._text: type[Text] | None = None
-        self._target: type[Target] | None = None
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -121,8 +90,7 @@ class Workspace:
         try:
             self.flush()
             try:
-                status = os.lstat(self.root)
-                is_there = (status.st_dev, status.st_ino) == self.identity
+                is_there = identity_of(os.lstat(self.root)) == self.identity
             except OSError:
                 is_there = False
             if error is None and not is_there:
@@ -136,101 +104,6 @@ class Workspace:
 
     __exit__ = close
 
-    def locate(self, path: str, base: Parts = ()) -> Parts:
-        """Return the parts of a path as a document writes it."""
-        if path == self._located[0] and not base:
-            return self._located[1]
-        parts = locate(path, self.root, base, allow_escape=self.allow_escape)
-        if len(parts) > 1 and parts[0] == OUTSIDE:
-            parts = self._by_other_names(parts)
-            protect(parts)
-        elif not base:
-            self._located = path, parts
-        return parts
-
-    def _by_other_names(self, parts: Parts) -> Parts:
-        """Return the parts below the workspace where an outside path leads into it by a link, or a mount.
-
-        Links on the way are followed outside; what is at the end of the path is not.
-        """
-        real = parts_outside(os.path.realpath(display_path(parts[:-1]))) + parts[-1:]
-        found = inside(real, self.root)
-        if found[:1] != (OUTSIDE,):
-            return found
-        for size in range(len(real), 1, -1):
-            if _identity_at(display_path(real[:size])) == self.identity:
-                return real[size:]
-        return parts
-
-    def locate_directory(self, path: str, base: Parts = ()) -> Parts:
-        """Return the parts of a directory to run in: here an absolute path inside the workspace is fine."""
-        inside = locate_inside(path, self.root)
-        return self.locate(path, base) if inside is None else self.locate("/".join(inside))
-
-    def lineage(self) -> set[Identity]:
-        """Return what the workspace is, and all directories above it, by whatever names they are known."""
-        found: set[Identity] = set()
-        up = "."
-        while (above := identity_of(os.stat(up, dir_fd=self._root))) not in found:
-            found.add(above)
-            up += "/.."
-        return found
-
-    # Looking. A link is never followed, and none is allowed on the way.
-
-    def entry(self, parts: Parts) -> Entry | None:
-        """Return what stands at this place, or None."""
-        self.flush()
-        self._read = None
-        if not parts:
-            return entry_of(os.fstat(self._root))
-        try:
-            return entry_of(
-                os.stat(parts[-1], dir_fd=self._directories.handle(parts[:-1]), follow_symlinks=False)
-            )
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise trouble(error) from None
-        except CladaError as raised:
-            if raised.error.type == "file_not_found":
-                return None
-            raise
-
-    def is_read_only(self, parts: Parts) -> bool:
-        """Whether nobody is allowed to write a file; what is held of it, and was read, stays as it is."""
-        if parts in ROOTS:
-            return False
-        try:
-            parent = self._directories.handle(parts[:-1])
-            mode = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False).st_mode
-        except (OSError, CladaError):
-            return False
-        return not mode & ANY_WRITE
-
-    def names(self, parts: Parts) -> list[str]:
-        """Return the names in a directory, sorted."""
-        self.flush()
-        try:
-            return sorted(os.listdir(self._directories.handle(parts)))
-        except OSError as error:
-            raise trouble(error) from None
-
-    def load(self, parts: Parts, *, to_edit: bool = False) -> bytes:
-        """Return the content of a regular file."""
-        self.flush()
-        start = now()
-        fd = self._open(parts, READ)
-        try:
-            status, data = read_regular(fd)
-            bare = to_edit and is_bare(fd)  # here it is one call, and by its path a long way
-        except OSError as error:
-            raise trouble(error) from None
-        finally:
-            os.close(fd)
-        self._read = (parts, Version(status, data, start, bare=bare))
-        return data
-
     def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
         """Return the end of a large file, from the beginning of a character on, and what the file was."""
         start = now()
@@ -239,7 +112,7 @@ class Workspace:
             status = os.fstat(fd)
             data = os.pread(fd, TAIL, max(0, status.st_size - TAIL))
         except OSError as error:
-            raise trouble(error) from None
+            raise from_os_error(error) from None
         finally:
             os.close(fd)
         inner = next((at for at in range(4) if data[at : at + 1] and data[at] & 0xC0 != 0x80), 0)  # noqa: PLR2004
@@ -250,21 +123,7 @@ class Workspace:
         if self._held and self._held[0] == parts:
             return self._held[1]
         data = self.load(parts, to_edit=True)
-        if len(data) > LARGE:
-            _make_room(len(data))
-        if not self._text:
-            from clada.text.match import Text
-
-            self._text = Text
-        return self._text(checked_utf8(data))
-
-    def handle(self, parts: Parts) -> int:
-        """Return a new handle of a directory, for a process to run in; the caller closes it."""
-        self.flush()
-        try:
-            return os.dup(self._directories.handle(parts))
-        except OSError as error:
-            raise trouble(error) from None
+        return Text(checked_utf8(data))
 
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return what differs from the disk, as the overlay does: here nothing."""
@@ -295,8 +154,6 @@ class Workspace:
             entry = self.entry(parts)
             if not entry:
                 return False
-            from clada.world.files.appending import Addition
-
             if self.guard:
                 self.guard.check(parts, lambda: self.load(parts) + data)
             if entry.kind == "file" and entry.size > LARGE:
@@ -317,8 +174,6 @@ class Workspace:
 
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
-        from clada.world.files.appending import extend
-
         parts, above = addition.parts, addition.parts[:-1]
         if loaded_early:
             refuse_early(parts, self.root)
@@ -335,7 +190,7 @@ class Workspace:
 
             done = extend(parent, parts[-1], addition, confirm)
         except OSError as error:
-            raise trouble(error) from None
+            raise from_os_error(error) from None
         if not done:
             content = self.load(parts)
             whole = content + addition.lead(content) + addition.data
@@ -351,7 +206,7 @@ class Workspace:
             self._snapshot.done(parts, parent)
 
     def store(
-        self, parts: Parts, data: bytes, mode: int | None = None, given: Belongings | None = None
+        self, parts: Parts, data: bytes, mode: int | None = None, given: Ownership | None = None
     ) -> None:
         """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
 
@@ -373,23 +228,19 @@ class Workspace:
         data: bytes,
         mode: int | None,
         read: Version | None,
-        given: Belongings | None = None,
+        given: Ownership | None = None,
     ) -> None:
         if parts in ROOTS:
-            raise _is_root(parts)
+            raise is_root_error(parts)
         if loaded_early:
             refuse_early(parts, self.root)
-        if not self._target:
-            from clada.world.files.atomic import Target
-
-            self._target = Target
         above, directories = parts[:-1], self._directories
         if not self._has_cleared:  # what an earlier run, which was killed, has left
             self._has_cleared = True
             self._scratch.clear()
         try:
             parent = directories.make(above, looking=False)
-            target = self._target.find(parent, parts[-1], read)
+            target = Target.find(parent, parts[-1], read)
             folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
             target = target.replace(scratch=self._scratch, folder=folder)
             self.limits.add(0 if target.old else 1, len(data))
@@ -431,7 +282,7 @@ class Workspace:
         self.flush()
         for parts in (source, target):
             if parts in ROOTS:
-                raise _is_root(parts)
+                raise is_root_error(parts)
         handles = [self.handle(source[:-1])]
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
@@ -471,8 +322,6 @@ class Workspace:
         snapshot = self._snapshot
         if snapshot is None:
             return []
-        from clada.world.files.tree import walk
-
         (source, parent), (target, new_parent) = old, new
         entry = self.entry(source)
         below = list(walk(self, source)) if entry and entry.kind == "directory" else ()
@@ -507,7 +356,7 @@ class Workspace:
                 raise changed("while the command ran")
             os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
         except OSError as error:
-            raise trouble(error) from None
+            raise from_os_error(error) from None
         self._changed(parts, parent)
 
     def make_link(self, parts: Parts, target: bytes) -> None:
@@ -518,7 +367,7 @@ class Workspace:
                 self._snapshot.link(parts, parent, target)
             os.symlink(target, os.fsencode(parts[-1]), dir_fd=parent)
         except OSError as error:
-            raise trouble(error) from None
+            raise from_os_error(error) from None
         self._changed(parts, parent)
 
     def unlink(self, parts: Parts) -> None:
@@ -547,14 +396,14 @@ class Workspace:
     def _change(self, action: Callable[..., None], parts: Parts, *rest: int) -> None:
         self.flush()
         if parts in ROOTS:
-            raise _is_root(parts)
+            raise is_root_error(parts)
         try:
             parent = self._directories.handle(parts[:-1])
             if self._snapshot:
                 (self._snapshot.make if action is os.mkdir else self._snapshot.remove)(parts, parent)
             action(parts[-1], *rest, dir_fd=parent)
         except OSError as error:
-            raise trouble(error) from None
+            raise from_os_error(error) from None
         self._changed(parts, parent)
 
     def _taken_back(self, error: OSError | CladaError) -> CladaError:
@@ -562,7 +411,7 @@ class Workspace:
         self._directories.remove_made()
         if os.fstat(self._root).st_nlink == 0:  # that is why nothing can be written any more
             return CladaError("file_not_found", f"the workspace {self.root} has been removed")
-        return trouble(error) if isinstance(error, OSError) else error
+        return from_os_error(error) if isinstance(error, OSError) else error
 
     def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
@@ -573,25 +422,13 @@ class Workspace:
             refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)
         except OSError as error:
-            raise trouble(error) from None
+            raise from_os_error(error) from None
         finally:
             os.close(fd)
         if parts:  # the workspace itself is in no commit
             self._changed(parts, self._directories.handle(parts[:-1]))
         elif self._snapshot:
             self._snapshot.done(ITSELF, self._root)
-
-    def _open(self, parts: Parts, flags: int) -> int:
-        if parts in ROOTS:
-            raise _is_root(parts)
-        try:
-            return os.open(parts[-1], flags, dir_fd=self._directories.handle(parts[:-1]))
-        except OSError as error:
-            raise trouble(error) from None
-
-    def forget(self) -> None:
-        """Close the directory handles that are kept: where directories move, and before a command."""
-        self._directories.forget_all()
 
 
 def _changed_at(name: str, parent: int) -> int:
@@ -602,31 +439,6 @@ def _changed_at(name: str, parent: int) -> int:
         return 0
 
 
-def _is_root(parts: Parts) -> CladaError:
-    return CladaError("permission_denied", f"is {'/' if parts else 'the workspace'} itself")
-
-
-def _identity_at(path: str) -> Identity | None:
-    try:
-        return identity_of(os.lstat(path))
-    except OSError:
-        return None
-
-
 def _reaches_handles() -> bool:
     """Whether open files have paths: a process that has changed users may not look into its own /proc."""
     return os.path.exists(HANDLES) and os.access(HANDLES, os.X_OK, effective_ids=True)
-
-
-_room = [0]  # bytes that the allocator was told of
-
-
-def _make_room(size: int) -> None:
-    """Let the allocator know that blocks of this size, and more, will come and go.
-
-    It hands back to the system what is larger than the largest block that was freed so far, and a text that
-    grows by each edit always is: to be given fresh pages each time takes longer than to copy the text.
-    """
-    if size > _room[-1]:
-        _room[:] = [size]
-        bytes(2 * size)  # made and freed, and never touched

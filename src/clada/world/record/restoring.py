@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import CladaError
+from clada.errors import CladaError, from_os_error
 from clada.values import Value
-from clada.world.files.atomic import AS_OWNER, Belongings
-from clada.world.files.attributes import give
-from clada.world.files.entries import trouble
+from clada.world.files.atomic import Ownership, set_xattrs
+from clada.world.files.content import AS_OWNER
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
 from clada.world.record.changes import ChangedPlace
@@ -61,7 +60,7 @@ def look_at(workspace: Workspace, parts: Parts) -> tuple[State, Stamp | None]:
         stamp = stamp_at(parent, parts[-1])
         return state_at(parent, parts[-1]), stamp
     except OSError as error:
-        raise trouble(error) from None
+        raise from_os_error(error) from None
     finally:
         os.close(parent)
 
@@ -136,7 +135,7 @@ def put_back(
             except ConcurrentChangeError:
                 since.append(step.place.path)
             except (CladaError, OSError) as error:
-                raised = trouble(error) if isinstance(error, OSError) else error
+                raised = from_os_error(error) if isinstance(error, OSError) else error
                 if failures is None:
                     raise _named_failure(step, raised) from None
                 failures[step.place.path] = raised.error.message
@@ -183,7 +182,7 @@ def _finish_directory(workspace: Workspace, step: RestoreStep) -> list[str]:
         try:
             if step.before.owner and step.before.owner != (os.geteuid(), os.getegid()):
                 os.fchown(handle, *step.before.owner)
-            give(handle, dict(step.before.attributes))
+            set_xattrs(handle, dict(step.before.attributes))
         except (OSError, CladaError):
             notes.append(f"{step.place.path}/ {OTHER_BELONGINGS}")
         finally:
@@ -237,7 +236,7 @@ def _put_file(workspace: Workspace, step: RestoreStep) -> list[str]:
     if before.owner is None:  # what git had of it
         workspace.store(step.parts, before.content, mode)
         return notes
-    workspace.store(step.parts, before.content, mode, Belongings(before.owner, dict(before.attributes)))
+    workspace.store(step.parts, before.content, mode, Ownership(before.owner, dict(before.attributes)))
     now = state_now(workspace, step.parts)
     if (now.owner, now.attributes) != (before.owner, before.attributes):
         notes.append(f"{step.place.path} {OTHER_BELONGINGS}")

@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from clada.world.files.appending import Addition
-    from clada.world.files.atomic import Belongings
+    from clada.world.files.atomic import Ownership
+    from clada.world.files.content import Addition
     from clada.world.files.paths import Parts
     from clada.world.record.journal import Journal
     from clada.world.record.states import Stamp
@@ -104,12 +104,12 @@ class Snapshot:
     # What the workspace is about to do.
 
     def write(
-        self, parts: Parts, parent: int, data: bytes, mode: int | None, given: Belongings | None = None
+        self, parts: Parts, parent: int, data: bytes, mode: int | None, given: Ownership | None = None
     ) -> None:
         """Keep a file that gets this content, and the mode and the rest if they are given."""
         after = State("file", mode, content=data)
         if given:
-            after = after.replace(owner=given.owner, attributes=given.attributes)
+            after = after.replace(owner=given.owner, attributes=given.xattrs)
         self._change(parts, parent, after)
 
     def extend(self, parts: Parts, parent: int, addition: Addition) -> None:

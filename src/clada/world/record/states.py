@@ -7,7 +7,7 @@ import stat
 
 from clada.errors import CladaError
 from clada.values import Value
-from clada.world.files.attributes import attributes_of
+from clada.world.files.atomic import read_xattrs
 from clada.world.handles import NO_FOLLOW, PIECE, open_file, read
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def state_at(parent: int, name: str, limit: int | None = None) -> State:
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         return State("other", mode, owner)
     try:
-        attributes = attributes_of(parent, name)
+        attributes = read_xattrs(parent, name)
     except CladaError:
         attributes = {}  # nobody may read them: then the file cannot be replaced either
     if stat.S_ISDIR(status.st_mode):

@@ -1,13 +1,19 @@
-"""Names of files that are like one which is not there: what somebody probably meant. They are only told."""
+"""Hints about paths that lead nowhere: which file was probably meant. Nothing is done by them."""
 
 from __future__ import annotations
 
-from clada.errors import CladaError
-from clada.world.files.paths import display_path, is_protected
+import os
+
+from clada.errors import CladaError, first_few
+from clada.text.escape import escape_controls
+from clada.world.files.paths import display_path, is_protected, locate
 from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clada.model import Operation
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
 
@@ -54,7 +60,7 @@ def _may_be_edited(name: str) -> bool:
 
 def _beside(files: Files, parts: Parts) -> Parts | None:
     """Return the file in the same folder whose name is most like this one."""
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # needed only for a name that leads nowhere
 
     *above, name = parts
     if above and not files.entry(tuple(above)):
@@ -63,3 +69,34 @@ def _beside(files: Files, parts: Parts) -> Parts | None:
         if _is_file(files, (*above, close)):
             return (*above, close)
     return None
+
+
+def note_on_paths(operations: Iterable[Operation], workspace: str, top: str) -> list[str]:
+    """Return a note on the paths of operations that exist only from the root of the repository, `top`."""
+    fields = [
+        (field.name, item.values()) for item in operations for field in item.fields if field.kind == "path"
+    ]
+    paths = dict.fromkeys(values[name] for name, values in fields if name in values)
+    found = [path for path in paths if _is_elsewhere(path, workspace, top)]
+    if not found:
+        return []
+    exist = "exists" if len(found) == 1 else "exist"
+    below = escape_controls(os.path.relpath(workspace, top))
+    note = (
+        f"{escape_controls(first_few(found, 1))} {exist} only from the root of the repository; paths are "
+        f"relative to the workspace, which is {below}/ in it: to work in the root, use "
+        f"--workspace={escape_controls(top)}"
+    )
+    return [note]
+
+
+def _is_elsewhere(path: str, workspace: str, top: str) -> bool:
+    """Whether a path leads nowhere from the workspace, and to something from the root, by no link."""
+    try:
+        parts = locate(path, workspace)
+    except CladaError:
+        return False  # it will be refused
+    place = os.path.join(top, *parts)
+    if os.path.lexists(os.path.join(workspace, *parts)) or not os.path.lexists(place):
+        return False
+    return os.path.realpath(place) == place
