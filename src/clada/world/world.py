@@ -7,7 +7,6 @@ import time
 from itertools import accumulate
 
 from clada.world.clock import seconds_waited
-from clada.world.secrets.mask import WorkspaceSecrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
     from clada.world.record.recording import Recording
     from clada.world.sandbox.tree import Tree
+    from clada.world.secrets.mask import WorkspaceSecrets
 
     Result = TypeVar("Result")
 
@@ -118,6 +118,8 @@ class World:
     def secrets(self) -> WorkspaceSecrets:
         """What is known of the secrets in the workspace; made when a command first needs it."""
         if self._secrets is None:
+            from clada.world.secrets.mask import WorkspaceSecrets  # loads json and re: 5 ms
+
             self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
         return self._secrets
 
