@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from clada.errors import CladaError, shortened
 from clada.model import Block, Done, Invalid, Operation
-from clada.notations import load_writer, parse
-from clada.notations.registry import NOTATIONS
+from clada.notations import parse
+from clada.notations.registry import NOTATIONS, load_writer
 from clada.notations.write import CannotSay, FileChange, WrittenBlock, quoted_word, replacements
 from clada.operations.edit import Edit, Hunk
 from clada.operations.remove import Remove

@@ -71,7 +71,6 @@ def test_a_run_of_one_write_loads_no_notation_command_or_report_that_it_does_not
                 "clada.commands", "clada.operations.run", "clada.notations.cml", "clada.notations.json",
                 "clada.notations.toml", "clada.world.git", "clada.world.processes", "clada.world.sandbox",
                 "clada.report.json", "clada.report.xml", "clada.cli.terminal",
-                "clada.text.remarks",
             )
         )
     ]  # fmt: skip

@@ -15,7 +15,6 @@ import pytest
 from clada.notations import (
     cml,
     csl,
-    fences,
     json,
     lookalikes,
     markdown,
@@ -30,7 +29,7 @@ from clada.notations import (
 
 PARSER: Any = import_module("re._parser")
 MODULES = (
-    cml, csl, fences, json, lookalikes, markdown, path_text, sr, toml, toml_scan, udiff, udiff_files, v4a,
+    cml, csl, json, lookalikes, markdown, path_text, sr, toml, toml_scan, udiff, udiff_files, v4a,
 )  # fmt: skip
 LOOKS = ("ASSERT", "ASSERT_NOT")
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")

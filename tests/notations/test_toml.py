@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.full import many
 
 from clada.notations import json, parse, toml
-from clada.notations.fences import TaggedFence
+from clada.notations.markdown import Fence
 from clada.notations.structured import MAX_DEPTH, Malformed
 from clada.notations.toml_scan import Scan
 
@@ -471,7 +471,9 @@ def test_the_cost_grows_with_the_size_and_not_faster(name: str, steps: Steps) ->
 def ours(text: str) -> Any:
     """Read a whole text by the scan and what tomllib makes of it then; None if it is refused."""
     mark = b"`" * 100
-    scan = Scan(text.encode() + b"\n" + mark, 0, TaggedFence(0, None, mark, b""))
+    scan = Scan(
+        text.encode() + b"\n" + mark, 0, Fence(0, 0, len(text), len(text), "", "toml", 0, False, mark)
+    )
     if scan.run():
         return None
     try:

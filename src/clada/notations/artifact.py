@@ -22,7 +22,7 @@ import re
 from clada.errors import shortened
 from clada.notations import tag_text
 from clada.notations.arguments import RefusedCall
-from clada.notations.markdown import LONGEST_LINE, LinePattern, line_end
+from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.tag_calls import never_closed
@@ -163,9 +163,7 @@ class Blocks:
         """Read a fence of a project: a file, if it names one."""
         data, mark = self.data, found.group(1)
         opened = found.start(1)
-        closing = re.compile(rb"\n[ \t]*+" + mark + rb"[ \t]*+(?=\n|\Z)").search(
-            data, found.end() - 1, self.reading.end
-        )
+        closing = closing_line(mark).search(data, found.end() - 1, self.reading.end)
         if not closing:
             raise Unreadable(opened, "this fence is never closed", cut=True)
         file = _FILE.search(found.group(2))

@@ -94,11 +94,11 @@ class Blocks:
             if (
                 not fence
                 or fence.info.lower() not in _INFOS
-                or not _SIGN.search(data, fence.start, fence.end)
+                or not _SIGN.search(data, fence.inside, fence.inside_end)
             ):
                 return None
-            region = (fence.opening, fence.start, fence.end, fence.close)
-            if data[fence.start : fence.end].lstrip()[:1] not in (b"{", b"["):
+            region = (fence.start, fence.inside, fence.inside_end, fence.end)
+            if data[fence.inside : fence.inside_end].lstrip()[:1] not in (b"{", b"["):
                 return None
         return region if region[2] - region[1] > SMALL or self._has_calls(region[1], region[2]) else None
 

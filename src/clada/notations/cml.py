@@ -19,7 +19,7 @@ from xml.parsers import expat
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
 from clada.model import Block, Invalid, NotApplied, Plan
-from clada.notations.line_counter import LineCounter
+from clada.notations.reading import LineCounter
 from clada.operations import find
 
 TYPE_CHECKING = False

@@ -16,9 +16,13 @@ paths lead anywhere and commands may run is not checked here.
 
 from __future__ import annotations
 
+import re
+
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, FLAG_WORDS, WRONG_FLAG, take_fields
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
+from clada.notations.markdown import LinePattern
+from clada.notations.reading import Unreadable
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -27,9 +31,9 @@ if TYPE_CHECKING:
 
     from clada.grammar import Complaints
     from clada.model import Operation
+    from clada.notations.hidden import Scan
     from clada.notations.reading import Reading
     from clada.notations.registry import Delimiters
-    from clada.notations.unscanned import Scan
 
 NAME = "csl"
 BLANKS = " \t"
@@ -363,8 +367,6 @@ class Parser:
 
 def marker(delimiters: Delimiters) -> bytes:
     """Return the pattern of how a marker starts."""
-    import re
-
     return re.escape(delimiters[0].encode()) + rb"[A-Za-z]"
 
 
@@ -372,8 +374,6 @@ class Blocks:
     """Finds and reads operations and blocks one after the other, in a document that has others, too."""
 
     def __init__(self, reading: Reading) -> None:
-        from clada.notations.markdown import LinePattern
-
         self.reading, self._marker = reading, LinePattern(marker(reading.delimiters))
 
     def next(self, at: int) -> int | None:
@@ -382,8 +382,6 @@ class Blocks:
 
     def read(self, at: int, _floor: int) -> int:
         """Read the operation, or the block, that starts here; return where it ends."""
-        from clada.notations.reading import Unreadable
-
         parser = Parser.one(self.reading, at)
         plan = parser.plan()
         self.reading.blocks += plan.blocks

@@ -10,17 +10,16 @@ import re
 
 from clada.errors import Problem
 from clada.model import Block, Plan, dialect_of
-from clada.notations import HINTS_IN_PROSE, beside
-from clada.notations.markdown import MARKDOWN, fence_open_at, unwrapped
-from clada.notations.reading import Reading, Unreadable
-from clada.notations.registry import NOTATIONS, holds_any, title
+from clada.notations.markdown import MARKDOWN, open_fence, unwrapped
+from clada.notations.reading import Reading, Unreadable, prose_of
+from clada.notations.registry import HINTS_IN_PROSE, NOTATIONS, SHELL, holds_any, load, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol, TypedDict, Unpack
 
-    from clada.notations import Prose
+    from clada.notations.reading import Prose
     from clada.notations.registry import Delimiters
 
     class Blocks(Protocol):
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
         delimiters: Delimiters  # of the markers of CSL
 
 
-_BLANKED = re.compile(rb"[^\n]")
-_CLOSING = re.compile(rb"\s*+(?:`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)")
+_BLANKED = rb"[^\n]"
+_CLOSING = rb"\s*+(?:`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)"
 IN_PROSE = 2  # the rank of dialects whose signs are in many a text that asks for nothing
 NATIVE = next(
     row.name for row in NOTATIONS.values() if row.mixes and not row.rank
@@ -123,7 +122,7 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -
     if is_named_only and not path.lower().endswith(MARKDOWN) and word in data[at:stop]:
         return None
     plan = Plan(None, tuple(reading.blocks), source=data[:open_at])
-    return masked_operations(plan) + _BLANKED.sub(b" ", data[open_at:])
+    return masked_operations(plan) + re.sub(_BLANKED, b" ", data[open_at:])
 
 
 def _names_in_prose() -> list[str]:
@@ -132,9 +131,7 @@ def _names_in_prose() -> list[str]:
 
 def _commands(name: str, **how: Unpack[How]) -> list[str]:
     """Return the dialect of commands in fences, if they are to be run beside this one."""
-    from clada.notations import heredoc
-
-    return [heredoc.NAME] if how.get("run_fences") and name != heredoc.NAME else []
+    return [SHELL] if how.get("run_fences") and name != SHELL else []
 
 
 def _read_together(
@@ -144,18 +141,17 @@ def _read_together(
 
     Fences of a shell are only looked at where there is one beside the blocks: most documents have none.
     """
-    from clada.notations import heredoc
-
+    heredoc = load(SHELL)
     how = {**how, "has_shell": False}
     plan = _read(data, names, chosen=chosen, **how)
-    prose = beside(plan)
+    prose = prose_of(plan)
     # What stopped the reading may be in a fence of a shell, which is content.
     if not heredoc.has_shell_fence(data if plan.fatal else prose[0]):
         return plan, prose
     how = {**how, "has_shell": True}
-    if heredoc.NAME in names and first_sign(data, heredoc.NAME, **how) is not None:
+    if SHELL in names and first_sign(data, SHELL, **how) is not None:
         plan = _read(data, names, chosen=chosen, **how)
-        prose = beside(plan)
+        prose = prose_of(plan)
     if plan.fatal or how.get("run_fences") or plan.notation in (None, NATIVE):
         return plan, prose
     return plan.replace(notes=(*plan.notes, *heredoc.not_run(prose[0]))), prose
@@ -163,8 +159,6 @@ def _read_together(
 
 def shown(data: bytes, **how: Unpack[How]) -> list[str]:
     """Return notes on what a document without operations shows: files, and commands."""
-    from clada.notations.heredoc import not_run
-
     reading = _reading(data, **how)
     for row in NOTATIONS.values():
         if row.rank == IN_PROSE and any(hint in data for hint in row.hints):
@@ -172,7 +166,7 @@ def shown(data: bytes, **how: Unpack[How]) -> list[str]:
                 _Following(reading, row.name).next(reading.start)
             except Unreadable:
                 continue
-    return [*reading.notes, *not_run(data)]
+    return [*reading.notes, *load(SHELL).not_run(data)]
 
 
 def judged(plan: Plan, **how: Unpack[How]) -> Plan:
@@ -214,11 +208,11 @@ def places_of_blocks(text: bytes, names: Iterable[str], **how: Unpack[How]) -> l
 def masked_operations(plan: Plan) -> bytes:
     """Return the document with blanks in place of its operations, line by line."""
     pieces, at = [], 0
-    gaps = beside(plan)[1]
+    gaps = prose_of(plan)[1]
     for start, end in zip(gaps[::2], gaps[1::2], strict=True):
-        pieces += [_BLANKED.sub(b" ", plan.source[at:start]), plan.source[start:end]]
+        pieces += [re.sub(_BLANKED, b" ", plan.source[at:start]), plan.source[start:end]]
         at = end
-    return b"".join([*pieces, _BLANKED.sub(b" ", plan.source[at:])])
+    return b"".join([*pieces, re.sub(_BLANKED, b" ", plan.source[at:])])
 
 
 def _reading(data: bytes, *, chosen: bool = False, **how: Unpack[How]) -> Reading:
@@ -251,10 +245,11 @@ def _read_blocks(reading: Reading, names: Iterable[str]) -> None:
     at, opened = reading.start, b""  # the mark of the fence that is open there
     while found := _next(waiting, at):
         name, place, floor = found
-        opened = fence_open_at(reading.data, floor, place, opened) if len(waiting) > 1 else b""
+        around = open_fence(reading.data, floor, place, opened) if len(waiting) > 1 else None
+        opened = around.mark if around else b""
         reading.dialect = name if NOTATIONS[name].rank else ""
         at = _read_block(reading, waiting, name, place, floor)
-        closing = _CLOSING.match(reading.data, at, reading.end) if opened else None
+        closing = re.compile(_CLOSING).match(reading.data, at, reading.end) if opened else None
         if NOTATIONS[name].takes_fence:
             opened = b""
         elif closing:  # of a fence around the block, which is not a new one
@@ -300,7 +295,7 @@ class _Following:
     """
 
     def __init__(self, reading: Reading, name: str) -> None:
-        self.blocks: Blocks = __import__(NOTATIONS[name].module, fromlist=("Blocks",)).Blocks(reading)
+        self.blocks: Blocks = load(name).Blocks(reading)
         self._in_prose = NOTATIONS[name].rank == IN_PROSE
         self._next: int | None = -1
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from clada.notations.markdown import LinePattern, fence_at, is_indented_code, line_end
+from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Unreadable
 from clada.notations.whole_names import SHELLS
@@ -38,7 +38,7 @@ UNCLOSED_FENCE = "Unterminated commands: this block is not closed"
 EXPANDS = 'a shell would expand "{}"; quote the delimiter'
 NOT_LITERAL = "a shell would expand {}: write the path itself"
 BUILT_IN = ("mkdir", "touch", "chmod")
-_START = LinePattern(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)")
+_START = LinePattern(FENCE + rb"(?=\n|\Z)")
 _SHELL = rb"[ \t]*+(?i:%b)\b" % b"|".join(sorted(name.encode() for name in SHELLS))
 _SHELL_FENCE = re.compile(
     rb"(?:\A|\n)[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+|~{3,}+)%b[^`\n]*+\n([^\n]*+\n?)" % _SHELL

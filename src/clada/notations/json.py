@@ -19,7 +19,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # which types
 
 from clada.errors import shortened
 from clada.grammar import DELIMITERS
-from clada.notations.fences import fences
+from clada.notations.markdown import tagged_fences
 from clada.notations.structured import (
     CUT,
     LISTS,
@@ -93,7 +93,7 @@ def _bare_start(data: bytes) -> int | None:
     if start is None:
         return None
     key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
-    if key is not None and next(fences(data, NAME, 0, key), None) is None:
+    if key is not None and next(tagged_fences(data, NAME, 0, key), None) is None:
         return start  # no fence needs to be looked for in all of the text
     first_fence = next(_fenced(data, 0), None)
     return start if first_fence is None or _tasks_key(data, start, first_fence[0]) is not None else None
@@ -101,11 +101,10 @@ def _bare_start(data: bytes) -> int | None:
 
 def _fenced(data: bytes, since: int) -> Iterator[tuple[int, int]]:
     """Yield the value in each fenced block with a sign: where it starts, and where the block ends."""
-    for fence in fences(data, NAME, since, len(data)):
-        end = len(data) if fence.close is None else fence.close
-        start = _value_start(data, fence.start, end)
-        if start is not None and _tasks_key(data, start, end) is not None:
-            yield start, end
+    for fence in tagged_fences(data, NAME, since, len(data)):
+        start = _value_start(data, fence.inside, fence.inside_end)
+        if start is not None and _tasks_key(data, start, fence.inside_end) is not None:
+            yield start, fence.inside_end
 
 
 def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> int | None:

@@ -1,20 +1,24 @@
-"""What looks like an operation and is none: a likely mistake of an LLM, named with its line."""
+"""Lookalikes: text that looks like an operation and is not one, probably a mistake of the LLM."""
 
 from __future__ import annotations
+
+import re
+from itertools import islice
 
 from clada.errors import Problem
 from clada.grammar import DELIMITERS
 from clada.model import NotApplied
+from clada.notations.dialects import places_of_blocks
+from clada.notations.hidden import blank_parts
 from clada.notations.registry import NOTATIONS, holds_any, title
-from clada.notations.unscanned import blank_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clada.model import Plan
     from clada.notations.registry import Delimiters, Lookalike, Notation
 
-MOST = 1 << 20  # bytes of prose that are looked through
-MOST_TOLD = 20  # lookalikes that a report lists
+MOST = 1 << 20  # upper limit of bytes of prose that are searched
+MOST_LISTED = 20  # lookalikes in a report
 
 
 def without_operations(
@@ -41,37 +45,37 @@ def without_operations(
 def overlooked(  # noqa: PLR0913 (how it was read)
     plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters, *, chosen: bool, run_fences: bool
 ) -> list[NotApplied]:
-    """Return what stands beside the operations of a plan and was probably meant as one, too.
+    """Return the text beside the operations of a plan that was probably meant as an operation, too.
 
-    Where a person has chosen the notation, other notations do not count.
+    If the user has chosen the notation, other notations do not count.
     """
     prose = blank_parts(prose[:MOST])
     row = NOTATIONS[plan.notation or ""]
     # Beside dialects, all others were read. In CSL, some may be left between the operations of a block.
-    blocks = [] if row.rank or chosen else _blocks(prose, run_fences=run_fences)
+    names = [each.name for each in NOTATIONS.values() if each.rank and holds_any(prose, each.hints)]
+    is_read = row.rank or chosen or not names
+    blocks = [] if is_read else places_of_blocks(prose, names, run_fences=run_fences)
     answer = f"the answer is in {row.title}"
     found = [(at, NOTATIONS[name].one, answer) for at, name in blocks]
     for at, lookalike, meant in _all(prose, delimiters, plan.notation):
-        is_wrapper = lookalike.closing and _wraps(plan, place_in(gaps, at), lookalike.closing)
+        is_wrapper = lookalike.closing and _wraps(plan, offset_in(gaps, at), lookalike.closing)
         if is_wrapper or lookalike.illustrates or (chosen and meant.name != plan.notation):
             continue
         is_other = not meant.rank and meant.name != plan.notation and not (meant.mixes and row.mixes)
         found.append((at, *((meant.one, answer) if is_other else (f"likely {meant.one}", lookalike.advice))))
     by_line: dict[int, NotApplied] = {}
     for at, what, why in sorted(found, key=lambda each: each[0]):
-        line = plan.source.count(b"\n", 0, place_in(gaps, at)) + 1
+        line = plan.source.count(b"\n", 0, offset_in(gaps, at)) + 1
         by_line.setdefault(line, NotApplied(line, what, why))
     known = {each.line for each in plan.not_applied}
-    told = [each for line, each in by_line.items() if line not in known and not _is_noted(plan, line)]
-    return told[:MOST_TOLD]
+    new = [each for line, each in by_line.items() if line not in known and not _is_noted(plan, line)]
+    return new[:MOST_LISTED]
 
 
 def nearest(source: bytes) -> str:
-    """Return what is nearest to an operation in a text without any, to be said behind that; or nothing."""
+    """Return a clause on the first code block of a text without operations, or nothing."""
     if b"```" not in source and b"~~~" not in source:
         return ""
-    import re
-
     fence = re.search(rb"^[ \t]*(?:`{3,}|~{3,})", source[:MOST], re.MULTILINE)
     if not fence:
         return ""
@@ -80,7 +84,7 @@ def nearest(source: bytes) -> str:
 
 
 def _wraps(plan: Plan, at: int, closing: bytes) -> bool:
-    """Whether operations of a plan stand between a place and what closes it."""
+    """Whether operations of a plan are between an offset and the next closing text."""
     end = plan.source.find(closing, at)
     return any(at < item.span[0] < end for block in plan.blocks for item in block.operations)
 
@@ -89,8 +93,8 @@ def _is_noted(plan: Plan, line: int) -> bool:
     return any(note.startswith(f"Line {line}:") for note in plan.notes)
 
 
-def place_in(gaps: list[int], at: int) -> int:
-    """Return where a place in the text beside operations is in the document."""
+def offset_in(gaps: list[int], at: int) -> int:
+    """Return the offset in the document of an offset in the text between operations."""
     for start, end in zip(gaps[::2], gaps[1::2], strict=True):
         if at < end - start:
             return start + at
@@ -98,23 +102,10 @@ def place_in(gaps: list[int], at: int) -> int:
     return gaps[-1]
 
 
-def _blocks(prose: bytes, *, run_fences: bool) -> list[tuple[int, str]]:
-    """Return where blocks of dialects are in a text, and of which."""
-    names = [row.name for row in NOTATIONS.values() if row.rank and holds_any(prose, row.hints)]
-    if not names:
-        return []
-    from clada.notations.dialects import places_of_blocks
-
-    return places_of_blocks(prose, names, run_fences=run_fences)
-
-
 def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tuple[int, Lookalike, Notation]]:
-    """Return the places that match one of the lookalikes, in a document of this notation, in their order."""
+    """Return the offsets of lookalikes in a document of this notation, in order."""
     if not holds_any(text, [sign for row in NOTATIONS.values() for sign in row.lookalike_signs]):
         return []
-    import re
-    from itertools import islice
-
     start, end = (re.escape(delimiter.encode()) for delimiter in delimiters)
     usual = delimiters == DELIMITERS
     found = []
@@ -123,5 +114,5 @@ def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tupl
             if (row.own or meant.name != notation) and (usual or not row.default_delimiters):
                 pattern = row.pattern.replace(b"%s", start).replace(b"%e", end)
                 matches = re.finditer(pattern, text, re.MULTILINE)
-                found += [(match.start(), row, meant) for match in islice(matches, MOST_TOLD)]
+                found += [(match.start(), row, meant) for match in islice(matches, MOST_LISTED)]
     return sorted(found, key=lambda each: each[0])

@@ -1,9 +1,11 @@
-"""What the dialects of answers in Markdown share: lines above a place, fence lines, a fence around it all.
+"""The Markdown of answers: fences, indented code, and the lines above a block.
 
-    fence line = [blanks] (``` | ~~~, or longer) info        info without backticks after backticks
+    fence line = [blanks] [list marker] (``` | ~~~, or longer) info     no backticks in the info after ```
                | tag [language] | closing tag             tag: <source> <code> <pre> <codeblock> <sourcecode>
 
-A fence is closed by the same character, at least as often, with nothing after it; a tag by its closing tag.
+A fence is closed by a line with the same character, at least as often, and nothing after it; a tag by its
+closing tag. All notations find fences here: `fence_lines` yields the lines, `fence_at` and `tagged_fences`
+return whole fences.
 """
 
 from __future__ import annotations
@@ -22,34 +24,33 @@ if TYPE_CHECKING:
 MAX_INDENT = 3  # blanks by which the line that closes a fence may be further in than the one that opens it
 SHORTEST_UNDERLINE = 6  # tildes: fences have three to five
 TAB = 4  # columns
-MARKDOWN = (".md", ".mdx", ".rst", ".markdown")  # ends of files that may have fences in them
-MOST_ITEMS_ABOVE = 100  # that are looked through for the one that a line belongs to
-GLUED = 6  # backticks: a line that closes a fence, and the next that opens one, without a line break
-LONGEST_LINE = 1000  # bytes of a line that could be a path, or a fence
-_FENCE = re.compile(rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:(`{3,}+)([^`\n]*+)|(~{3,}+)([^\n]*+))")
-_OUTLINE_LINE = re.compile(rb"^(?:([ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)|[^ \t\n])", re.MULTILINE)
-# What opens a fence in place of backticks, with a language behind it or not; as aider has models write it.
+MARKDOWN = (".md", ".mdx", ".rst", ".markdown")  # extensions of files that may contain fences
+MOST_ITEMS_ABOVE = 100  # list items that are searched for the parent of a line
+GLUED = 6  # backticks: a closing and an opening fence line without a line break between them
+LONGEST_LINE = 1000  # upper limit of bytes of a line that could be a path or a fence line
+
+# All patterns are possessive, so that no input makes them backtrack.
+_ITEM = rb"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?"
+FENCE = rb"[ \t]*+" + _ITEM + rb"(?:(`{3,}+)([^`\n]*+)|(~{3,}+)([^\n]*+))"
+# Tags that open a fence in place of backticks, as aider asks for them; a language may follow.
 OPENING_TAG = rb"<(?:source|code|pre|codeblock|sourcecode)>"
-_TAG = re.compile(
-    rb"[ \t]*+("
-    + OPENING_TAG
-    + rb"(?=[ \t]*+([\w+#.-]*+)[ \t]*+\Z)|</"
-    + OPENING_TAG[1:]
-    + rb"(?=\s*+\Z)).*+"
-)
-_FENCE_LINE = re.compile(rb"(?:\A|(?<=\n))[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)")
-_FIRST_FENCE = re.compile(rb"\s*+((?:`{3,}+|~{3,}+)[^\n]{0,100}+)\n")
-_WRAPPING = (b"", b"md", b"markdown", b"text")
+_TAG = rb"[ \t]*+(%b(?=[ \t]*+([\w+#.-]*+)[ \t]*+\Z)|</%b(?=\s*+\Z)).*+" % (OPENING_TAG, OPENING_TAG[1:])
+_MARK = rb"`{3,}+|~{3,}+"
+_BEFORE_MARK = rb"[ \t]*+" + _ITEM
+_OUTLINE_LINE = rb"(?m)^(?:([ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)|[^ \t\n])"
+_FIRST_FENCE = rb"\s*+((?:`{3,}+|~{3,}+)[^\n]{0,100}+)\n"
+_WRAPPING = ("", "md", "markdown", "text")  # infos of a fence around a whole answer
+_LANGUAGE_END = r"[\s:{,]"
 
 
 class LinePattern:
-    """A pattern that is looked for at the start of lines: from line break to line break, which is quick."""
+    """A pattern that is searched at the start of lines: from line break to line break, which is quick."""
 
     def __init__(self, pattern: bytes) -> None:
         self._here, self._later = re.compile(pattern), re.compile(rb"\n(?:%b)" % pattern)
 
     def next(self, data: bytes, at: int, end: int) -> Match[bytes] | None:
-        """Return the first match at or after a place; it may have the line break before it in it."""
+        """Return the first match at or after an offset; it may include the line break before it."""
         if not at or data[at - 1 : at] == b"\n":
             found = self._here.match(data, at, end)
             if found:
@@ -61,32 +62,53 @@ class LinePattern:
         return self._here.match(data, at, end)
 
     def start(self, data: bytes, at: int, end: int) -> int | None:
-        """Return where the first line starts that matches."""
+        """Return the start of the first line that matches."""
         found = self.next(data, at, end)
         return found and found.start() + (data[found.start() : found.start() + 1] == b"\n")
 
 
 class FenceLine(Value):
-    """A line that opens a fence, or closes one: what it consists of."""
+    """A line that opens or closes a fence, and its extent in the document."""
 
     mark: bytes
     info: str
+    start: int = 0
+    end: int = 0
+    before: bytes = b""  # blanks, or a list marker
+
+    def closes(self, mark: bytes) -> bool:
+        """Whether this line closes a fence that was opened by this mark."""
+        return self.mark.startswith(mark) and not self.info and not self.before.strip()
 
 
 def fence_line(line: bytes) -> FenceLine | None:
-    """Return the fence that a line opens or closes, if it is such a line."""
+    """Return the fence that a line opens or closes, if it is a fence line."""
     if b"`" not in line and b"~" not in line and b"<" not in line:
         return None
-    match = _FENCE.fullmatch(line)
+    match = re.fullmatch(FENCE, line)
     if match:
         mark, info = match.group(1) or match.group(3), match.group(2) or match.group(4) or b""
-        return FenceLine(mark, info.decode().strip())
-    tag = _TAG.fullmatch(line)
+        return FenceLine(mark, info.decode(errors="replace").strip())
+    tag = re.fullmatch(_TAG, line)
     return FenceLine(tag.group(1), (tag.group(2) or b"").decode()) if tag else None
 
 
+def fence_lines(data: bytes, start: int, end: int) -> Iterator[FenceLine]:
+    """Yield the lines with backticks or tildes that open or close a fence between two offsets."""
+    at, find = start, re.compile(_MARK).search
+    while mark := find(data, at, end):
+        at = line_end(data, mark.end(), end)
+        line = data.rfind(b"\n", max(start - 1, 0), mark.start()) + 1
+        if line < start and start and data[start - 1 : start] != b"\n":
+            continue  # it starts before the first offset
+        line = max(line, start)
+        before, info = data[line : mark.start()], data[mark.end() : at]
+        if re.fullmatch(_BEFORE_MARK, before) and (mark[0][:1] == b"~" or b"`" not in info):
+            yield FenceLine(mark[0], info.decode(errors="replace").strip(), line, at, before)
+
+
 class Fence(Value):
-    """A fence and what is in it: places in the document, of its first line, its content and its end."""
+    """A fence and its content, as offsets in the document."""
 
     start: int
     inside: int
@@ -94,9 +116,10 @@ class Fence(Value):
     end: int
     info: str
     language: str  # the first word of the info, in lower case
-    indent: int  # blanks before its first line, which do not count in the others
+    indent: int  # blanks before its first line, which are removed from the others
     closed: bool
-    unclear: bool = False  # a line in it opens another, so that nobody can tell which one closes it
+    mark: bytes = b""
+    unclear: bool = False  # a line in it opens another fence, so its end is ambiguous
     further_in: bool = False  # the line that closes it is further in than the one that opens it
 
     def content(self, data: bytes) -> bytes:
@@ -107,43 +130,46 @@ class Fence(Value):
         return re.sub(rb"(?m)^[ \t]{1,%d}" % self.indent, b"", text)
 
 
-_LANGUAGE_END = re.compile(r"[\s:{,]")
-_inner_lines: dict[bytes, Pattern[bytes]] = {}
+def _language(info: str) -> str:
+    return re.split(_LANGUAGE_END, info, maxsplit=1)[0].lower()
+
+
+def closing_line(mark: bytes, indent: bytes | None = None) -> Pattern[bytes]:
+    """Return the pattern of a line that closes a fence, with the line break before it.
+
+    Without `indent`, it may be indented in any way.
+    """
+    blanks = rb"[ \t]*+" if indent is None else re.escape(indent)
+    if mark[:1] == b"<":
+        return re.compile(rb"\n[ \t]*+</%b[ \t]*+(?=\n|\Z)" % mark[1:])
+    return re.compile(rb"\n%b%b%b*+[ \t]*+(?=\n|\Z)" % (blanks, mark, mark[:1]))
 
 
 def fence_at(data: bytes, at: int, limit: int, *, nests: bool = False) -> Fence | None:
     """Return the fence that is opened by the line that starts here, if it opens one.
 
-    Where it `nests`, as in Markdown, a line with an info opens another fence in it, which is closed first.
+    If it `nests`, as in Markdown, a line with an info opens another fence in it, which is closed first.
     """
     first = line_end(data, at, limit)
     line = data[at:first]
     opened = fence_line(line)
-    if not opened:
+    if not opened or opened.mark.startswith(b"</"):
         return None
-    inside, mark = min(first + 1, limit), opened.mark
-    if mark[:1] == b"<":
-        return _tag_fence(data, at, inside, limit, opened) if mark[1:2] != b"/" else None
-    indent, language = line.find(mark), _LANGUAGE_END.split(opened.info, 1)[0].lower()
-    close = data.find(mark, first, limit)
-    end = close + len(mark)
-    if close < 0:
-        return Fence(at, inside, limit, limit, opened.info, language, indent, False)
-    if data[close - 1 : close] == b"\n" and data[end : end + 1] in (b"\n", b"") and end <= limit:  # as usual
-        return Fence(at, inside, close, end, opened.info, language, indent, True)
-    fence = Fence(at, inside, limit, limit, opened.info, language, indent, False)
-    return _closed(data, fence, mark, nests=nests)
+    mark, info = opened.mark, opened.info
+    is_tag = mark[:1] == b"<"
+    indent, language = 0 if is_tag else line.find(mark), info.lower() if is_tag else _language(info)
+    fence = Fence(at, min(first + 1, limit), limit, limit, info, language, indent, False, mark)
+    if not is_tag:
+        return _closed(data, fence, nests=nests)
+    found = closing_line(mark).search(data, fence.inside - 1, limit)
+    return fence.replace(inside_end=found.start() + 1, end=found.end(), closed=True) if found else fence
 
 
-def _closed(data: bytes, fence: Fence, mark: bytes, *, nests: bool) -> Fence:
+def _closed(data: bytes, fence: Fence, *, nests: bool) -> Fence:
     """Return a fence with its end: the first line that closes it, and no other in it."""
-    pattern = _inner_lines.get(mark)
-    if not pattern:
-        sign = re.escape(mark[:1])
-        pattern = re.compile(rb"\n([ \t]*+)(%b{%d,}+)([^\n]*+)" % (sign, len(mark)))
-        _inner_lines[mark] = pattern
-    depth, unclear = 0, False
-    for found in pattern.finditer(data, fence.inside - 1, fence.end):
+    mark, depth, unclear = fence.mark, 0, False
+    inner = re.compile(rb"\n([ \t]*+)(%b{%d,}+)([^\n]*+)" % (mark[:1], len(mark)))
+    for found in inner.finditer(data, fence.inside - 1, fence.end):
         blanks, signs, rest = found.groups()
         rest = rest.strip()
         if len(blanks) > fence.indent + MAX_INDENT or (rest and mark[:1] == b"`" and b"`" in rest):
@@ -162,18 +188,72 @@ def _closed(data: bytes, fence: Fence, mark: bytes, *, nests: bool) -> Fence:
     return fence.replace(unclear=unclear)
 
 
-def _tag_fence(data: bytes, at: int, inside: int, limit: int, opened: FenceLine) -> Fence:
-    """Return what is between a tag and its closing one, which is alone on a line."""
-    info, language = opened.info, opened.info.lower()
-    found = closing_tag(opened.mark).search(data, inside - 1, limit)
-    if not found:
-        return Fence(at, inside, limit, limit, info, language, 0, False)
-    return Fence(at, inside, found.start() + 1, found.end(), info, language, 0, True)
+def tagged_fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
+    """Yield the fences with this tag, one after the other, regardless of the fences around them."""
+    fence: Fence | None = None
+    for line in fence_lines(data, start, end):
+        if fence and line.closes(fence.mark):
+            yield fence.replace(inside_end=line.start, end=line.end, closed=True)
+            fence = None
+        elif not fence and line.info.partition(" ")[0].partition("\t")[0].lower() == tag:
+            inside = min(line.end + 1, end)
+            fence = Fence(line.start, inside, end, end, line.info, tag, len(line.before), False, line.mark)
+    if fence:
+        yield fence
 
 
-def closing_tag(tag: bytes) -> Pattern[bytes]:
-    """Return what closes a fence that this tag opened: a line, with the line break before it."""
-    return re.compile(rb"\n[ \t]*+</%b[ \t]*+(?=\n|\Z)" % tag[1:])
+def open_fence(data: bytes, start: int, at: int, mark: bytes = b"") -> FenceLine | None:
+    """Return the line of the fence that is open at an offset; `mark` is that of the fence around `start`."""
+    opened = FenceLine(mark, "", start) if mark else None
+    for line in fence_lines(data, start, at):
+        if opened is None:
+            opened = line if not line.before.strip() else None
+        elif line.closes(opened.mark):
+            opened = None
+    return opened
+
+
+def only_fence(data: bytes, start: int, end: int) -> Fence | None:
+    """Return the fence of a text, if it has exactly one; a fence that is not closed goes to the end."""
+    found: Fence | None = None
+    for line in fence_lines(data, start, end):
+        if found is None:
+            first = min(line.end + 1, end)
+            found = Fence(line.start, first, end, end, line.info, "", 0, False, line.mark)
+        elif found.closed:
+            return None
+        elif line.closes(found.mark):
+            found = found.replace(inside_end=line.start, end=line.end, closed=True)
+    return found
+
+
+def unwrapped(data: bytes) -> tuple[int, int]:
+    """Return the extent of the answer: the whole document, or the content of the one fence around it."""
+    found = re.match(_FIRST_FENCE, data)
+    opening = fence_line(found.group(1)) if found else None
+    if not found or opening is None or opening.info.lower() not in _WRAPPING:
+        return 0, len(data)
+    first, mark = found.end(), opening.mark
+    last = data.rstrip()
+    close = last.rfind(b"\n", first - 1) + 1
+    if close < first or last[close:].strip() != mark or not _is_one_fence(data, first, close, mark):
+        return 0, len(data)
+    return first, close
+
+
+def _is_one_fence(data: bytes, start: int, end: int, mark: bytes) -> bool:
+    """Whether the fence lines between these offsets are balanced: the outer fence is not closed between."""
+    depth = 0
+    for line in fence_lines(data, start, end):
+        if line.mark[:1] != mark[:1] or line.before.strip():
+            continue
+        if line.info:
+            depth += 1
+        elif depth:
+            depth -= 1
+        elif len(line.mark) >= len(mark):
+            return False
+    return not depth
 
 
 def lines_above(data: bytes, floor: int, at: int, most: int) -> Iterator[bytes]:
@@ -186,12 +266,19 @@ def lines_above(data: bytes, floor: int, at: int, most: int) -> Iterator[bytes]:
         at = start
 
 
-def is_indented_code(data: bytes, start: int) -> bool:
-    """Whether a fence on the line that starts here is none: it is further in than Markdown allows.
+def line_end(data: bytes | bytearray, at: int, end: int) -> int:
+    """Return the end of the line that `at` is in: its line break, or the end."""
+    found = data.find(b"\n", at, end)
+    return end if found < 0 else found
 
-    In an item of a list, that is counted from the item's text.
+
+def is_indented_code(data: bytes, start: int) -> bool:
+    """Whether the line that starts here is indented further than Markdown allows for a fence.
+
+    In a list item, that is counted from the item's text.
     """
-    indent = _columns(data[start : line_end(data, start, start + LONGEST_LINE)])
+    line = data[start : line_end(data, start, start + LONGEST_LINE)].expandtabs(TAB)
+    indent = len(line) - len(line.lstrip(b" "))
     if indent <= MAX_INDENT:
         return False
     starts, texts = _outline(data)
@@ -202,115 +289,22 @@ def is_indented_code(data: bytes, start: int) -> bool:
     return False
 
 
-@lru_cache(maxsize=1)  # many fences of one document are asked about
+@lru_cache(maxsize=1)  # it is asked about many fences of one document
 def _outline(data: bytes) -> tuple[list[int], list[int]]:
-    """Return the lines that items of lists start with or that are not indented, by where they start.
+    """Return the starts of the lines that open a list item or are not indented.
 
-    Each has the column at which its item's text starts, or 0 if it is none.
+    The second list has the column of each item's text, or 0 for a line that is not an item.
     """
-    found = list(_OUTLINE_LINE.finditer(data))
+    found = list(re.finditer(_OUTLINE_LINE, data))
     return [each.start() for each in found], [len((each.group(1) or b"").expandtabs(TAB)) for each in found]
 
 
 def is_heading_underline(data: bytes, start: int) -> bool:
     """Whether the line that starts here underlines a heading of reStructuredText, and opens no fence.
 
-    It consists of tildes, more than fences have, directly below a text that is not longer.
+    It consists of more tildes than fences have, directly below a text that is not longer.
     """
     line = data[start : line_end(data, start, start + LONGEST_LINE)].strip()
     above = next(iter(lines_above(data, 0, start, 1)), b"").strip()
     is_ruler = len(line) >= SHORTEST_UNDERLINE and not line.strip(b"~")
     return is_ruler and bool(above) and len(line) >= len(above.decode(errors="replace"))
-
-
-def _columns(line: bytes) -> int:
-    """Return how far in the text of a line is."""
-    line = line.expandtabs(TAB)
-    return len(line) - len(line.lstrip(b" "))
-
-
-def open_fence(data: bytes, floor: int, at: int) -> int | None:
-    """Return where the line starts of the fence that was opened after `floor` and is still open at `at`."""
-    opened, mark = None, b""
-    for match in _FENCE_LINE.finditer(data, floor, at):
-        fence, info = match.group(1), match.group(2).strip()
-        if opened is None:
-            if b"`" not in info or fence[:1] == b"~":
-                opened, mark = match.start(), fence
-        elif fence[:1] == mark[:1] and len(fence) >= len(mark) and not info:
-            opened = None
-    return opened
-
-
-def fence_open_at(data: bytes, start: int, at: int, opened: bytes = b"") -> bytes:
-    """Return the mark of the fence that is open at a place, if this one, or none, is open at the start."""
-    for match in _FENCE_LINE.finditer(data, start, at):
-        fence, info = match.group(1), match.group(2).strip()
-        if not opened:
-            opened = fence if b"`" not in info or fence[:1] == b"~" else b""
-        elif fence[:1] == opened[:1] and len(fence) >= len(opened) and not info:
-            opened = b""
-    return opened
-
-
-class OnlyFence(Value):
-    """The one fence of a text: where its line, its content, the end of that and the end of it all are."""
-
-    opening: int
-    start: int
-    end: int
-    close: int
-    info: str
-
-
-def only_fence(data: bytes, start: int, end: int) -> OnlyFence | None:
-    """Return the fence of a text, if it has one and no other; one that is not closed goes to the end."""
-    found: OnlyFence | None = None
-    mark = b""
-    for match in _FENCE_LINE.finditer(data, start, end):
-        fence, info = match.group(1), match.group(2).strip()
-        if mark:
-            if fence[:1] == mark[:1] and len(fence) >= len(mark) and not info and found:
-                found, mark = found.replace(end=match.start(), close=match.end()), b""
-        elif found:
-            return None
-        elif b"`" not in info:
-            first = min(match.end() + 1, end)
-            found, mark = OnlyFence(match.start(), first, end, end, info.decode()), fence
-    return found
-
-
-def line_end(data: bytes, at: int, end: int) -> int:
-    """Return where the line ends that `at` is in: at its line break, or at the end."""
-    found = data.find(b"\n", at, end)
-    return end if found < 0 else found
-
-
-def unwrapped(data: bytes) -> tuple[int, int]:
-    """Return the part of a document that counts: all of it, or what is in the one fence around it."""
-    found = _FIRST_FENCE.match(data)
-    opening = fence_line(found.group(1)) if found else None
-    if not found or opening is None or opening.info.encode().lower() not in _WRAPPING:
-        return 0, len(data)
-    first, mark = found.end(), opening.mark
-    last = data.rstrip()
-    close = last.rfind(b"\n", first - 1) + 1
-    if close < first or last[close:].strip() != mark or not _is_one_fence(data, first, close, mark):
-        return 0, len(data)
-    return first, close
-
-
-def _is_one_fence(data: bytes, start: int, end: int, mark: bytes) -> bool:
-    """Whether the fence lines between these places go in pairs: the outer fence is not closed between."""
-    depth = 0
-    for match in _FENCE_LINE.finditer(data, start, end):
-        inner, info = match.group(1), match.group(2).strip()
-        if inner[:1] != mark[:1]:
-            continue
-        if info:
-            depth += 1
-        elif depth:
-            depth -= 1
-        elif len(inner) >= len(mark):
-            return False
-    return not depth

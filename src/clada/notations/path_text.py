@@ -43,30 +43,25 @@ PRODUCTS = frozenset(
     """.split()
 )
 # What every path in prose has somewhere: an ASCII sign, or letters that only a closer look can tell.
-PATH_SIGN = re.compile(
+PATH_SIGN = (
     rb"[./\\\x80-\xff]|(?i:file_path|filename|file path here)|%b"
     % "|".join(sorted(name for name in NAMES if "." not in name)).encode()
 )
-_DOMAIN = re.compile(
-    r"(?:www\.\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|app|co|edu|gov|info))(?:/|$)"
-)
-_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+]\w+)?")
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>|*?"]|://|\A~|\{\{|\}\}|\s[/\\]|[/\\]\s')
-_PLAIN = re.compile(r"[\w./+@-]+")
-_BEFORE = re.compile(
-    r"(?:\#{1,6}|[-*+]|[0-9]{1,9}[.)])[ \t]+"
+_DOMAIN = r"(?:www\.\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|app|co|edu|gov|info))(?:/|$)"
+_VERSION = r"v?\d+(?:\.\d+)+(?:[-+]\w+)?"
+_FORBIDDEN = r'[\x00-\x1f\x7f<>|*?"]|://|\A~|\{\{|\}\}|\s[/\\]|[/\\]\s'
+_PLAIN = r"[\w./+@-]+"
+_BEFORE = (
+    r"(?x)(?:\#{1,6}|[-*+]|[0-9]{1,9}[.)])[ \t]+"
     r"|(?:\*\*|`)?(?i:new[ ]file|filename|filepath|file|path|create|update|edit|modify)(?:\*\*|`)?"
     r"[ \t]*:(?:\*\*)?[ \t]*"
-    r"|\*\*",
-    re.VERBOSE,
+    r"|\*\*"
 )
-_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
+_LINK = r"\[([^\[\]]+)\]\([^()]*\)"
 _PAIRS = ("__", "`", '"', "'")  # that stand around a path
 _QUOTES = ("`", '"', "'")  # with which it may have blanks
-_PLACEHOLDER = re.compile(
-    r"(?:\./|/)?path/to/.*|file_path|FILENAME|your_file\..*|File path here", re.IGNORECASE
-)
-_DIRECTIVE = re.compile(r"\{[\w.:+-]+\}")  # of MyST, or a cell that is run: ```{image} a.png
+_PLACEHOLDER = r"(?i)(?:\./|/)?path/to/.*|file_path|FILENAME|your_file\..*|File path here"
+_DIRECTIVE = r"\{[\w.:+-]+\}"  # of MyST, or a cell that is run: ```{image} a.png
 # What may stand beside the one path of a title: `### Updated app.py`, `1. **Create models.py**`.
 _TITLE_WORDS = frozenset(
     """
@@ -81,18 +76,16 @@ _WHOLE_WORDS = frozenset(
     improved edited
     """.split()
 )
-_ELEMENTS = re.compile(r"</?(?:summary|details|b|strong|code|em|i)>")
-_NO_WORD = re.compile(r"(?:[0-9]+[.):]?|[^\w./\\]+)")  # numbers, dashes, signs of headings and lists, emoji
+_ELEMENTS = r"</?(?:summary|details|b|strong|code|em|i)>"
+_NO_WORD = r"(?:[0-9]+[.):]?|[^\w./\\]+)"  # numbers, dashes, signs of headings and lists, emoji
 _AROUND = "`*_\"':,;()[]"
-_INFO_KEY = re.compile(
-    r"""(?:^|[\s{,])(?:file|path|filename|filepath|title)=(?:"([^"]*)"|'([^']*)'|([^\s}]+))"""
-)
+_INFO_KEY = r"""(?:^|[\s{,])(?:file|path|filename|filepath|title)=(?:"([^"]*)"|'([^']*)'|([^\s}]+))"""
 
 
 def path_in(text: str) -> str | None:
     """Return the path that a line of prose consists of, without what surrounds it; None if it is no path."""
     text = text.strip()
-    if _PLAIN.fullmatch(text) and not text.endswith("__"):
+    if re.fullmatch(_PLAIN, text) and not text.endswith("__"):
         return text if is_path(text) else None
     if len(text) > MAX_LENGTH * 2:
         return None
@@ -106,10 +99,10 @@ def _bare(text: str) -> tuple[str, bool]:
     while text != before:
         before = text
         text = text.strip(" \t").removesuffix(":").removesuffix("**")
-        head = _BEFORE.match(text)
+        head = re.match(_BEFORE, text)
         if head and not quoted:
             text = text[head.end() :]
-        link = _LINK.fullmatch(text)
+        link = re.fullmatch(_LINK, text)
         if link:
             text = link.group(1)
         for mark in _PAIRS:
@@ -127,8 +120,8 @@ def path_in_title(text: str) -> str | None:
     """
     if len(text) > MAX_LENGTH * 2:
         return None
-    text = _ELEMENTS.sub(" ", text).replace("\u2019", "'")
-    bare = (word.strip(_AROUND) for word in text.split() if not _NO_WORD.fullmatch(word))
+    text = re.sub(_ELEMENTS, " ", text).replace("\u2019", "'")
+    bare = (word.strip(_AROUND) for word in text.split() if not re.fullmatch(_NO_WORD, word))
     paths, words = [], set[str]()
     for word in filter(None, bare):
         if word.lower() in _TITLE_WORDS:
@@ -152,24 +145,24 @@ def is_path(text: str, *, quoted: bool = False) -> bool:
     """Whether a text of the prose is a path."""
     if is_placeholder(text):
         return True
-    if not 1 <= len(text) <= MAX_LENGTH or _FORBIDDEN.search(text):
+    if not 1 <= len(text) <= MAX_LENGTH or re.search(_FORBIDDEN, text):
         return False
     if not quoted and (" " in text or "\t" in text):
         return False
     name = text.replace("\\", "/").rpartition("/")[2]
-    if text.lower() in PRODUCTS or _VERSION.fullmatch(text) or _DOMAIN.match(text):
+    if text.lower() in PRODUCTS or re.fullmatch(_VERSION, text) or re.match(_DOMAIN, text):
         return False
     return has_extension(text) or (bool(name) and ("/" in text or "\\" in text))
 
 
 def is_directive(info: str) -> bool:
     """Whether the info of a fence makes it something other than code that is shown: ```{image} a.png."""
-    return _DIRECTIVE.match(info) is not None and not _INFO_KEY.search(info)
+    return re.match(_DIRECTIVE, info) is not None and not re.search(_INFO_KEY, info)
 
 
 def is_placeholder(path: str) -> bool:
     """Whether a path is one that instructions use as an example."""
-    return _PLACEHOLDER.fullmatch(path) is not None
+    return re.fullmatch(_PLACEHOLDER, path) is not None
 
 
 def path_in_info(info: str) -> str | None:
@@ -177,11 +170,11 @@ def path_in_info(info: str) -> str | None:
     info = info.strip()
     if not info:
         return None
-    key = _INFO_KEY.search(info)
+    key = re.search(_INFO_KEY, info)
     if key:
         named = next(group for group in key.groups() if group is not None)
         return path_in(named if key.group(3) else f'"{named}"')
-    if _DIRECTIVE.match(info):
+    if re.match(_DIRECTIVE, info):
         return None
     word, blank, rest = info.partition(" ")
     if not blank:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from clada.errors import invalid_utf8, too_large
 from clada.grammar import END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
-from clada.notations import BOM, parse
 from clada.notations.csl import NAME, Parser
-from clada.notations.unscanned import Scan
+from clada.notations.detect import BOM, parse
+from clada.notations.hidden import Scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from clada.errors import Problem, cut_off
 from clada.grammar import DELIMITERS, path_complaint
 from clada.model import NO_ATTRIBUTES, Block, Invalid
-from clada.notations.line_counter import LineCounter
 from clada.notations.path_text import relative
 from clada.notations.registry import title
 from clada.operations import find
@@ -15,12 +14,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from clada.model import NotApplied, Operation
+    from clada.model import NotApplied, Operation, Plan
     from clada.notations.registry import Delimiters
 
     Span = tuple[int, int]
+    Prose = tuple[bytes, list[int]]  # the text between operations, and the start and end of each gap
 
 PATHS = {"path", "other_path", "source", "destination"}  # fields that are paths
+
+
+class LineCounter:
+    """Tells the line of one offset after the other; quick as long as each is near the one before."""
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self._data = data
+        self._line, self._at = 1, 0
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of a byte offset."""
+        if offset < self._at:
+            self._line -= self._data.count(b"\n", offset, self._at)
+        elif self._data.find(b"\n", self._at, offset) >= 0:  # to look for the first is quicker than to count
+            self._line += self._data.count(b"\n", self._at, offset)
+        self._at = offset
+        return self._line
+
+    def column(self, offset: int) -> int:
+        """Return the 1-based column of a byte offset, in characters."""
+        start = self._data.rfind(b"\n", 0, offset) + 1
+        return len(self._data[start:offset].decode(errors="replace")) + 1
+
+    def start(self, line: int) -> int:
+        """Return where a line starts."""
+        if line < self._line:
+            self._line, self._at = 1, 0
+        at = self._data.rfind(b"\n", 0, self._at) + 1
+        for _ in range(line - self._line):
+            at = self._data.find(b"\n", at) + 1
+        self._line, self._at = line, at
+        return at
 
 
 class Unreadable(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
@@ -134,3 +166,20 @@ class Reading:
 def _in_block(item: Invalid, line: int) -> Invalid:
     """Return an invalid operation whose problems tell the line of its block."""
     return item.replace(problems=tuple(problem.replace(block_line=line) for problem in item.problems))
+
+
+def prose_of(plan: Plan) -> Prose:
+    """Return the text outside of the operations of a plan, and the gaps between operations that it is in."""
+    at, source = 0, plan.source  # where the last operation ended
+    gaps: list[int] = []
+    for block in plan.blocks:
+        for item in block.operations:
+            start, end = item.span
+            if start - at > 1:  # more than a line break
+                gaps += (at, start)
+            if end > at:  # noqa: PLR1730 (there are many, and max takes several times as long)
+                at = end
+    if len(source) - at > 1:
+        gaps += (at, len(source))
+    pieces = [source[start:end] for start, end in zip(gaps[::2], gaps[1::2], strict=True)]
+    return b"".join(pieces), gaps

@@ -393,3 +393,21 @@ def title(name: str | None) -> str:
 def with_prompt() -> tuple[str, ...]:
     """Return the names of the notations that an LLM can be told how to write."""
     return tuple(row.name for row in NOTATIONS.values() if row.prompt)
+
+
+SHELL = "heredoc"  # the dialect of commands in fences
+# The hints of dialects of rank 1 and of rank 2: a text without any of them is in no dialect.
+HINTS, HINTS_IN_PROSE = (
+    tuple(hint for row in NOTATIONS.values() if row.rank == rank for hint in row.hints) for rank in (1, 2)
+)
+
+
+def load(name: str) -> Any:
+    """Import the module of a notation when a document needs it; see Module and `dialects.Blocks`."""
+    # `importlib.import_module` does the same, but importing importlib takes longer.
+    return __import__(NOTATIONS[name].module, fromlist=("read",))
+
+
+def load_writer(name: str) -> Any:
+    """Import the module that writes a notation (see `write`)."""
+    return __import__(NOTATIONS[name].writer, fromlist=("write",))

@@ -15,7 +15,7 @@ from clada.grammar import (
     path_complaint,
 )
 from clada.model import Block, Invalid, Plan
-from clada.notations.line_counter import LineCounter
+from clada.notations.reading import LineCounter
 from clada.operations import OPERATIONS, find
 from clada.values import Value
 

@@ -12,11 +12,9 @@ and whether a task makes a valid operation is left to `structured`.
 
 from __future__ import annotations
 
-import re
-
 from clada.errors import shortened
 from clada.grammar import DELIMITERS
-from clada.notations.fences import LineStart, fences
+from clada.notations.markdown import LinePattern, tagged_fences
 from clada.notations.structured import (
     LIMIT,
     LISTS,
@@ -47,12 +45,9 @@ TAKEN = (str, int, float)  # the types of values that some field takes, bool amo
 
 _TASK, _TASKS = (rb"""(?:%b|"%b"|'%b')""" % (name, name, name) for name in (b"task", b"tasks"))
 _DOT = rb"[ \t]*+\.[ \t]*+"
-_TASK_LINE = LineStart(
-    b"[[",
-    re.compile(
-        rb"\[\[[ \t]*+(?:%b|%b(?:%b%b)?)[ \t]*+\]\][ \t]*+(?:#[^\n]*+)?(?=\n|\Z)"
-        % (_TASK, _TASKS, _DOT, _TASK)
-    ),
+_TASK_LINE = LinePattern(
+    rb"[ \t]*+\[\[[ \t]*+(?:%b|%b(?:%b%b)?)[ \t]*+\]\][ \t]*+(?:#[^\n]*+)?(?=\n|\Z)"
+    % (_TASK, _TASKS, _DOT, _TASK)
 )
 
 
@@ -63,7 +58,7 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 
 def _next_task_line(data: bytes, since: int) -> int | None:
     """Return where the next line is that begins a task or a block."""
-    return next((line for line, _ in _TASK_LINE.lines(data, since, len(data))), None)
+    return _TASK_LINE.start(data, since, len(data))
 
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -79,8 +74,8 @@ def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
 def _read_document(data: bytes, draft: Draft) -> None:
     at, kinds = 0, set()
     while (line := _next_task_line(data, at)) is not None:
-        fence = next((fence for fence in fences(data, NAME, at, line) if fence.close is None), None)
-        start = fence.start if fence else line
+        fence = next((fence for fence in tagged_fences(data, NAME, at, line) if not fence.closed), None)
+        start = fence.inside if fence else line
         scan = Scan(data, start, fence)
         tables, trouble = _tables(scan, scan.run())
         kinds |= tables.keys() & {"task", "tasks"}

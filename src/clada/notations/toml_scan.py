@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 
 from clada.errors import shortened
-from clada.notations.fences import closing
 from clada.notations.structured import (
     CUT,
     MAX_DEPTH,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from re import Pattern
     from typing import Any
 
-    from clada.notations.fences import TaggedFence
+    from clada.notations.markdown import Fence
 
     Path = tuple[str, ...]
     Step = Callable[[], "Step"]
@@ -109,11 +108,14 @@ class Scope:
 class Scan:
     """One pass over the tokens of a TOML text: where it ends, and its places."""
 
-    def __init__(self, data: bytes, start: int, fence: TaggedFence | None) -> None:
+    def __init__(self, data: bytes, start: int, fence: Fence | None) -> None:
         self._data, self._start, self.at = data, start, start
         self._fence = fence
         self._begun = False
-        self._closing = closing(fence.mark).pattern if fence else _ANY_FENCE
+        self._closing = (
+            re.compile(rb"%b%b*+[ \t]*+(?=\n|\Z)" % (fence.mark, fence.mark[:1])) if fence else _ANY_FENCE
+        )
+        self._indent = _indent(data, fence) if fence else b""
         self.sound = start  # up to here it has been scanned without trouble
         self._values = self._tables = self._tasks = 0
         self._headers: list[int] = []  # where those of tasks and blocks are
@@ -144,8 +146,8 @@ class Scan:
         import tomllib
 
         text = self._data[self._start : end]
-        if self._fence and self._fence.indent:
-            text = text.replace(b"\n" + self._fence.indent, b"\n")
+        if self._indent:
+            text = text.replace(b"\n" + self._indent, b"\n")
         try:
             return tomllib.loads(text.decode())
         except (ValueError, RecursionError) as error:
@@ -159,8 +161,8 @@ class Scan:
             return Malformed(f"Unexpected end of text: {message}", self.at, CUT)
         line, column = int(place.group(1)), int(place.group(2))
         rest = self._data[self._start : end].split(b"\n", line - 1)[-1]
-        if line > 1 and self._fence:
-            rest = rest.removeprefix(self._fence.indent)
+        if line > 1:
+            rest = rest.removeprefix(self._indent)
         before = rest.decode()[: column - 1]
         return Malformed(message[: place.start()], end - len(rest) + len(before.encode()))
 
@@ -401,6 +403,12 @@ class Scan:
         """Step over blanks, and comments where the pattern has them."""
         match = pattern.match(self._data, self.at)
         self.at = match.end() if match else self.at
+
+
+def _indent(data: bytes, fence: Fence) -> bytes:
+    """Return the blanks that the lines of a fence start with; below a list marker they are as wide as it."""
+    before = data[fence.start : fence.start + fence.indent]
+    return b" " * len(before) if before.strip() else before
 
 
 def _name(part: bytes) -> str:

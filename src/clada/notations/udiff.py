@@ -19,7 +19,7 @@ from clada.errors import shortened
 from clada.notations.markdown import (
     OPENING_TAG,
     LinePattern,
-    closing_tag,
+    closing_line,
     fence_line,
     is_indented_code,
     line_end,
@@ -100,10 +100,9 @@ class Blocks:
 
         Its tag says so, or the line above it; with --format=udiff, only the tag.
         """
-        opened = open_fence(self.data, floor, start)
-        if opened is None and self.data[start : start + 1] not in b"dF-":
-            opened = start
-        if opened is None:
+        around = open_fence(self.data, floor, start)
+        opened = around.start if around else start
+        if not around and self.data[start : start + 1] in b"dF-":
             return None
         fence = fence_line(self.data[opened : line_end(self.data, opened, self.reading.end)])
         shown = fence is not None and fence.info.partition(" ")[0].lower() in TRANSCRIPTS
@@ -159,9 +158,7 @@ class _Extent:
         fence, bare = fence_line(line), line.lstrip(b" \t")
         indent = line[: len(line) - len(bare)]
         mark = fence.mark if fence else b"```"
-        closing = re.compile(rb"\n%b%b%b*+[ \t]*+(?=\n|\Z)" % (re.escape(indent), mark, mark[:1]))
-        closing = closing_tag(mark) if mark[:1] == b"<" else closing
-        found = closing.search(data, first, limit)
+        found = closing_line(mark, indent).search(data, first, limit)
         end = found.start() + 1 if found else limit
         return cls(min(first + 1, limit), end, fenced=True, closed=found is not None, indent=indent)
 
@@ -174,7 +171,7 @@ def _extent(reading: Reading, at: int, floor: int) -> _Extent:
     opened = open_fence(data, floor, at)
     if opened is None:
         return _Extent(at, limit, fenced=False, closed=False)
-    inside = _Extent.of_fence(data, opened, limit)
+    inside = _Extent.of_fence(data, opened.start, limit)
     return _Extent(at, inside.end, fenced=True, closed=inside.closed, indent=inside.indent)
 
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import Match
 
-    from clada.notations.line_counter import LineCounter
+    from clada.notations.reading import LineCounter
 
 NOTHING = "/dev/null"
 PREFIXES = frozenset("abciow12")  # of `a/path`, as git and others put them before both names

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 from clada.errors import shortened
-from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above, open_fence
+from clada.notations.markdown import LinePattern, line_end, lines_above, open_fence
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.operations.edit import TYPOGRAPHIC, Hunk
@@ -74,7 +74,7 @@ class Blocks:
             return None
         from clada.notations import heredoc
 
-        return heredoc.is_its_own(self.reading, opened)
+        return heredoc.is_its_own(self.reading, opened.start)
 
     def _is_patch(self, found: Match[bytes]) -> bool:
         """Whether a patch begins here, or has lost its beginning, or all that comes after it."""
@@ -109,11 +109,10 @@ class _Patch:
 
     def _look_above(self, floor: int) -> None:
         """Find the fence and the here-document that the patch stands in."""
-        opened = open_fence(self.data, floor, self.at)
-        if opened is not None:
-            fence = fence_line(self.data[opened : line_end(self.data, opened, self.at)])
-            self.closers.add(fence.mark if fence else b"")
-        for line in lines_above(self.data, max(floor, opened or 0), self.at, 3):
+        fence = open_fence(self.data, floor, self.at)
+        if fence:
+            self.closers.add(fence.mark)
+        for line in lines_above(self.data, max(floor, fence.start if fence else 0), self.at, 3):
             heredoc = _HEREDOC.fullmatch(line.decode())
             if heredoc:
                 self.folder = (heredoc.group(1) or "").strip("'\"").rstrip("/")

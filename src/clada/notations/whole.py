@@ -23,6 +23,7 @@ from clada.errors import Problem, shortened
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Operation, dialect_of
 from clada.notations import csl
 from clada.notations.markdown import (
+    FENCE,
     LONGEST_LINE,
     MARKDOWN,
     OPENING_TAG,
@@ -69,8 +70,10 @@ NO_MARKER = (
 )
 NO_DIFF = '"{}" begins a hunk, and would be written: tag the block as diff'
 _START = LinePattern(
-    rb"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+[^`\n]*+|~{3,}+[^\n]*+)(?=\n|\Z)"
-    rb"|" + OPENING_TAG + rb"[ \t]*+[\w+#.-]*+[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
+    FENCE
+    + rb"(?=\n|\Z)|"
+    + OPENING_TAG
+    + rb"[ \t]*+[\w+#.-]*+[ \t]*+(?=\n)|<(?:file|codeblock|antArtifact)[ \t]"
 )
 _GLUED = re.compile(rb"```[^`\n]*+(?=\n)")
 _OTHER = re.compile(
@@ -227,7 +230,7 @@ class Blocks:
         """
         data, floor, end = self.data, fence.inside, fence.inside_end
         at = above = floor
-        while sign := PATH_SIGN.search(data, above, end):
+        while sign := re.compile(PATH_SIGN).search(data, above, end):
             start = _START.start(data, max(at, data.rfind(b"\n", floor, sign.start()) + 1), end)
             if start is None:
                 return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from clada.model import Failed, RolledBack, Skipped
-from clada.notations import NOTHING_FOUND as NO_OPERATIONS
+from clada.notations.detect import NOTHING_FOUND as NO_OPERATIONS
 from clada.notations.registry import NOTATIONS, UNKNOWN, title
 from clada.operations import find
 from clada.report import counted, failure_lines, status_line

@@ -6,7 +6,10 @@ A whole file, or a replacement, with such a line would lose what the line stands
             | [remark] | (remark)  of two words or more
             | dots remark          without a comment sign there must be dots; `...rest` is a spread
     comment = dots | dots words dots | remark
-    remark  = words that say that code is left out: see `remarks`
+    remark  = [KEEP] KEPT [words] NOUN [STATE]         keep the existing code; other routes remain the same
+            | [KEEP] the rest [of words NOUN] [STATE]  the rest of your component is unchanged
+            | [NOUN] STATE                             imports unchanged; omitted for brevity
+            | lines NUMBERS                            showing lines 1-20 of 60; 40 more lines
 
 A remark without dots is made of these words alone: `# unchanged since 2.0` and `// the rest parameter` say
 something about code that is there. With dots at one end it may be shorter: `# ... other methods`.
@@ -16,36 +19,140 @@ from __future__ import annotations
 
 import re
 
+from clada.errors import shortened
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from re import Pattern
+    from re import Match
 
 LONGEST = 120  # characters of a remark
 MOST_WORDS = 8  # between dots
 PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc")  # files in which `#` and `//` are not comments
 
 _DOTS = r"(?:\.{3,}|…|⋮|⋯|\. \. \.)"
-_OPENING = re.compile(
+_OPENING = (
     r"""<!--+|<%--|\{\{!(?:--)?|\{\s*/\*+|/\*+!?|\{\#|\{-|\(\*+|--\[\[|\#\||@\*|//+!?|\#+|--+|;+|%+|::"""
     r"""|(?:rem|REM|Rem|dnl)(?=\s)|'(?=\s)|"{1,2}(?=\s)|!(?=\s)"""
 )
-_OPENING_IN_PROSE = re.compile(r"<!--+|\{\s*/\*+")
-_CLOSING = re.compile(r"""(?:--+>|--%>|(?:--)?\}\}|\*+/\s*\}|\*+/|\#\}|-\}|\*+\)|\]\]|\|\#|\*@)\s*[,;)]?$""")
+_OPENING_IN_PROSE = r"<!--+|\{\s*/\*+"
+_CLOSING = r"""(?:--+>|--%>|(?:--)?\}\}|\*+/\s*\}|\*+/|\#\}|-\}|\*+\)|\]\]|\|\#|\*@)\s*[,;)]?$"""
 _DECORATION = " \t=-*~_#"
-_NOT_SAID = re.compile(r"""[=?"`$\\|]|://""")  # in a remark
-_BEHIND_CODE = re.compile(rf"\s(?:#|//|/\*|<!--)\s*({_DOTS}[^\"'`]*)$")
-_IN_EMPTY_BODY = re.compile(r"(?:\bpass|(?<!\.)\.\.\.|\{)\s*((?:#|//|/\*).*?)\s*\}?\)?[;,]?$")
-_LEADING = re.compile(rf"[\[(<{{\s]*{_DOTS}")
-_TRAILING = re.compile(rf"{_DOTS}[\])>}}\s]*$")
+_NOT_SAID = r"""[=?"`$\\|]|://"""  # in a remark
+_BEHIND_CODE = rf"\s(?:#|//|/\*|<!--)\s*({_DOTS}[^\"'`]*)$"
+_IN_EMPTY_BODY = r"(?:\bpass|(?<!\.)\.\.\.|\{)\s*((?:#|//|/\*).*?)\s*\}?\)?[;,]?$"
+_LEADING = rf"[\[(<{{\s]*{_DOTS}"
+_TRAILING = rf"{_DOTS}[\])>}}\s]*$"
 _NO_CODE = r"[^\"'`=;{}\[\]<>]*"
-_BARE = re.compile(rf"{_DOTS}(?:\s{_NO_CODE}|{_NO_CODE}{_DOTS})")
-_WORD = re.compile(r"\b(?:existing|rest of|remaining|unchanged|same as|previous|omitted)\b", re.IGNORECASE)
-_TELLING = re.compile(
-    r"existing|rest\b|remain|unchanged|same|omit|truncat|snip|elide|previous|other|more|lines|unmodified"
+_BARE = rf"{_DOTS}(?:\s{_NO_CODE}|{_NO_CODE}{_DOTS})"
+_WORD = r"(?i)\b(?:existing|rest of|remaining|unchanged|same as|previous|omitted)\b"
+_TELLING = (
+    r"(?i)existing|rest\b|remain|unchanged|same|omit|truncat|snip|elide|previous|other|more|lines|unmodified"
     r"|untouched|intact|as[ -]is|before|no change|original|brevity|keep|leave|here|else|abridged|skipped"
-    rf"|not shown|hidden|continues?|{_DOTS}",
-    re.IGNORECASE,
+    rf"|not shown|hidden|continues?|{_DOTS}"
 )
+
+
+def _any_of(*phrases: str) -> str:
+    """Return a pattern for one of these words; `_` is a blank in a phrase."""
+    words = " ".join(phrases).split()
+    return f"(?:{'|'.join(words)})".replace("_", " ")
+
+
+# The words of the grammar.
+_THE = _any_of("the your my our its all any both of that this these those some an?")
+_KEEP = _any_of(
+    "keep keeping leave retain preserve maintain add insert put place include paste copy use continue",
+    "with and then plus here is are goes? everything as in",
+)
+_KEPT = _any_of(
+    "existing remaining previous original other same current more additional further old prior unchanged"
+)
+_CODE = _any_of(
+    "codes? codebase imports? implementations? logic methods? functions? functionality jsx markup",
+    "boilerplate contents? body config configuration",
+)
+_WHOLES = _any_of("file class component module script program page styles template")
+_NOUN = _any_of(
+    _CODE[3:-1].replace("|", " "),
+    _WHOLES[3:-1].replace("|", " "),
+    "files classes lines modules scripts document components props properties fields attributes members",
+    "states? hooks? effects? handlers? listeners? routes? routers? endpoints? controllers? middlewares?",
+    "views? models? schemas? serializers? services? helpers? utils utilities constructors? getters?",
+    "setters? decorators? tests? cases fixtures mocks style rules? selectors html css elements? sections?",
+    "tags nodes children inputs outputs buttons items entries rows columns tables query queries",
+    "statements? declarations? definitions? constants? variables? vars types? interfaces? enums? structs?",
+    "traits? exports? includes? headers? dependencies packages plugins options settings configs",
+    "configurations setup initiali[sz]ations? validations? error_handling parameters params arguments",
+    "args steps stages jobs tasks targets commands blocks? parts? stuff things text docstrings? comments?",
+)
+_LEFT_OUT = _any_of(
+    "unchanged unmodified untouched unaltered intact identical omitted elided truncated snipped",
+    "abbreviated collapsed skipped hidden excluded not_(?:shown|changed|modified|included)",
+    "left_(?:out|as_is) no_changes?(?:_needed|_required|_here)?",
+    "as_(?:is|it_is|it_was|they_(?:are|were)|before|above)",
+    "(?:the_)?same(?:_as_(?:before|above|earlier|previously|it_was|(?:in_)?(?:the_)?(?:original|previous)))?",
+    "continues?(?:_here|_below)? stays? remain(?:s|ing)? follows?",
+)
+_STATE = f"(?:{_LEFT_OUT}|(?:go(?:es)? |belongs? )?here)"
+_ALONE = _any_of(
+    "unchanged unmodified untouched omitted elided truncated as_before",
+    "no_changes?(?:_needed|_required|_here)?",
+    "same_as_(?:before|earlier|previously|it_was|(?:in_)?(?:the_)?(?:original|previous)(?:_version)?)",
+)
+_REASON = _any_of("brevity clarity conciseness simplicity space readability length")
+_GLUE = _any_of(
+    "is are was were be been will should must has have stays? remains? keeps? kept left exactly",
+    "completely entirely all still also just here below above it they in_place in_th(?:is|e)_file and the",
+    "from to this of that file section part code function method class component",
+    f"for_(?:now|{_REASON})",
+)
+_SAID_LEFT_OUT = rf"(?: {_GLUE})*(?: {_STATE})+(?: {_GLUE})*"
+_END = f"(?P<end>{_SAID_LEFT_OUT})?"
+_WHERE = r"(?P<where> (?:in|of|for|from)(?: \w+){1,3}?)?"
+_OF_KEPT = (
+    rf"(?:{_KEEP} )*(?:{_THE} )*(?P<kept>{_KEPT})(?: (?:{_KEPT}|of|the|your|in))*(?: \w+){{0,3}}?"
+    rf" (?P<noun>{_NOUN})(?: (?:and|or) (?:\w+ ){{0,2}}{_NOUN})*{_WHERE}{_END}"
+)
+_OF_REST = (
+    rf"(?:{_KEEP} )*(?:{_THE} )*(?:rest|remainder)(?: of(?: {_THE})*(?: \w+){{0,4}}?(?P<noun> {_NOUN})?)?"
+    rf"{_WHERE}{_END}"
+)
+_OF_NOUN = (
+    rf"(?:{_THE} )*(?:\w+ )?(?P<noun>{_NOUN})(?: (?:and|or) (?:\w+ )?{_NOUN})*"
+    rf"(?P<end>(?: {_GLUE})*? (?P<state>{_STATE})(?: {_GLUE})*)"
+)
+_OTHER_REMARKS = (
+    # The state alone.
+    (rf"(?:(?:is|are|all|left|kept|remains?|stays?) )*{_ALONE}(?: from (?:before|above)| code)?"),
+    (r"(?:remains?|stays?|left|kept) (?:the same|as is|as before)"),
+    (rf"(?:everything|all) (?:else|the rest|other \w+){_WHERE}{_SAID_LEFT_OUT}"),
+    (
+        rf"(?:keep|leave|retain|preserve) (?:{_THE} )*(?:\w+ )?(?:everything|rest|{_NOUN})(?: else)?"
+        rf"{_SAID_LEFT_OUT}"
+    ),
+    # For brevity.
+    (
+        rf".*\b(?:omitted|skipped|truncated|elided|not shown|left out|shortened|abbreviated|excluded|removed"
+        rf"|hidden|collapsed) (?:here )?(?:for|to save) {_REASON}"
+    ),
+    (r"(?:for brevity|to save space)\b.* (?:omit(?:ted)?|skip(?:ped)?|not shown|truncated|unchanged|same)"),
+    (
+        rf"(?:(?:the |this )?(?:file|output|text|response|listing|{_CODE})(?: is| was| has been)? )?"
+        r"(?:truncated|snip|snipped|elided|abridged)(?: here| output| content| file| code)?"
+    ),
+    # Numbers of lines.
+    (
+        r"(?:showing|displaying|viewing)(?: only)?(?: the)?(?: first| last)?(?: lines?)? \d+(?:(?: to)? \d+)?"
+        r"(?: (?:lines?|of|out of|the|total|about|\d+))*"
+    ),
+    (
+        rf"(?:the )?(?:(?:remaining|other|next|last) )?(?:lines? \d+(?:(?: to| through)? \d+)?"
+        rf"|\d+ (?:(?:more|other|remaining|unchanged|existing) )?(?:lines?|rows|characters)){_SAID_LEFT_OUT}"
+    ),
+    (rf"(?:and )?\d+ (?:more|other|additional|remaining) {_NOUN}"),
+)
+_BARE_KEPT = _any_of("existing remaining unchanged")  # with a noun of _CODE alone: `# existing imports`
+_CLEAR_STATE = rf"(?!(?:go(?:es)? |belongs? )?here|same$|follows?|as above|left){_STATE}"
 
 
 def find_elision(text: str, known: str = "", path: str = "") -> tuple[int, str] | None:
@@ -65,43 +172,41 @@ def find_elision(text: str, known: str = "", path: str = "") -> tuple[int, str] 
 
 def elided_content(line: str) -> str:
     """Return what is said of a text with such a line."""
-    from clada.errors import shortened
-
     return f'"{shortened(line)}" stands for code that is not there: send the whole file or a SEARCH block'
 
 
-def is_elision(line: str, opening: Pattern[str] = _OPENING) -> bool:
+def is_elision(line: str, opening: str = _OPENING) -> bool:
     """Whether this line stands for others."""
-    if not _TELLING.search(line):
+    if not re.search(_TELLING, line):
         return False
     line = line.strip()
     comment = _comment(line, opening) if len(line) <= 2 * LONGEST else None
     if comment is not None:
         return _comment_stands_for_code(comment)
     if opening is _OPENING:
-        behind = _BEHIND_CODE.search(line[-LONGEST:])
+        behind = re.search(_BEHIND_CODE, line[-LONGEST:])
         if behind:
-            return bool(_WORD.search(behind.group(1)))
-        body = _IN_EMPTY_BODY.search(line[-LONGEST:])
+            return bool(re.search(_WORD, behind.group(1)))
+        body = re.search(_IN_EMPTY_BODY, line[-LONGEST:])
         inside = _comment(body.group(1), opening) if body else None
         if inside is not None:
             return bool(_said(inside)) and _comment_stands_for_code(inside)
     return len(line) <= LONGEST and _text_stands_for_code(line)
 
 
-def _comment(line: str, opening: Pattern[str]) -> str | None:
+def _comment(line: str, opening: str) -> str | None:
     """Return what a comment says; None for a line that is not one."""
-    opened = opening.match(line)
-    return _CLOSING.sub("", line[opened.end() :]).strip(_DECORATION) if opened else None
+    opened = re.match(opening, line)
+    return re.sub(_CLOSING, "", line[opened.end() :]).strip(_DECORATION) if opened else None
 
 
 def _comment_stands_for_code(text: str) -> bool:
     if len(text) > LONGEST:
         return False
-    said, leading, trailing = _said(text), bool(_LEADING.match(text)), bool(_TRAILING.search(text))
+    said, leading, trailing = _said(text), bool(re.match(_LEADING, text)), bool(re.search(_TRAILING, text))
     if not said:
         return leading and not text.strip(f"{_DECORATION}.…⋮⋯()[]{{}}<>")
-    if _NOT_SAID.search(text):
+    if re.search(_NOT_SAID, text):
         return False
     if leading and trailing:
         return said.count(" ") < MOST_WORDS
@@ -119,15 +224,15 @@ def _text_stands_for_code(line: str) -> bool:
         return False
     said = _said(inside)
     if said.startswith("showing lines ") or (is_wrapped and " " in said):
-        return _is_remark(said) or (_BARE.fullmatch(inside) is not None and _WORD.search(said) is not None)
-    if _BARE.fullmatch(inside):
-        return _WORD.search(said) is not None or _is_remark(said, trailing=True)
-    dots = _LEADING.match(inside) or _TRAILING.search(inside)
+        return _is_remark(said) or (
+            re.fullmatch(_BARE, inside) is not None and re.search(_WORD, said) is not None
+        )
+    if re.fullmatch(_BARE, inside):
+        return re.search(_WORD, said) is not None or _is_remark(said, trailing=True)
+    dots = re.match(_LEADING, inside) or re.search(_TRAILING, inside)
     if not dots:
         return False
-    from clada.text.remarks import names_code
-
-    return names_code(said) and _is_remark(said)
+    return _names_code(said) and _is_remark(said)
 
 
 def _said(text: str) -> str:
@@ -138,9 +243,42 @@ def _said(text: str) -> str:
 def _is_remark(said: str, *, leading: bool = False, trailing: bool = False) -> bool:
     """Whether words say that code is left out; with dots before or behind them, fewer words are needed."""
     few = leading and said.count(" ") < MOST_WORDS
-    if few and _WORD.search(said):
+    if few and re.search(_WORD, said):
         return True
-    # To compile the patterns of remarks takes longer than Python takes to start: few documents need them.
-    from clada.text.remarks import is_noun, is_remark
+    return (few and bool(re.fullmatch(_NOUN, said))) or _says_left_out(said, dots=leading or trailing)
 
-    return (few and is_noun(said)) or is_remark(said, dots=leading or trailing)
+
+def _names_code(said: str) -> bool:
+    """Whether one of the words stands for code, or for a file."""
+    return bool(re.search(rf"\b(?:{_CODE}|file)\b", said))
+
+
+def _says_left_out(said: str, *, dots: bool) -> bool:
+    """Whether words say that code is left out; with dots before or behind them, fewer words are needed."""
+    return (
+        any(re.fullmatch(remark, said) for remark in _OTHER_REMARKS)
+        or _is_kept(re.fullmatch(_OF_KEPT, said), dots=dots)
+        or _is_rest(re.fullmatch(_OF_REST, said), dots=dots)
+        or _is_left_out(re.fullmatch(_OF_NOUN, said), dots=dots)
+    )
+
+
+def _is_kept(found: Match[str] | None, *, dots: bool) -> bool:
+    if not found or dots or found["end"]:
+        return found is not None
+    if found["kept"] in ("previous", "original"):
+        return found["noun"] == "code" and not found["where"]
+    is_bare = not found["where"] and re.fullmatch(_BARE_KEPT, found["kept"])
+    return bool(is_bare and re.fullmatch(_CODE, found["noun"]))
+
+
+def _is_rest(found: Match[str] | None, *, dots: bool) -> bool:
+    if not found or dots or found["end"]:
+        return found is not None
+    return found["noun"] is not None and bool(re.fullmatch(f" (?:{_CODE}|{_WHOLES})", found["noun"]))
+
+
+def _is_left_out(found: Match[str] | None, *, dots: bool) -> bool:
+    if not found or dots:
+        return found is not None
+    return bool(re.fullmatch(_CODE, found["noun"]) and re.fullmatch(_CLEAR_STATE, found["state"]))
