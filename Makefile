@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two more than there are processors, for a test often waits for what it started.
+# Two more than there are processors, because a test often waits for what it started.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # Tests start thousands of processes: none is to compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,10 +13,10 @@ demo: $(VENV)/.run          ## show the main job on an example answer
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo
 
 test: check                 ## everything that must hold
-	tools/in-memory $(BIN)/python -m pytest -p tools.forks --forks=$(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-all: test              ## the slow tests too
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/ruff format --check -q .
@@ -25,7 +25,7 @@ check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/lint-imports --no-logo
 
 cover: $(VENV)/.dev         ## the lines and branches that no test reaches; slower than the tests alone
-	tools/in-memory $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 bench: $(VENV)/.dev         ## speed and memory, as ratios in one run; PARTS="start git" for some, WRITE=1 for the page
 	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write) $(PARTS)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests import command_line
 from tests.full import some
-from tools import warm
 
 if TYPE_CHECKING:
     import subprocess
@@ -73,7 +73,7 @@ def _workspace(name: str, top: Path) -> Path:
 
 def _clada(case: Path, workspace: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     home = str(workspace.parent)
-    return warm.clada(
+    return command_line.run(
         *FLAGS,
         *arguments,
         document=(case / "answer.md").read_bytes(),

@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from tests import command_line
 from tests.handles import open_handles
 from tests.world.repository.states import content, copy, git, write
-from tools import warm
 from tools.plain_git import IDENTITY
 
 import clada
@@ -202,7 +202,7 @@ def test_where_the_folder_of_notes_is_a_file_nothing_is_to_be_recovered(project:
     state = Path(os.environ["XDG_STATE_HOME"]) / "clada"
     state.mkdir(parents=True)
     (state / "pending").write_text("")
-    done = warm.clada("recover", directory=project)
+    done = command_line.run("recover", directory=project)
     assert (done.returncode, done.stdout) == (0, b"nothing to recover\n")
 
 

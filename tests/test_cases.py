@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tools import warm
+from tests import command_line
 
 if TYPE_CHECKING:
     import subprocess
@@ -68,7 +68,7 @@ def prepare(case: Path, workspace: Path) -> None:
 def _run(case: Path, workspace: Path) -> subprocess.CompletedProcess[bytes]:
     home = str(workspace.parent)
     arguments = _read(case / "args").decode().splitlines()
-    return warm.clada(
+    return command_line.run(
         "--no-git",
         *arguments,
         document=_read(case / "document"),

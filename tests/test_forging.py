@@ -16,8 +16,8 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from tests import command_line
 from tests.programs import needs
-from tools import warm
 
 import clada
 
@@ -146,7 +146,7 @@ RENDER = {"csl": csl, "cml": cml, "json": as_json, "toml": toml}
 
 def run(workspace: Path, document: str, *arguments: str) -> tuple[str, str]:
     """Run the real command line; its output is UTF-8, or this fails."""
-    done = warm.clada(
+    done = command_line.run(
         *arguments,
         document=document.encode("utf-8", "surrogatepass"),
         directory=workspace,

@@ -11,7 +11,7 @@ from tools.prove.adversarial import layers
 from tools.prove.place import users
 from tools.prove.rows import Row, failures
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 LIMIT = 600  # seconds: each part is hundreds of runs, some minutes of them on a busy machine
 SMALLEST = {
     "Adversarial: Commands": 700,

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from tests import command_line
 from tests.full import FULL
-from tools import warm
 
 import clada
 from clada.world.git import branch
@@ -60,7 +60,7 @@ class Place:
                 env=self.environment, capture_output=True, check=False, timeout=100, **options,
             )  # fmt: skip
         else:
-            done = warm.clada(
+            done = command_line.run(
                 *flags, document=document.encode(), directory=self.path, environment=self.environment
             )
         out, error = (text.decode(errors="surrogateescape") for text in (done.stdout, done.stderr))

@@ -6,11 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools import warm
+from tests import command_line
 from tools.plain_git import IDENTITY
 
 from clada.world.libc import LIBC
@@ -37,12 +36,6 @@ def give_up_powers() -> None:
     if sys.platform == "linux" and os.geteuid() == 0:
         for power in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
             assert LIBC.prctl(PR_CAPBSET_DROP, power, 0, 0, 0) == 0
-
-
-@cache
-def powerless() -> warm.Warm:
-    """Return a Python that has loaded clada, and keeps to the modes of files."""
-    return warm.Warm(sys.executable, os.environ, preexec_fn=give_up_powers)
 
 
 class Yard:
@@ -85,11 +78,16 @@ class Yard:
     def batch(self, *flags: str) -> subprocess.CompletedProcess[str]:
         """Run a batch to its end, as somebody for whom read-only is read-only."""
         words = self.command(*flags)[3:]
-        return warm.decoded(powerless().run(words, b"", str(self.top), self.environment))
+        done = command_line.start(
+            *words, directory=self.top, environment=self.environment, preexec_fn=give_up_powers
+        )
+        return command_line.decoded(done)
 
     def clada(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run any other command."""
-        return warm.decoded(warm.clada(*words, directory=self.top, environment=self.environment))
+        return command_line.decoded(
+            command_line.run(*words, directory=self.top, environment=self.environment)
+        )
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return the results by id; each id is there once, and each line is whole."""

@@ -15,8 +15,8 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from tests import command_line
 from tests.programs import skip_without
-from tools import warm
 from tools.plain_git import IDENTITY
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class Shell:
         self, *arguments: str, document: str | bytes = "", **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run clada on a document, without a terminal."""
-        done = warm.clada(
+        done = command_line.run(
             *arguments,
             document=document.encode() if isinstance(document, str) else document,
             directory=self.workspace,
             environment={**self.environment, **environment},
         )
-        return warm.decoded(done)
+        return command_line.decoded(done)
 
     def git(self, *words: str) -> str:
         """Run git in the workspace, and return what it prints."""

@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools import warm
+from tests import command_line
 from tools.plain_git import CONFIG
 
 if TYPE_CHECKING:
@@ -27,13 +27,6 @@ HIDDEN = ("GIT_", "XDG_", "PYTHON", "NO_COLOR")
 
 def _kept() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
-
-
-@cache
-def _as_nobody() -> warm.Warm:
-    """Return a Python that has loaded clada, as an ordinary user."""
-    # Not by `user=`: setpriv can still start a Python in a folder that is closed to that user.
-    return warm.Warm(sys.executable, _kept(), AS_NOBODY)
 
 
 class Place:
@@ -103,10 +96,8 @@ class Place:
         blocks = [{"tasks": [{"action": "run", "command": body}]} for body in bodies]
         flags = ("--format=json", "--summary=json", *arguments)
         document = json.dumps(blocks).encode()
-        if self.user:
-            done = _as_nobody().run(flags, document, str(self.inside), self.environment)
-        else:
-            done = warm.clada(*flags, document=document, directory=self.inside, environment=self.environment)
+        run = partial(command_line.start, before=self.user) if self.user else command_line.run
+        done = run(*flags, document=document, directory=self.inside, environment=self.environment)
         out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         return Result(subprocess.CompletedProcess(done.args, done.returncode, out, err))
 

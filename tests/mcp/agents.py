@@ -12,7 +12,6 @@ from mcp import StdioServerParameters, types
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
 from tests.cli.conftest import Shell
-from tools import standby
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,10 +102,9 @@ class Place(Shell):
 
     def agent(self, *flags: str, era: str = "legacy", answer: str | None = None) -> Agent:
         """Start a server in the workspace, with a client."""
-        program, *words = standby.command("mcp", *flags)
         server = StdioServerParameters(
-            command=program,
-            args=words,
+            command=sys.executable,
+            args=["-m", "clada", "mcp", *flags],
             env=self.environment,
             cwd=self.workspace,
         )

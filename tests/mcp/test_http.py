@@ -9,6 +9,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,6 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, Place, run, text, write
 from tests.mcp.test_runs import APPROVED, SLOW, last_run, until
-from tools import standby
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -34,7 +34,7 @@ class Served:
     def __init__(self, place: Place, *flags: str, token: str | None = TOKEN) -> None:
         environment = {**place.environment, **({"CLADA_MCP_TOKEN": token} if token else {})}
         self.process = subprocess.Popen(
-            standby.command("mcp", "--http", "0", *flags),
+            [sys.executable, "-m", "clada", "mcp", "--http", "0", *flags],
             cwd=place.workspace,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -17,7 +17,6 @@ import pytest
 from mcp import types
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
-from tools import standby
 
 import clada
 import clada.mcp.run
@@ -174,7 +173,7 @@ def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -> None:
     client = subprocess.Popen(
-        [sys.executable, "-c", CLIENT, era, SLOW, *standby.command("mcp", *APPROVED)],
+        [sys.executable, "-c", CLIENT, era, SLOW, sys.executable, "-m", "clada", "mcp", *APPROVED],
         cwd=place.workspace,
         env=place.environment,
         stderr=subprocess.DEVNULL,
@@ -187,11 +186,11 @@ def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -
 
 
 class Raw:
-    """A server that is spoken to in plain JSON; one that is really started, if it is to be ended by force."""
+    """A server that is spoken to in plain JSON."""
 
-    def __init__(self, place: Place, *flags: str, started: bool = False) -> None:
+    def __init__(self, place: Place, *flags: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "clada", "mcp", *flags] if started else standby.command("mcp", *flags),
+            [sys.executable, "-m", "clada", "mcp", *flags],
             cwd=place.workspace,
             env=place.environment,
             stdin=subprocess.PIPE,
@@ -235,7 +234,7 @@ class Raw:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) -> None:
-    raw = Raw(place, *APPROVED, started=True)
+    raw = Raw(place, *APPROVED)
     raw.call(SLOW)
     until((place.workspace / "begun.txt").exists)
     raw.process.send_signal(number)
@@ -246,7 +245,7 @@ def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) ->
 
 
 def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -> None:
-    raw = Raw(place, *APPROVED, started=True)
+    raw = Raw(place, *APPROVED)
     raw.call(SLOW)
     until((place.workspace / "begun.txt").exists)
     raw.process.kill()
@@ -256,7 +255,7 @@ def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -
 
 
 def test_the_end_of_input_ends_the_server_without_a_word(place: Place) -> None:
-    raw = Raw(place, started=True)
+    raw = Raw(place)
     assert raw.end() == (0, b"")
     raw = Raw(place)
     assert raw.process.stdin

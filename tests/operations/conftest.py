@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import command_line
 from tests.waiting import PATIENCE, read_until
-from tools import warm
 
 import clada
 from clada.model import Event, Note, Output, OutputTruncated
@@ -122,14 +122,14 @@ class Shell:
         self, *bodies: str, arguments: tuple[str, ...] = (), env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run bodies to their end where nobody can be asked."""
-        done = warm.clada(
+        done = command_line.run(
             *FLAGS,
             *arguments,
             document=document(*bodies).encode(),
             directory=self.workspace,
             environment=self._environment(env),
         )
-        return warm.decoded(done)
+        return command_line.decoded(done)
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
         return {**os.environ, "XDG_CONFIG_HOME": str(self.workspace.parent), **(more or {})}

@@ -15,11 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tools import standby
 from tools.benchmarks.measuring import Row, least
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 PACKAGES = Path(__file__).parents[2] / "build" / "npm" / "node_modules"
 EMPTY = """
@@ -47,8 +46,7 @@ def rows(*, quick: bool) -> list[Row]:
     if find_spec("mcp") is None:
         print("mcp: left out, for the extra clada[mcp] is not installed", file=sys.stderr)
         return []
-    command = standby.command if quick else _real
-    return [*_starts(1 if quick else 15, command("mcp")), *_calls(5 if quick else 400, command)]
+    return [*_starts(1 if quick else 15, _command("mcp")), *_calls(5 if quick else 400)]
 
 
 class Server:
@@ -107,12 +105,11 @@ def _starts(rounds: int, command: list[str]) -> list[Row]:
     ]
 
 
-def _real(*arguments: str) -> list[str]:
-    """Return what starts clada; in a quick look, tools/standby.py has what forks one that is loaded."""
+def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "clada", *arguments]
 
 
-def _calls(rounds: int, command: Callable[..., list[str]]) -> list[Row]:
+def _calls(rounds: int) -> list[Row]:
     node, reference = PACKAGES / ".bin" / "node", PACKAGES / ".bin" / "mcp-server-filesystem"
     if not node.exists() or not reference.exists():
         print(
@@ -124,8 +121,8 @@ def _calls(rounds: int, command: Callable[..., list[str]]) -> list[Row]:
         subprocess.run(["git", "init", "-q", folder], check=True)
         with (
             Server([str(node), str(reference), folder], folder) as other,
-            Server(command("mcp", "--record=none"), folder) as plain,
-            Server(command("mcp", "--record=snapshots"), folder) as recorded,
+            Server(_command("mcp", "--record=none"), folder) as plain,
+            Server(_command("mcp", "--record=snapshots"), folder) as recorded,
         ):
             numbers = itertools.count()  # so that no content is there already
 

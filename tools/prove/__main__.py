@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from tools.prove import adversarial, answers, faults, fuzzing, load, mutants, page, record, taking_back, whole
 from tools.prove.load import git_version
 from tools.prove.page import Part, Proof
-from tools.prove.place import ROOT, Place, users
+from tools.prove.place import ROOT, users
 from tools.prove.rows import Row, failures, tally
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def _part(rows: Callable[..., list[Row]], *name: str) -> Callable[[bool], list[R
     """Return what tries a part. In a quick look, clada is forked from a Python that has loaded it."""
 
     def tried(quick: bool) -> list[Row]:
-        Place.warm = quick
         return rows(*name, quick=quick)
 
     return tried

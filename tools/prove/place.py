@@ -13,10 +13,9 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.plain_git import IDENTITY
-from tools.warm import Warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,8 +78,6 @@ class Result(NamedTuple):
 class Place:
     """A temporary directory with a workspace, and beside it what nothing may reach."""
 
-    warm: ClassVar[bool] = False  # whether clada is forked from a Python that has loaded it
-
     def __init__(self, user: User) -> None:
         self.user = user
         self.top = Path(tempfile.mkdtemp(prefix="clada-prove-"))
@@ -139,14 +136,8 @@ class Place:
     ) -> Result:
         """Run the real command line on a document."""
         data = document.encode() if isinstance(document, str) else document
-        if not self.warm or wrapper:
-            argv = [*command(self.user), *arguments]
-            return self.run(argv, document=data, environment=environment, wrapper=wrapper)
-        given = {**self.environment(), **(environment or {})}
-        done = _loaded(self.user).run(arguments, data, str(self.inside), given)
-        return Result(
-            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        )
+        argv = [*command(self.user), *arguments]
+        return self.run(argv, document=data, environment=environment, wrapper=wrapper)
 
     def run(
         self,
@@ -193,11 +184,6 @@ def _environment(home: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
     own = {"HOME": home, "PYTHONPATH": library(), "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **own, "CLADA_TRUST_WORKSPACE": "1"}
-
-
-@cache
-def _loaded(user: User) -> Warm:
-    return Warm(interpreter(user), _environment("/"), **_identity(user))
 
 
 def _pictured(top: Path) -> Iterator[tuple[str, tuple[str, int, object]]]:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import command_line
 from tests.world.repository.states import clean, files, git
-from tools import warm
 from tools.plain_git import CONFIG
 
 import clada
@@ -115,8 +115,8 @@ class Recorded:
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command line in the workspace."""
-        done = warm.clada(*arguments, directory=self.workspace)
-        return warm.decoded(done)
+        done = command_line.run(*arguments, directory=self.workspace)
+        return command_line.decoded(done)
 
     @property
     def store(self) -> Path:

@@ -319,7 +319,7 @@ with found.lock(5.0):
 @pytest.fixture
 def reachable(home: Path) -> Iterator[Repo]:
     """Make a repository that other users can reach, beside a home that they can read."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="clada-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="clada-test-"))
     folder.chmod(0o755)
     try:
         (folder / "repo").mkdir()

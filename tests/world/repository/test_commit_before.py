@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests import command_line
 from tests.world.repository.conftest import Repo
-from tools import warm
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -35,7 +35,7 @@ SOMETHING_CHANGES = {
 
 def run(repo: Repo, document: str, *flags: str) -> CompletedProcess[bytes]:
     """Run the command line in the workspace."""
-    return warm.clada(
+    return command_line.run(
         *flags, document=document.encode(), directory=repo.workspace, environment=dict(os.environ)
     )
 

@@ -239,7 +239,7 @@ finally:
 @pytest.fixture
 def open_repo(repo: Repo) -> Iterator[Repo]:
     """Make a repository that other users can reach, which those below pytest's own folders cannot."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="clada-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="clada-test-"))
     folder.chmod(0o755)
     try:
         repo.root.rename(folder / "repo")

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests import command_line
 from tests.conftest import picture
 from tests.world.repository.conftest import Repo
-from tools import warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +159,7 @@ def test_nothing_of_the_users_is_reverted(work: Work, state: Callable[[Work], No
 
 
 def _run(repo: Repo, document: str, *flags: str) -> int:
-    done = warm.clada(
+    done = command_line.run(
         *flags, document=document.encode(), directory=repo.workspace, environment=dict(os.environ)
     )
     assert isinstance(done.returncode, int)
