@@ -122,8 +122,8 @@ def test_a_hunk_is_made_where_its_lines_went_and_refused_where_they_changed(tmp_
     changed = OLD.replace("line 21\n", "another\n")
     (tmp_path / "a").write_text(changed)
     assert execute(chosen, tmp_path).text() == (
-        "[task-1] ERROR: WRITE - a: match_count_mismatch: hunk 2 of 3 has no place: its lines are "
-        "not as they were shown; look at it again, and choose again\n"
+        "[task-1] ERROR: WRITE - a: match_count_mismatch: hunk 2 of 3 does not apply: its lines "
+        "have changed since they were shown; reload, and choose again\n"
     )
     (tmp_path / "a").write_text(changed + OLD + OLD)  # twice is once too often
     assert not execute(chosen, tmp_path).ok
@@ -178,9 +178,7 @@ def test_what_depends_on_something_left_out_is_told(tmp_path: Path) -> None:
         "task 1.3 is a command that runs without task 1.1 of its block",
     ]
     atomic = plan.replace(blocks=(plan.blocks[0].replace(atomic=True), *plan.blocks[1:]))
-    assert warnings(select(atomic, {0: None}), labels) == [
-        "a block that is all or nothing goes without tasks 1.2, 1.3"
-    ]
+    assert warnings(select(atomic, {0: None}), labels) == ["an atomic block runs without tasks 1.2, 1.3"]
 
 
 def test_a_directory_that_is_not_moved_is_told_and_other_edits_of_a_file_are_not() -> None:

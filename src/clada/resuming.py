@@ -1,4 +1,7 @@
-"""Going on after a failure: what failed or was skipped in a run is carried out, what succeeded is not."""
+"""Resume a run: execute the operations of its document that failed or were skipped.
+
+The module is not called resume, because `clada.resume` is the function.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +38,15 @@ CALLBACKS = ("on_event", "ask", "consent", "stop")
 
 
 class Rest(Value):
-    """What is left to do of a document."""
+    """The operations of a document that are still to be executed."""
 
-    number: int  # of the run that came furthest with it
+    number: int  # of the newest run of this document
     document: bytes
-    count: int  # of its tasks; 0 where that is not known
-    left_out: Mapping[int, Skipped]  # the tasks that are done already, or not wanted, by their index
-    settings: Mapping[str, Any]  # that the run had, and that decide what comes of the document
-    changed: tuple[str, ...]  # places that were changed since the run left them
-    is_reverted: bool  # by git reset, or by hand: some are as before the run, or its commit is gone
+    count: int  # of its tasks; 0 if unknown
+    left_out: Mapping[int, Skipped]  # tasks that are done already or were not chosen, by index
+    settings: Mapping[str, Any]  # settings of the run that affect the result
+    changed: tuple[str, ...]  # paths that were changed since the run
+    is_reverted: bool  # some paths are as before the run, or its commit is gone (git reset)
 
 
 def resume(
@@ -53,11 +56,11 @@ def resume(
     settings: Settings | None = None,
     **options: Any,
 ) -> Report:
-    """Carry out what failed or was skipped in the last run, or in this one, from the document that it kept.
+    """Execute what failed or was skipped in the last run, or in run number `run`, from its saved document.
 
-    The options are those of `execute`. What decides the outcome is as it was in that run (`atomic`, `match`,
-    `final_newline`, how the document is read), unless an option says otherwise; all else is as in `settings`.
-    Raises CladaError where there is nothing to resume.
+    The options are those of `execute`. Settings that affect the result (`atomic`, `match`, `final_newline`,
+    `format`) are those of that run unless an option overrides them; the others come from `settings`.
+    Raises CladaError if there is nothing to resume.
     """
     callbacks = {name: options.pop(name) for name in CALLBACKS if name in options}
     rest = rest_of(workspace, run)
@@ -73,7 +76,7 @@ def resume(
 
 
 def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Rest:
-    """Return what is left to do of the document of the last run that was not an undo, or of this one."""
+    """Return what remains of the document of run number `run`, by default the last that is not an undo."""
     with os_errors_as_trouble():
         store = find_store(os.fspath(workspace))
         recorded = runs(store)
@@ -96,23 +99,23 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
 
 
 def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> KeptRun:
-    """Return the newest run, not undone, of the document that this run, or else the last one, was of."""
+    """Return the newest run, not undone, that has the same document as the given or the last run."""
     found = next((run for run in runs if (run.number == number if number else not run.undoes)), None)
     if found is None or not os.path.exists(store.journal(found.number)):
         what = f"there is no run {number}" if number else "no run is recorded"
         raise CladaError("git_operation_failed", f"{what} for this workspace", LISTED)
     kept = kept_of(store, found)
     if not kept.document:
-        message = f"run {found.number} has no document to go on with"
+        message = f"run {found.number} has no saved document"
         raise CladaError("git_operation_failed", message, LISTED)
     newest = newest_of(store, kept.document, runs, gone)
     return kept_of(store, newest) if newest and newest != found else kept
 
 
 def _left_out(kept: KeptRun, gone: set[int]) -> dict[int, Skipped]:
-    """Return what is not to be carried out: what was done, and what was not wanted."""
+    """Return the tasks that are not executed again: those done, and those that the user did not choose."""
     number = kept.run.number
-    # The document has all of what was chosen in part: it is not for us to carry that out.
+    # Of an operation that was chosen in part, the document still has all hunks: the rest was not wanted.
     reasons = {"part": f"not all of it was chosen in run {number}", "left": f"left out in run {number}"}
     done = {
         index: Skipped(f"done in run {by}", left_out=True, done_in=by)
@@ -127,7 +130,7 @@ def _left_out(kept: KeptRun, gone: set[int]) -> dict[int, Skipped]:
 
 
 def plan_of(rest: Rest, settings: Settings) -> Plan:
-    """Read the document again, as that run did, so that its tasks are the same ones."""
+    """Parse the document again; raise if that gives other operations than the run had."""
     plan = plan_for(rest.document, settings)
     found = sum(len(block.operations) for block in plan.blocks)
     if rest.left_out and found != rest.count:
@@ -137,7 +140,7 @@ def plan_of(rest: Rest, settings: Settings) -> Plan:
 
 
 def notes_on(rest: Rest, plan: Plan) -> list[str]:
-    """Return what a person should know before a run is resumed."""
+    """Return notes for the user on a run that is resumed."""
     notes = [f"changed since run {rest.number}: {named(rest.changed)}"] if rest.changed else []
     if unwanted := _unwanted(plan, rest.left_out):
         notes.append(f"left out, as they were not chosen: {named(unwanted)}")
@@ -145,7 +148,7 @@ def notes_on(rest: Rest, plan: Plan) -> list[str]:
 
 
 def refuse_reverted(rest: Rest) -> None:
-    """Raise if what was done of the document was taken back since, other than by an undo."""
+    """Raise if the work of the run was reverted other than by `clada undo`."""
     if rest.is_reverted:
         message = f"files are no longer as run {rest.number} left them: {named(rest.changed)}"
         hint = "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again"
@@ -162,7 +165,7 @@ def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped])
 
 
 def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:
-    """Return the operations that are left out by choice."""
+    """Return the operations that the user did not choose."""
     items = [item for block in plan.blocks for item in block.operations]
     return [
         f"{item.name} {item.target.partition(LINE_BREAK)[0]}"
@@ -172,7 +175,7 @@ def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:
 
 
 def _changed_since(store: Store, runs: list[RecordedRun]) -> tuple[tuple[str, ...], bool]:
-    """Return what was changed since these runs, and whether what they did was taken back."""
+    """Return the paths changed since these runs, and whether their work was reverted."""
     changed, put_back = changed_since(store, runs)
     return tuple(changed), bool(changed) and (bool(put_back) or _is_commit_gone(store, runs))
 

@@ -1,7 +1,7 @@
-"""Choosing parts of a plan: the plan without what is left out, whether operations or hunks of a file.
+"""Choose parts of a plan: whole operations, or single hunks of the file that one changes.
 
-`preview` says what each operation would do, `select` makes the plan of what was chosen, and `warnings` says
-what depends on something that is left out.
+`preview` shows what each operation would do, `select` returns the plan of the chosen parts, and `warnings`
+names chosen operations that depend on others that were left out.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from clada.settings import Settings
     from clada.world.world import World
 
-    # What is chosen, by the index of the operation: None for all of it, or some of its hunks.
+    # The chosen operations by index: None for the whole operation, or some of its hunks.
     Chosen = Mapping[int, tuple[FileHunk, ...] | None]
 
 NOT_CHOSEN = "not chosen"
 MAX_NAMED = 5  # tasks that a warning names
-MAX_COMPARED = 2_000_000_000  # bytes of files, in all, of which the hunks are looked for
+MAX_COMPARED = 2_000_000_000  # upper limit of bytes that a preview compares
 
 
 class Preview(Value):
-    """What one operation would do, if all before it was done."""
+    """What one operation would do after all operations before it."""
 
     task: Task  # of a dry run
-    hunks: tuple[FileHunk, ...] = ()  # of the one file that it changes; none where they cannot be told
+    hunks: tuple[FileHunk, ...] = ()  # of its file; empty for binary or huge files
 
 
 def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, tuple[Preview, ...]]:
-    """Try a plan, touching nothing; return the report, and what each operation would do, in order."""
+    """Execute a plan as a dry run; return the report and the preview of each operation."""
     seen = _Seen()
     watched = _mapped(plan, lambda index, item: _Watched.of(item, index, seen) if item.in_part else item)
     report = execute(watched, settings=settings.replace(dry_run=True), **callbacks)
@@ -51,10 +51,10 @@ def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, t
 
 
 def select(plan: Plan, chosen: Chosen) -> Plan:
-    """Return the plan of what is chosen; the operations that are left out stay in it, and are reported so.
+    """Return the plan of the chosen parts. Operations that are not chosen stay in it, marked as left out.
 
-    An operation of which only some hunks are chosen makes those alone, and fails where their lines, with
-    those around them, are not as they were shown. What is invalid can neither be chosen nor left out.
+    An operation of which only some hunks are chosen applies those, and fails if their lines, with context,
+    are not as they were shown. Invalid operations can neither be chosen nor left out.
     """
     items = [item for block in plan.blocks for item in block.operations]
     left_out = {
@@ -71,14 +71,14 @@ def select(plan: Plan, chosen: Chosen) -> Plan:
 
 
 def warnings(plan: Plan, labels: Sequence[str]) -> list[str]:
-    """Return what depends on what was left out of a plan; `labels` are those of its tasks, by their index.
+    """Return warnings on chosen operations that depend on others left out; `labels` are those of the tasks.
 
-    These are operations on a file that another was to write, move or remove; commands, on all of their block;
-    and blocks that are all or nothing. Whether an edit needs another of the same file, a dry run shows.
+    An operation depends on others that write, move or remove its file, a command on all of its block, an
+    atomic block on all of its operations. Whether one edit needs another of the same file, a dry run shows.
     """
     found: list[str] = []
-    lacking: dict[str, list[str]] = {}  # by path: what is left out so far
-    without: dict[str, list[str]] = {}  # by the path of these: what is chosen all the same
+    lacking: dict[str, list[str]] = {}  # tasks left out so far, by path
+    without: dict[str, list[str]] = {}  # chosen tasks that use these paths
     index = 0
     for block in plan.blocks:
         in_block: list[str] = []
@@ -96,7 +96,7 @@ def warnings(plan: Plan, labels: Sequence[str]) -> list[str]:
             for place in {place for path in paths for place in _with_parents(path) if place in lacking}:
                 without.setdefault(place, []).append(label)
         if in_block and block.atomic and len(in_block) < len(block.operations):
-            found.append(f"a block that is all or nothing goes without {_tasks(in_block)}")
+            found.append(f"an atomic block runs without {_tasks(in_block)}")
     changed = (
         f"{path}: {_tasks(labels)} without {_tasks(lacking[path])}" for path, labels in without.items()
     )
@@ -119,7 +119,7 @@ def _normal(path: str) -> str:
 
 
 def _mapped(plan: Plan, change: Callable[[int, Operation], Operation]) -> Plan:
-    """Return the plan with each valid operation as this function makes it, of its index and itself."""
+    """Return the plan with `change(index, operation)` in place of each valid operation."""
     blocks, index = [], 0
     for block in plan.blocks:
         items = []
@@ -130,10 +130,10 @@ def _mapped(plan: Plan, change: Callable[[int, Operation], Operation]) -> Plan:
     return plan.replace(blocks=tuple(blocks))
 
 
-class _Instead(Operation):
-    """An operation in the place of another, in whose name it is reported."""
+class _Substitute(Operation):
+    """An operation that replaces another and is reported under its name."""
 
-    name: str  # type: ignore[misc]  # of each its own
+    name: str  # type: ignore[misc]  # an instance attribute here
     target: str
     path: str
     dialect: str
@@ -147,28 +147,28 @@ class _Instead(Operation):
         return (self.path,)
 
     @staticmethod
-    def taken(item: Any) -> tuple[Any, ...]:
-        """Return what it takes over."""
+    def common_fields(item: Any) -> tuple[Any, ...]:
+        """Return the fields that a substitute takes over."""
         return item.line, item.span, item.attributes, item.name, item.target, item.path, item.dialect
 
 
 class _Seen:
-    """What the operations of a plan change in their files, as far as that is looked for."""
+    """Collects the hunks of the files that operations change."""
 
     def __init__(self) -> None:
         self.hunks: dict[int, tuple[FileHunk, ...]] = {}  # by the index of the operation
         self._room = MAX_COMPARED
 
     def add(self, index: int, before: bytes | None, after: bytes | None) -> None:
-        """Note what an operation has changed."""
+        """Add the change of one operation."""
         old, new = before or b"", after or b""
         self._room -= len(old) + len(new)
         if self._room >= 0 and old != new and b"\0" not in old and b"\0" not in new:
             self.hunks[index] = tuple(file_hunks(old, new) or ())
 
 
-class _Watched(_Instead):
-    """Carries out an operation, and notes what that changes in its file."""
+class _Watched(_Substitute):
+    """Executes an operation and collects the hunks of its change."""
 
     inner: Operation
     index: int
@@ -176,13 +176,13 @@ class _Watched(_Instead):
 
     @classmethod
     def of(cls, item: Operation, index: int, seen: _Seen) -> _Watched:
-        """Watch this operation."""
+        """Return an operation that watches this one."""
         make: Any = cls
-        watched: _Watched = make(*cls.taken(item), item, index, seen)
+        watched: _Watched = make(*cls.common_fields(item), item, index, seen)
         return watched
 
     def apply(self, world: World) -> Outcome:
-        """Carry it out."""
+        """Execute it."""
         before = _content(world, self.path)
         outcome = self.inner.apply(world)
         self.seen.add(self.index, before, _content(world, self.path))
@@ -195,26 +195,28 @@ def _content(world: World, path: str) -> bytes | None:
         entry = world.files.entry(parts)
         return world.files.load(parts) if entry and entry.kind == "file" else None
     except CladaError:
-        return None  # the operation itself will say why
+        return None  # the operation itself reports the error
 
 
-class _Part(_Instead):
-    """Makes the chosen hunks of what an operation would do, and no other."""
+class _Part(_Substitute):
+    """Applies only the chosen hunks of an operation."""
 
     hunks: tuple[FileHunk, ...]
-    how: str  # what is reported as done
+    how: str  # result in the report
 
     is_part: ClassVar = True
 
     @classmethod
     def of(cls, item: Operation, hunks: tuple[FileHunk, ...]) -> _Part:
-        """Make these hunks of an operation."""
+        """Return an operation that applies these hunks."""
         make: Any = cls
-        part: _Part = make(*cls.taken(item), tuple(sorted(hunks, key=lambda hunk: hunk.number)), item.in_part)
+        part: _Part = make(
+            *cls.common_fields(item), tuple(sorted(hunks, key=lambda hunk: hunk.number)), item.in_part
+        )
         return part
 
     def apply(self, world: World) -> Outcome:
-        """Put each hunk in its place, or none where one has no place."""
+        """Apply all hunks, or none if one does not fit."""
         parts = world.files.locate(self.path)
         data = world.files.load(parts)
         made, lines = _with_hunks(data, self.hunks)
@@ -235,7 +237,7 @@ class _Part(_Instead):
 
 
 def _with_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[int, ...]]:
-    """Return the text with the hunks in their places, and the lines at which they are."""
+    """Return the text with the hunks applied, and the line number of each."""
     pieces, lines, at = [], [], 0
     for hunk in hunks:
         start = _place(data, hunk, at)
@@ -246,7 +248,7 @@ def _with_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[
 
 
 def _same_start(hunk: FileHunk) -> int:
-    """Return how long the lines are that stand around a hunk, before what it changes."""
+    """Return the size of the context lines at the start of a hunk."""
     size = 0
     for old, new in zip(split_lines(hunk.old), split_lines(hunk.new), strict=False):
         if old != new:
@@ -256,7 +258,7 @@ def _same_start(hunk: FileHunk) -> int:
 
 
 def _place(data: bytes, hunk: FileHunk, after: int) -> int:
-    """Return where the lines of a hunk are: at their line, or wherever else they are once."""
+    """Return the offset of the lines of a hunk: at their line number, or where they occur once."""
     start = _offset(data, hunk.start)
     if start is not None and start >= after and _fits(data, hunk.old, start):
         return start
@@ -268,19 +270,19 @@ def _place(data: bytes, hunk: FileHunk, after: int) -> int:
         start = data.find(hunk.old, start + 1)
     if len(found) == 1:
         return found[0]
-    message = f"hunk {hunk.number} of {hunk.of} has no place: its lines are not as they were shown"
-    raise CladaError("match_count_mismatch", message, "look at it again, and choose again")
+    message = f"hunk {hunk.number} of {hunk.of} does not apply: its lines have changed since they were shown"
+    raise CladaError("match_count_mismatch", message, "reload, and choose again")
 
 
 def _fits(data: bytes, old: bytes, start: int) -> bool:
-    """Whether these lines stand here, and are whole ones."""
+    """Whether these lines are at this offset, as whole lines."""
     end = start + len(old)
     begins = start == 0 or data[start - 1 : start] == b"\n"
     return begins and data.startswith(old, start) and (old.endswith(b"\n") or end == len(data))
 
 
 def _offset(data: bytes, lines: int) -> int | None:
-    """Return where the text goes on after so many lines."""
+    """Return the offset after this number of lines; None if there are fewer."""
     at = 0
     for _ in range(lines):
         at = data.find(b"\n", at) + 1
