@@ -12,7 +12,7 @@ from clada.model import Note, Skipped
 from clada.run import execute, plan_for
 from clada.settings import Settings, restored
 from clada.values import Value
-from clada.world.git.calls import hardened_git
+from clada.world.git.git import hardened_git
 from clada.world.git.repository import os_errors_as_trouble
 from clada.world.record.changes import named
 from clada.world.record.documents import kept_of, newest_of, undone

@@ -38,7 +38,7 @@ for argv in json.loads(sys.argv[1]):
 # Hardened git as clada calls it, past all checks.
 CALLING = """
 import json, os, sys
-from clada.world.git.calls import hardened_git
+from clada.world.git.git import hardened_git
 from clada.world.git.repository import find
 git = hardened_git(find("."))
 for call in json.loads(sys.argv[1]):
@@ -257,7 +257,7 @@ def test_filters_of_the_user_still_run_where_they_ran(place: Place) -> None:
 
 # Whether git commands see the repository alone, whatever was configured.
 SEEN = """
-from clada.world.git.calls import hardened_git
+from clada.world.git.git import hardened_git
 from clada.world.git.repository import find
 confinement = hardened_git(find(".")).confinement
 names = "log show branch status diff".split()

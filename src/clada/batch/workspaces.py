@@ -99,7 +99,7 @@ def make(job: Job, place: JobPlace, base: str) -> None:
         # A copy of another user's files is for the caller alone.
         os.chmod(place.workspace, os.stat(place.workspace).st_mode & OWNER_ALL)
         return
-    from clada.world.git.shared_tree import is_url, make_work_tree, mirror
+    from clada.world.git.work_tree import is_url, make_work_tree, mirror
 
     commit = job.commit or ""
     repo = mirror(job.repo, commit, _mirrors()) if is_url(job.repo) else resolved(base, job.repo)

@@ -89,13 +89,14 @@ def _check_workspace(settings: dict[str, Any]) -> Finding:
 
 
 def _check_git(settings: dict[str, Any]) -> Finding:
-    from clada.world.git import calls as git
+    from clada.world.git.git import run
+    from clada.world.git.harden import environment, path_directories
 
     root = os.path.realpath(settings["workspace"])
-    for directory in git.path_directories(os.environ, root):
+    for directory in path_directories(os.environ, root):
         program = os.path.join(directory, "git")
         if os.path.isfile(program) and os.access(program, os.X_OK):
-            answer = git.run([program, "--version"], git.environment(os.environ, root))
+            answer = run([program, "--version"], environment(os.environ, root))
             return Finding(OK, f"{answer.output.decode(errors='replace').strip()}, {program}")
     state = NOTE if settings["record"] == "none" else BROKEN
     return Finding(state, "not installed, or not on the PATH", "install git, or use --no-git")
@@ -150,7 +151,7 @@ def _check_readers(settings: dict[str, Any]) -> Finding:
 
 def _git_is_not_confined(workspace: str) -> str | None:
     """Return why git is not, or not always, kept in; None if it is, or if there is none."""
-    from clada.world.git.confinement import lifted
+    from clada.world.git.harden import lifted
     from clada.world.git.repository import git_program
 
     try:

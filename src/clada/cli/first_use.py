@@ -39,13 +39,15 @@ def with_record(options: dict[str, Any], console: Console) -> dict[str, Any]:
 def _has_uncommitted_work(options: dict[str, Any]) -> bool:
     """Whether there are changes that a commit before the run would take; the answer itself is none."""
     from clada.world.git import repository
-    from clada.world.git.calls import hardened_git
-    from clada.world.git.commits import status
+    from clada.world.git.commit import work_tree_status
+    from clada.world.git.git import hardened_git
 
     try:
         found = repository.find(options["workspace"], named=options["repository"])
         git = hardened_git(found)
-        seen = status(git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"}), found.prefix)
+        seen = work_tree_status(
+            git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"}), found.prefix
+        )
     except CladaError:
         return False  # the run itself will say what is wrong
     answers = {os.path.realpath(path) for path in options["uncommitted"]}

@@ -194,7 +194,7 @@ class Watch:
         if self._options["record"] not in {"auto", "commits"} or self._options["dry_run"]:
             return
         from clada.world.git import repository
-        from clada.world.git.excluded import exclude
+        from clada.world.git.select import exclude
 
         try:
             found = repository.find(self._options["workspace"], named=self._options["repository"])

@@ -22,7 +22,7 @@ from tools.plain_git import FSCK
 
 from clada.errors import CladaError, Error
 from clada.model import TaskEnded, TaskStarted
-from clada.world.git import calls
+from clada.world.git import git as git_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,13 +106,13 @@ class User:
         """Be there at every step of what follows."""
         for name in CHANGES:
             monkeypatch.setattr(os, name, self._wrapped(name, getattr(os, name)))
-        real = calls.run
+        real = git_module.run
 
         def run(argv: Any, *rest: Any) -> Any:
             self.pass_by(f"git {argv[argv.index('-C') + 2] if '-C' in argv else argv}")
             return real(argv, *rest)
 
-        monkeypatch.setattr(calls, "run", run)
+        monkeypatch.setattr(git_module, "run", run)
 
     def _wrapped(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:

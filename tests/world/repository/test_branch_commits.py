@@ -12,7 +12,7 @@ from tests.world.repository.conftest import Repo
 from tests.world.repository.states import STATES
 
 from clada.errors import CladaError
-from clada.world.git import selection
+from clada.world.git import select
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find
 from clada.world.secrets.names import looks_secret
@@ -184,7 +184,7 @@ def test_what_was_ignored_before_the_run_is_not_taken_in_after_it(repo: Repo, co
 
 def test_many_untracked_files_are_asked_about(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal; elsewhere they are refused with the remedies. One can say so beforehand."""
-    monkeypatch.setattr(selection, "MANY", 3)
+    monkeypatch.setattr(select, "MANY", 3)
     for number in range(4):
         repo.write(f"{number}.txt")
     error = refused(commits(repo))
@@ -208,7 +208,7 @@ def test_many_untracked_files_are_asked_about(repo: Repo, monkeypatch: pytest.Mo
 
 def test_500_are_not_many() -> None:
     """The number of the specification."""
-    assert selection.MANY == 500
+    assert select.MANY == 500
 
 
 def test_a_lock_file_of_the_users_stays_out(repo: Repo) -> None:

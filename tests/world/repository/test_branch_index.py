@@ -18,9 +18,9 @@ from tests.programs import needs
 from tests.world.repository.conftest import Repo
 
 from clada.errors import CladaError
-from clada.world.git import calls, index, repository
+from clada.world.git import git, index, repository
 from clada.world.git.branch import BranchCommits
-from clada.world.git.calls import hardened_git
+from clada.world.git.git import hardened_git
 from clada.world.git.index import IndexLock, OwnIndex
 from clada.world.git.repository import check
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 KILLED = """
 import os, signal, sys
-from clada.world.git import branch, calls, index
+from clada.world.git import branch, git, index
 from clada.world.git.repository import find
 root, moment = sys.argv[1:]
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
-whole = calls.run
+whole = git.run
 def run(argv, *rest):
     if moment in argv:
         die()
@@ -46,7 +46,7 @@ record = branch.BranchCommits(find(root), "clada")
 record.before(["a"], wide=False, consent=None)
 with open(root + "/a", "w") as file:
     file.write("by the run")
-calls.run = run
+git.run = run
 record.after(["a"], run=1)
 """
 MOMENTS = ["update-index", "write-tree", "commit-tree", "update-ref", "after commit-tree", "after update-ref"]
@@ -235,15 +235,15 @@ def test_the_index_that_is_staged_meanwhile_is_kept(repo: Repo, monkeypatch: pyt
     record = BranchCommits(repo.found(), "clada")
     record.before(["a"], wide=False, consent=None)
     repo.write("a", "2")
-    whole = calls.run
+    whole = git.run
 
-    def run(argv: list[str], *rest: object) -> calls.GitOutput:
+    def run(argv: list[str], *rest: object) -> git.GitOutput:
         if "commit-tree" in argv:
             repo.write("b", "2")
             repo.git("add", "b")
         return whole(argv, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calls, "run", run)
+    monkeypatch.setattr(git, "run", run)
     record.after(["a"], run=1)
     assert repo.names() == ["a"]
     assert repo.status() == ["M  b"]
@@ -257,16 +257,16 @@ def test_an_interrupt_at_the_last_step_leaves_head_and_index_together(
     record = BranchCommits(repo.found(), "clada")
     record.before(["a"], wide=False, consent=None)
     repo.write("a", "2")
-    whole = calls.run
+    whole = git.run
 
-    def run(argv: list[str], *rest: object) -> calls.GitOutput:
+    def run(argv: list[str], *rest: object) -> git.GitOutput:
         result = whole(argv, *rest)  # type: ignore[arg-type]
         if "update-ref" in argv:
             raise KeyboardInterrupt
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(calls, "run", run)
+        patch.setattr(git, "run", run)
         with pytest.raises(KeyboardInterrupt):
             record.after(["a"], run=1)
     assert repo.status() == []
@@ -280,14 +280,14 @@ def test_a_run_that_must_end_while_head_is_set_ends_after_that(
     """Git that is ended in the middle can leave its lock, or HEAD without the index."""
     repo.commit(a="1")
     repo.write("a", "2")
-    whole, (reading, writing) = calls.run, os.pipe()
+    whole, (reading, writing) = git.run, os.pipe()
 
-    def run(argv: list[str], *rest: object) -> calls.GitOutput:
+    def run(argv: list[str], *rest: object) -> git.GitOutput:
         if "update-ref" in argv:
             os.write(writing, b"!")
         return whole(argv, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calls, "run", run)
+    monkeypatch.setattr(git, "run", run)
     record = BranchCommits(repo.found(), "clada")
     try:
         assert record.before(["a"], wide=False, consent=None, stop=reading) == repo.head()

@@ -16,7 +16,8 @@ from tests.handles import open_handles
 
 from clada.errors import CladaError
 from clada.past import undo
-from clada.world.git import calls as git
+from clada.world.git import git
+from clada.world.git.harden import environment
 from clada.world.processes.spawn import in_thread
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def test_a_grandchild_that_holds_the_output_is_not_waited_for() -> None:
 
 
 def test_a_signal_is_told_by_the_exit_code() -> None:
-    """As subprocess has it."""
-    assert sh("kill -9 $$").code == -9
+    """As a shell has it."""
+    assert sh("kill -9 $$").code == 128 + 9
 
 
 def test_programs_get_sigpipe_back() -> None:
@@ -135,7 +136,7 @@ def test_an_interrupt_is_passed_on_where_the_host_took_the_process(monkeypatch: 
         os.waitpid(-1, 0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(git, "SLOW_MS", 10)
+    monkeypatch.setattr(git, "SLOW", 0.01)
     with pytest.raises(KeyboardInterrupt):
         git.run(["/bin/sleep", "0.1"], {}, when_slow=taken)
 
@@ -144,7 +145,8 @@ INTERRUPTED = """
 import os, signal, subprocess, sys, threading, time
 from clada.settings import Settings
 from clada.world.files.workspace import Workspace
-from clada.world.git import calls as git
+from clada.world.git import git
+from clada.world.git.harden import environment
 from clada.world.record.recording import RunToRecord, recording
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
@@ -259,7 +261,7 @@ def test_git_is_asked_for_what_the_status_does_not_tell(
 def test_path_entries_that_programs_may_be_found_in(tmp_path: Path, path: str, kept: bool) -> None:
     """Absolute ones, outside the work tree."""
     entry = path.format(root=tmp_path)
-    assert (git.environment({"PATH": entry}, str(tmp_path))["PATH"] == entry) == (kept or entry == "")
+    assert (environment({"PATH": entry}, str(tmp_path))["PATH"] == entry) == (kept or entry == "")
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ from tests.world.repository.states import content, copy, init
 from clada.errors import CladaError
 from clada.past import undo
 from clada.world.git.allowed import Operands, allowed_command
-from clada.world.git.calls import hardened_git
+from clada.world.git.git import hardened_git
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.world.repository.states import Content
 
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
 
 ALLOWED = (
     ["status", "-s", "-b", "--show-stash"],

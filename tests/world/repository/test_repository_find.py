@@ -15,7 +15,7 @@ from tests.handles import open_handles
 
 from clada.errors import CladaError, Error
 from clada.settings import Settings
-from clada.world.git import calls as git
+from clada.world.git import git
 from clada.world.git.repository import find
 from clada.world.record.recording import RunToRecord, recording
 from clada.world.record.store import in_repository
@@ -419,14 +419,14 @@ def test_a_pipe_where_git_expects_a_file(repo: Repo, monkeypatch: pytest.MonkeyP
     (repo.root / path).unlink(missing_ok=True)
     (repo.root / path).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(repo.root / path)
-    monkeypatch.setattr(git, "SLOW_MS", 100)
+    monkeypatch.setattr(git, "SLOW", 0.1)
     assert "pipe" in refused(repo.root).message
 
 
 def test_a_call_that_only_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked into once, and then it has all the time that it needs."""
     looked: list[int] = []
-    monkeypatch.setattr(git, "SLOW_MS", 50)
+    monkeypatch.setattr(git, "SLOW", 0.05)
     answer = git.run(["/bin/sleep", "0.2"], {}, when_slow=lambda: looked.append(1))
     assert (answer.code, looked) == (0, [1])
 
@@ -470,7 +470,7 @@ def test_a_git_that_is_done_in_a_moment_is_not_ended_in_the_middle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the run must end: what it is about to do is done."""
-    monkeypatch.setattr(git, "MOMENT_MS", 30_000)
+    monkeypatch.setattr(git, "MOMENT", 30)
     reading, writing = os.pipe()
     command = f"sleep 0.05; echo done > {tmp_path}/done"
     try:

@@ -46,7 +46,7 @@ APPROVED = '{"commands": ["touch approved"]}'
 # Hardened git as clada calls it, past all checks; the list is in a file of the workspace.
 UNCHECKED = """
 import json
-from clada.world.git.calls import hardened_git
+from clada.world.git.git import hardened_git
 from clada.world.git.repository import find
 git = hardened_git(find("."))
 for call in json.load(open("calls")):

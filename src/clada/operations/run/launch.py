@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clada.operations.run.permission import Approved
     from clada.world.files.paths import Parts
     from clada.world.git.allowed import Operands
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
     from clada.world.sandbox.landlock import ReadOnly
     from clada.world.sandbox.layers import Confinement
     from clada.world.sandbox.overlay import CommandOverlay
@@ -128,8 +128,8 @@ def _hardened(
 ) -> tuple[Sequence[str], Mapping[str, str], ReadOnly | None]:
     from clada.world.git import repository
     from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
-    from clada.world.git.calls import hardened_git
-    from clada.world.git.confinement import FILTERS
+    from clada.world.git.git import hardened_git
+    from clada.world.git.harden import FILTERS
 
     found = repository.find(world.files.root, confined=world.settings.sandbox != "off")
     git = hardened_git(found)
@@ -161,7 +161,7 @@ def _hidden_from_git(
     world: World, words: Sequence[str], git: Git, given: Operands, directory: str
 ) -> Sequence[str]:
     """Return the secret files that git must not show, from the root of the repository; say which they are."""
-    from clada.world.git.hidden import secret_paths
+    from clada.world.git.allowed import secret_paths
 
     paths = secret_paths(words, git, given, directory, world.settings.reveal)
     if paths:
@@ -262,7 +262,7 @@ def _repository(world: World) -> tuple[str, ...]:
     objects of another repository that it may use.
     """
     from clada.world.git import repository
-    from clada.world.git.alternates import alternates
+    from clada.world.git.harden import alternates
     from clada.world.sandbox.mounts import home, is_in
 
     try:

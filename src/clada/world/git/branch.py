@@ -14,20 +14,26 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
-from clada.world.git import commits
-from clada.world.git.calls import git_failed, hardened_git, safe_opener
-from clada.world.git.commits import GITIGNORE, Head
+from clada.world.git.commit import (
+    GITIGNORE,
+    Head,
+    commit_message,
+    empty_tree,
+    make_commit,
+    read_author,
+    read_head,
+)
+from clada.world.git.git import FATAL, git_failed, hardened_git, safe_opener
 from clada.world.git.index import IndexLock, OwnIndex, clear_left_ref_locks, remove_left
-from clada.world.git.messages import commit_message
 from clada.world.git.repository import check, head_name, os_errors_as_trouble
-from clada.world.git.selection import Selection
+from clada.world.git.select import Selection
 from clada.world.git.staging import indexed, put, put_lines, reversal, stage, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Indexed, Staged
 
@@ -71,7 +77,7 @@ class BranchCommits:
     The repository's lock must be held. Errors are CladaError.
     """
 
-    def __init__(  # noqa: PLR0913 (what the settings say of commits)
+    def __init__(  # noqa: PLR0913 (what the settings say of commit)
         self,
         repository: Repository,
         author: str,
@@ -87,7 +93,7 @@ class BranchCommits:
         unignored: places that git ignored before an earlier run, and that stay out for that.
         """
         self._repository, self._message = repository, message
-        self._author = None if author == ME else commits.read_author(author)
+        self._author = None if author == ME else read_author(author)
         self._selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
         self._before: _Before | None = None
         self._prepared: tuple[tuple[int, ...], Found] | None = (
@@ -253,7 +259,7 @@ class BranchCommits:
         Raise where no commit can be made: there are unmerged files, or it is another branch than before.
         """
         git = git or hardened_git(self._repository)
-        last, head, branch = self._before, commits.head(git), head_name(self._repository)
+        last, head, branch = self._before, read_head(git), head_name(self._repository)
         if last is None:
             staged(git, head.commit)
         if last is not None and branch != last.branch:
@@ -319,7 +325,7 @@ class BranchCommits:
         if tree == draft.old.tree:
             return self._unreported
         parents = (draft.old.commit,) if draft.old.commit else ()
-        made = commits.make_commit(git, tree, parents, draft.message, self._author)
+        made = make_commit(git, tree, parents, draft.message, self._author)
         self._set_head(draft, Head(made, tree), taken)
         return made
 
@@ -373,15 +379,16 @@ class BranchCommits:
         try:
             result = git.call(*call)
         except BaseException:
-            if commits.head(git).commit == made.commit:
+            if read_head(git).commit == made.commit:
                 self._settle(new, made)
                 self._unreported = made.commit
             raise
-        if result.code < 0:  # it was killed: nothing else removes its locks
+        killed = result.code > FATAL
+        if killed:  # nothing else removes its locks
             clear_left_ref_locks(self._repository, made.commit)
-        if result.code == 0 or (result.code < 0 and commits.head(git).commit == made.commit):
+        if result.code == 0 or (killed and read_head(git).commit == made.commit):
             self._settle(new, made)
-        elif commits.head(git).commit != draft.old.commit:
+        elif read_head(git).commit != draft.old.commit:
             raise _Moved
         else:
             raise git_failed("update-ref", result)
@@ -429,7 +436,7 @@ def _may_change_ignores(planned: Sequence[str], *, wide: bool) -> bool:
 def _head(repository: Repository, git: Git, commit: str) -> Head:
     """Return the commit with its tree."""
     if not commit:
-        return Head(commit, commits.empty_tree(git))
+        return Head(commit, empty_tree(git))
     tree = _tree_in_file(repository, commit) or git.check_word("rev-parse", "--verify", f"{commit}^{{tree}}")
     return Head(commit, tree)
 

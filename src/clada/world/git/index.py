@@ -14,14 +14,14 @@ from stat import S_ISREG
 from clada.errors import CladaError
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
-from clada.world.git.calls import hardened_git, pause, safe_opener
+from clada.world.git.git import hardened_git, pause, safe_opener
 from clada.world.handles import make_shared_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
     from clada.world.git.repository import Repository
 
 LEFT = "index-"  # how the names of copies start

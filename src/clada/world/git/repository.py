@@ -10,9 +10,16 @@ from clada.errors import CladaError, system_words
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git import calls as git
-from clada.world.git.alternates import KEY, refuse_others
-from clada.world.git.confinement import configured_files, git_confinement
+from clada.world.git import git
+from clada.world.git.harden import (
+    KEY,
+    configured_files,
+    environment,
+    git_confinement,
+    is_inside,
+    path_directories,
+    refuse_others,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -210,7 +217,7 @@ def _git_dir(root: str) -> str:
     if not pointer.startswith("gitdir: "):
         raise _damaged(entry)
     git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
-    if git.is_inside(git_dir, root):
+    if is_inside(git_dir, root):
         raise _trouble(
             f"{escape_controls(entry)} leads to {escape_controls(git_dir)}, inside the work tree",
             "remove that file",
@@ -252,7 +259,7 @@ def _damaged(path: str) -> CladaError:
 
 def git_program(workspace: str) -> str:
     """Return the path of git, which is nothing in the workspace."""
-    for directory in git.path_directories(os.environ, workspace):
+    for directory in path_directories(os.environ, workspace):
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
@@ -326,7 +333,7 @@ def _check_owner(repository: Repository) -> None:
     if owners <= {user, user if caller is None else caller}:
         return
     command = [repository.program, "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false"]
-    variables = git.environment(os.environ, repository.workspace)
+    variables = environment(os.environ, repository.workspace)
     confinement = git_confinement(repository)
     rules = confinement.of_own_call("rev-parse") if confinement else None
     result = git.run([*command, "-C", repository.root, "rev-parse", "--git-dir"], variables, rules=rules)

@@ -7,14 +7,14 @@ import os
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git.calls import git_failed
-from clada.world.git.commits import FEW, WorkTree, empty_tree, with_parents
+from clada.world.git.commit import FEW, WorkTree, empty_tree, with_parents
+from clada.world.git.git import git_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
 
 NONE = "000000"  # the mode of what does not exist
 GITLINK = "160000"  # the mode of a submodule

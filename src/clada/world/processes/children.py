@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import time
 
 from clada.errors import CladaError
@@ -40,6 +41,10 @@ MARK = "CLADA_COMMAND"  # the variable by which a command's processes are found 
 
 class NotStartedError(CladaError):
     """The sandbox of a program could not be set up and nothing was run; another attempt may succeed."""
+
+
+class LostExitCodeError(CladaError):
+    """Another part of this process has waited for a child, or ignores all of them."""
 
 
 def shell_code(status: int) -> int:
@@ -83,6 +88,12 @@ def wait_for(pid: int, options: int = 0) -> tuple[bool, int | None]:
     return bool(found), status
 
 
+def end_process(pid: int) -> None:
+    """End a child by SIGTERM, and wait for it."""
+    send_signal([pid], SIGTERM)
+    wait_for(pid)
+
+
 class DirectChild:
     """A child process that leads a process group; all that it starts is expected to stay in the group."""
 
@@ -121,7 +132,7 @@ class DirectChild:
     def exit_code(self) -> int:
         """Return the exit code."""
         if self._status is None:
-            raise CladaError(
+            raise LostExitCodeError(
                 "exec_failed", "the exit code is lost: the process that runs clada takes it itself"
             )
         return shell_code(self._status)
@@ -160,8 +171,6 @@ class PipedChildren:
     """The programs of a pipeline, as one child: ended when all have, with the exit code of the last."""
 
     def __init__(self, children: list[Child]) -> None:
-        import select
-
         self._children, self._left = children, list(children)
         self._ends = None
         self.handle = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 from clada.text.escape import escape_lines
@@ -133,8 +134,6 @@ def _discard_some(source: int, nowhere: int) -> bool:
 
 
 def _enlarge(source: int) -> None:
-    import fcntl
-
     if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
         try:
             fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, _PIPE)

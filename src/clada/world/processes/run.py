@@ -13,22 +13,33 @@ CladaError("exec_failed").
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 import time
 
 from clada.errors import CladaError
 from clada.values import Value
-from clada.world.processes.children import GRACE
+from clada.world.handles import write
+from clada.world.processes.children import (
+    GRACE,
+    MARK,
+    DirectChild,
+    NotStartedError,
+    PipedChildren,
+    cannot_start,
+)
+from clada.world.processes.output import OutputReader
+from clada.world.processes.spawn import SpawnSpec, spawn
+from clada.world.processes.supervise import SupervisedChild, start_supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clada.world.processes.children import Child
-    from clada.world.processes.output import Emit, OutputMask, OutputReader
-    from clada.world.processes.spawn import SpawnSpec, ThreadRules
-    from clada.world.processes.supervise import SupervisedChild
+    from clada.world.processes.output import Emit, OutputMask
+    from clada.world.processes.spawn import ThreadRules
 
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
@@ -88,8 +99,6 @@ def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     mask: OutputMask | None = None,
 ) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    from clada.world.processes.spawn import SpawnSpec
-
     try:
         program = find_program(argv[0], path)
         _refuse_directory(argv[0], directory)
@@ -108,8 +117,6 @@ def _run_with_retries(  # noqa: PLR0913, PLR0917 (as above)
     stop: int | None,
     mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
-    from clada.world.processes.children import NotStartedError
-
     def start(sink: int) -> Child:
         return launcher.start(spec.replace(output=sink))
 
@@ -135,8 +142,6 @@ def run_pipeline(  # noqa: PLR0913 (as above)
 
     Time and output are those of all together; the exit code is that of the last one. They need no supervisor.
     """
-    from clada.world.processes.spawn import SpawnSpec
-
     specs = [
         SpawnSpec(find_program(argv[0], path), argv, launcher.environment, directory, cpu_seconds=timeout)
         for argv, launcher in programs
@@ -152,8 +157,6 @@ def run_pipeline(  # noqa: PLR0913 (as above)
 
 def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -> Child:
     """Start all programs; what they print as errors, and what the last one prints, goes to `sink`."""
-    from clada.world.processes.children import PipedChildren
-
     children: list[Child] = []
     reading = -1  # what the last one that was started prints
     try:
@@ -186,8 +189,6 @@ def _run_once(
     mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
     """Run what is started with its output to a handle; return how it ended, and its last lines of output."""
-    from clada.world.processes.output import OutputReader
-
     source, sink = os.pipe()
     output = OutputReader(source, emit, mask)
     try:
@@ -204,6 +205,95 @@ def _run_once(
     finally:
         output.close()
     return ProcessResult(child.exit_code(), cut == "timed out", cut == "cancelled"), output.tail
+
+
+class StoppedError(CladaError):
+    """The run must end, and so a program was ended."""
+
+
+class Captured(Value):
+    """What a program printed, and its exit code."""
+
+    code: int
+    output: bytes
+    errors: bytes
+
+
+def capture(  # noqa: PLR0913 (as above)
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
+    rules: ThreadRules | None = None,
+    stop: int | None = None,
+    slow: tuple[float, Callable[[], None]] | None = None,
+    grace: float = 0.0,
+) -> Captured:
+    """Run a program to its end, and return what it printed. Its input and output are files: it never waits.
+
+    `slow` is called once after so many seconds, and may raise to end the program. If the run must end before
+    the program does, that has `grace` seconds to end by itself, and then gets SIGTERM; StoppedError is
+    raised where `stop` is the reason.
+    """
+    files: list[int] = []
+    try:
+        files += [_unnamed_file(stdin), _unnamed_file(), _unnamed_file()]
+        spec = SpawnSpec(
+            argv[0], argv, environment, -1, files[1], rules=rules, input=files[0], errors=files[2]
+        )
+        child = DirectChild(spawn(spec))
+        try:
+            if slow and not _ends(child, slow[0], stop):
+                slow[1]()
+            _ends(child, None, stop)
+        except BaseException:
+            if not _ends(child, grace, None):
+                child.terminate()
+                _ends(child, None, None)
+            raise
+        finally:
+            child.reap()
+        return Captured(child.exit_code(), _content(files[1]), _content(files[2]))
+    finally:
+        for handle in files:
+            os.close(handle)
+
+
+def _ends(child: DirectChild, seconds: float | None, stop: int | None) -> bool:
+    """Wait so long for the end of a program; return whether it has ended. Raise if the run must end first."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    poll = select.poll()
+    for handle in (child.handle, stop):
+        if handle is not None and handle >= 0:
+            poll.register(handle, select.POLLIN)
+    while True:
+        ready = dict(poll.poll(_milliseconds(deadline, child.handle)))
+        if (child.handle in ready or child.handle < 0) and child.has_ended():
+            return True
+        if stop in ready:
+            raise StoppedError("exec_failed", "interrupted")
+        if deadline is not None and time.monotonic() >= deadline:
+            return False
+
+
+def _unnamed_file(content: bytes = b"") -> int:
+    """Return a handle of a new file without a name that has this content."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("clada")
+    else:
+        import tempfile  # not at the top: it takes longer to load than a program to run
+
+        handle, path = tempfile.mkstemp()
+        os.unlink(path)
+    write(handle, content)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
+
+
+def _content(handle: int) -> bytes:
+    with open(handle, "rb", closefd=False) as file:
+        file.seek(0)
+        return file.read()
 
 
 class Launcher:
@@ -230,17 +320,11 @@ class Launcher:
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the program; raise NotStartedError where another attempt may succeed."""
-        from clada.world.processes.children import MARK, DirectChild, cannot_start
-        from clada.world.processes.spawn import spawn
-        from clada.world.processes.supervise import SupervisedChild
-
         if self._rules:
             spec = spec.replace(rules=self._rules(spec.program))
         if self._supervised:
             spec = spec.replace(cpu_seconds=None)
             if _LINUX:
-                from clada.world.processes.supervise import start_supervisor
-
                 spec = spec.replace(environment={**spec.environment, MARK: os.urandom(8).hex()})
                 self._child = SupervisedChild(*start_supervisor(spec, self.prepare), spec)
                 return self._child
@@ -265,8 +349,6 @@ class Launcher:
 
 def _follow(child: Child, output: OutputReader, deadline: float | None, stop: int | None) -> str:
     """Pass on the output until the child has ended; return what cut it short, if anything did."""
-    import select
-
     poll = select.poll()
     for handle in (output.source, child.handle, stop):
         if handle is not None and handle >= 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import errno
+import fcntl
 import os
 import struct
 import sys
@@ -14,7 +15,7 @@ import sys
 from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.libc import LIBC, byref, c_char_p, c_int, c_short, c_uint64
-from clada.world.processes.children import SIGKILL, NotStartedError
+from clada.world.processes.children import SIGKILL, NotStartedError, end_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ _HIGH = 64  # handles that are passed on are first copied to here, so that none 
 class SpawnSpec(Value):
     """A program to start: where it is, its arguments, and all that it inherits.
 
-    `input` and `errors` are given in a pipeline: else the one is empty, and the other goes where the output
+    `directory` is a handle; without one (-1) the program stays where this process is. `input` and `errors`
+    are given where output is not for the report: else the one is empty, and the other goes where the output
     does. `handles` become its handles 3, 4, … `rules` are applied in a thread that lives only until the
     program has started: the child inherits what the thread has put on itself. `namespaces` are entered by a
     process of its own. `cpu_seconds` limits a program that has no supervisor, so that it ends even if clada
@@ -135,7 +137,7 @@ class PreparedSpawn:
             if wait:
                 wait()
             return self._start_apart(self._spec.namespaces)
-        pid = in_thread(lambda: self._start(wait)) if self._rules else self._start(wait)
+        pid = in_thread(lambda: self._start(wait), end_process) if self._rules else self._start(wait)
         if self._spec.cpu_seconds is not None and hasattr(
             LIBC, "prlimit"
         ):  # not in the thread: rules forbid it
@@ -196,8 +198,6 @@ class PreparedSpawn:
 
 
 def _copied_high(handle: int) -> int:
-    import fcntl
-
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
@@ -219,7 +219,8 @@ def _c_strings(texts: Sequence[str]) -> Array[c_char_p]:
 
 def _add_actions(actions: Array[c_uint64], spec: SpawnSpec) -> None:
     # In this order none of them can overwrite a handle that a later one still needs.
-    _check(LIBC.posix_spawn_file_actions_addfchdir_np(actions, spec.directory))
+    if spec.directory >= 0:
+        _check(LIBC.posix_spawn_file_actions_addfchdir_np(actions, spec.directory))
     for target, handle in ((1, spec.output), (2, spec.errors if spec.errors >= 0 else spec.output)):
         _check(LIBC.posix_spawn_file_actions_adddup2(actions, handle, target))
     if spec.input >= 0:

@@ -19,6 +19,7 @@ import sys
 import time
 
 from clada.errors import CladaError, system_words
+from clada.world.handles import remove_tree
 from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
 from clada.world.processes.children import (
     GIVE_UP_AFTER,
@@ -262,8 +263,6 @@ def supervise(
         leave_host(keep={control, status, *needed})
         _run_command(spec, start, control, status)
         if spec.temporary and os.getppid() != host:  # else clada removes it
-            from clada.world.handles import remove_tree
-
             remove_tree(spec.temporary)
         code = 0
     finally:

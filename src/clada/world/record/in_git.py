@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.world.git.commits import FEW, ignored_files, status
+from clada.world.git.commit import FEW, ignored_files, work_tree_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from clada.world.git.calls import Git
-    from clada.world.git.commits import WorkTreeStatus
+    from clada.world.git.commit import WorkTreeStatus
+    from clada.world.git.git import Git
 
 # All but those without any of these attributes.
 FILTERED = ":(top,exclude,attr:!filter !ident !working-tree-encoding)"
@@ -22,7 +22,7 @@ CRLF = {"core.autocrlf=true", "core.eol=crlf"}  # what makes them so in the tree
 
 def ignored_places(git: Git, prefix: str) -> frozenset[str]:
     """Return the files and directories in the workspace that git ignores."""
-    return places(status(git, prefix, ignored=True), prefix)
+    return places(work_tree_status(git, prefix, ignored=True), prefix)
 
 
 def places(found: WorkTreeStatus, prefix: str) -> frozenset[str]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from clada.settings import Settings
-    from clada.world.git.calls import Git
-    from clada.world.git.commits import WorkTreeStatus
+    from clada.world.git.commit import WorkTreeStatus
+    from clada.world.git.git import Git
     from clada.world.record.placing import OverlayWrites
     from clada.world.record.states import Stamp
     from clada.world.record.store import Store
@@ -169,7 +169,7 @@ class Looks:
     def _git(self) -> Git | None:
         if self.store.repository is None:
             return None
-        from clada.world.git.calls import hardened_git
+        from clada.world.git.git import hardened_git
         from clada.world.git.repository import check_identity
 
         check_identity(self.store.repository)
@@ -192,10 +192,10 @@ class Looks:
 
     def _ask(self, git: Git) -> WorkTreeStatus:
         """Ask git what is changed here, and what is ignored."""
-        from clada.world.git.commits import status
+        from clada.world.git.commit import work_tree_status
 
         self._copy_index(git)  # first: what is staged after this is not the command's
-        found = status(git, self.store.prefix, ignored=True)
+        found = work_tree_status(git, self.store.prefix, ignored=True)
         self._ignored = in_git.places(found, self.store.prefix)
         self.ignored |= self._ignored
         return found
@@ -265,7 +265,7 @@ class Looks:
 
     def _new_and_ignored(self, git: Git, changed: list[str], now: Table) -> set[str]:
         """Return what is new in directories that are ignored, or that has too much beside it that is."""
-        from clada.world.git.commits import with_parents
+        from clada.world.git.commit import with_parents
 
         ignored = in_git.ignored(
             git, self.store.prefix, [path for path in changed if path not in self._before]

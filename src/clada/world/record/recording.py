@@ -302,7 +302,7 @@ class Recording:
         repository = self.store.repository
         if not repository or not repository.is_sparse:
             return
-        from clada.world.git.calls import hardened_git
+        from clada.world.git.git import hardened_git
         from clada.world.git.staging import not_checked_out
 
         prefix = self.store.prefix

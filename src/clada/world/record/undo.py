@@ -106,7 +106,7 @@ def _mark_again(store: Store, changes: Changes) -> list[str]:
     gone = [path for path in changes.skipped if not os.path.lexists(f"{store.workspace}/{path}")]
     if not gone or not store.repository:
         return []
-    from clada.world.git.calls import hardened_git
+    from clada.world.git.git import hardened_git
     from clada.world.git.staging import mark_not_checked_out
 
     try:

@@ -48,7 +48,7 @@ def ignored_now(store: Store) -> frozenset[str]:
     """Return the places in the workspace that git ignores, by their paths below it."""
     if store.repository is None:
         return frozenset()
-    from clada.world.git.calls import hardened_git
+    from clada.world.git.git import hardened_git
     from clada.world.record.in_git import ignored_places
 
     git = hardened_git(store.repository)
@@ -61,7 +61,7 @@ def no_longer(store: Store, before: Iterable[str]) -> list[str]:
     there = [place for place in before if os.path.lexists(os.path.join(store.workspace, place))]
     if not there:
         return []
-    from clada.world.git.commits import with_parents
+    from clada.world.git.commit import with_parents
 
     now = ignored_now(store)
     return sorted(place for place in there if now.isdisjoint(with_parents(place)))

@@ -16,6 +16,7 @@ from clada.world.sandbox import seccomp
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from typing import Any
 
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
@@ -120,6 +121,17 @@ class KeptRules:
         """Look up the files, if that was not done yet; raise CladaError if that fails."""
         if self.handle < 0:
             self.handle = self._rules.open_ruleset()
+
+    def opened(self) -> KeptRules:
+        """Return these rules for one program, with a handle of its own: these stay open for the next one."""
+        self.open()
+        copy = KeptRules(self._rules)
+        copy.handle = os.dup(self.handle)
+        return copy
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the fields of the rules, by their names."""
+        return self._rules.by_name()
 
     def apply(self) -> None:
         """Restrict this thread for good; raise CladaError if that fails, so that nothing is started."""

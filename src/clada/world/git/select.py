@@ -6,10 +6,17 @@ import os
 
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
-from clada.world.git import commits
-from clada.world.git.attributes import filtered_files, unfit_files
-from clada.world.git.commits import WorkTree, with_parents
-from clada.world.git.messages import listed
+from clada.world.git.commit import (
+    WorkTree,
+    WorkTreeStatus,
+    filtered_files,
+    ignored_files,
+    listed,
+    unfit_files,
+    with_parents,
+    work_tree_status,
+)
+from clada.world.git.git import hardened_git
 from clada.world.git.repository import knows_workspace
 from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
 from clada.world.secrets.names import looks_secret
@@ -18,10 +25,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
     from clada.world.git.index import OwnIndex
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Staged
+
 
 LARGE = 10 << 20  # bytes of an untracked file that is not committed unasked
 MANY = 500  # untracked files that are committed unasked, at most
@@ -64,7 +72,7 @@ class Selection:
         """
         _refuse_unknown_workspace(self._repository, git)
         try:
-            found = commits.status(git, self._repository.prefix, ignored=ignored)
+            found = work_tree_status(git, self._repository.prefix, ignored=ignored)
         except CladaError:
             self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
             raise
@@ -88,7 +96,7 @@ class Selection:
                 place for place in self.unignored if place in there or not place.startswith(prefix)
             )
 
-    def _to_stage(self, found: commits.WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
+    def _to_stage(self, found: WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
         """Return the files to stage for the commit before the run."""
         for path in found.nested:
             self.note(f"{escape_controls(self.shown(path))} is a repository of its own: not recorded")
@@ -145,10 +153,10 @@ class Selection:
         present = [file for name in names if not tree.is_listed(name) for file in tree.files(name)]
         absent = [name for name in names if tree.kind(name) not in {"file", "nested"}]
         try:
-            ignored = commits.ignored_files(git, present)
+            ignored = ignored_files(git, present)
         except CladaError:  # git refuses what is in a submodule, checked out or not
             present = outside_submodules(git, present)
-            ignored = commits.ignored_files(git, present)
+            ignored = ignored_files(git, present)
         held = self._held(different, present)
         present = [path for path in present if path not in ignored and path not in held]
         own = self._uncommitted.intersection(present)
@@ -246,7 +254,7 @@ def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
     )
 
 
-def _is_as_committed(repository: Repository, own: OwnIndex, found: commits.WorkTreeStatus) -> bool:
+def _is_as_committed(repository: Repository, own: OwnIndex, found: WorkTreeStatus) -> bool:
     """Whether a status has shown that nothing is staged. It is silent of submodules and of other folders."""
     if repository.prefix or own.has_submodules or not found.head:
         return False
@@ -263,3 +271,58 @@ def _is_large(path: str) -> bool:
         return os.lstat(path).st_size > LARGE
     except OSError:
         return False  # removed since it was listed, so no commit takes it in
+
+
+COMMENT = "# clada watch: answers, and the reports on them"
+SPECIAL = "\\*?[]!# "
+
+
+def exclude(repository: Repository, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Name those of these files and directories in the list that are in the work tree.
+
+    Return what was not in the list before; and which of the files, or of those in the directories, are
+    tracked: the list has no effect on them.
+    """
+    inside = [path for path in (_below_root(repository, path) for path in paths) if path]
+    tracked = list(indexed(hardened_git(repository), inside))
+    return _add(repository, [path for path in inside if path not in tracked]), tracked
+
+
+def _add(repository: Repository, paths: Sequence[str]) -> list[str]:
+    lines = [f"/{_escaped(path)}" for path in paths]
+    place = os.path.join(repository.common_dir, "info", "exclude")
+    try:
+        with open(place, encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
+            text = file.read()
+    except FileNotFoundError:
+        text = ""
+    there = text.split("\n")
+    new = [line for line in lines if line not in there]
+    if new:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        lead = "" if not text or text.endswith("\n") else "\n"
+        comment = [] if COMMENT in there else [COMMENT]
+        with open(place, "a", encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
+            file.write(lead + "".join(f"{line}\n" for line in (*comment, *new)))
+    return new
+
+
+def _below_root(repository: Repository, path: str) -> str:
+    """Return a path from the root of the repository, a directory's with a slash; empty if it is outside."""
+    below = os.path.relpath(_real(path), repository.root)
+    if below == ".." or below.startswith("../") or "\n" in below:
+        return ""
+    return f"{below}/" if os.path.isdir(path) else below
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def _real(path: str) -> str:
+    directory, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(directory), name)
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"\\{char}" if char in SPECIAL else char for char in path)

@@ -12,14 +12,16 @@ import os
 
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
-from clada.world.git import calls, repository
-from clada.world.git.alternates import lend
+from clada.world.git import repository
+from clada.world.git.git import git_failed, hardened_git, run
+from clada.world.git.harden import KEPT, OWN_VARIABLES, lend
 from clada.world.git.repository import Repository, os_errors_as_trouble
 from clada.world.handles import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.git.calls import Git
+    from clada.world.git.git import Git
+
 
 SHA256 = 64  # hexadecimal digits of a hash of that kind
 _HASHES = (40, SHA256)
@@ -38,7 +40,7 @@ def make_work_tree(repo: str, commit: str, target: str) -> str:
         found = _resolved(source, commit)
         os.mkdir(target)
         _make_git_dir(f"{os.path.realpath(target)}/.git", source, found)
-        git = calls.hardened_git(repository.find(target))
+        git = hardened_git(repository.find(target))
         # Confined, git could write its own directory only.
         git.replace(confinement=None).check_output("read-tree", "--reset", "-u", found)
         return found
@@ -78,7 +80,7 @@ def _git_in(source: str) -> Git:
     known = Repository(
         repository.git_program(source), source, source, source, "", (identity.st_dev, identity.st_ino)
     )
-    return calls.hardened_git(known)
+    return hardened_git(known)
 
 
 def _make_git_dir(path: str, source: str, commit: str) -> None:
@@ -141,7 +143,7 @@ def _users_git(*arguments: str) -> None:
     from clada.world.handles import remove_tree
 
     variables = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in calls.KEPT
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in KEPT
     }
     variables["GIT_TERMINAL_PROMPT"] = "0"
     argv = [
@@ -154,6 +156,6 @@ def _users_git(*arguments: str) -> None:
     ]
     if arguments[-1].endswith(".new"):
         remove_tree(arguments[-1])
-    result = calls.run(argv, {**variables, **calls.OWN_VARIABLES})
+    result = run(argv, {**variables, **OWN_VARIABLES})
     if result.code:
-        raise calls.git_failed(next(word for word in arguments if not word.startswith("-")), result)
+        raise git_failed(next(word for word in arguments if not word.startswith("-")), result)

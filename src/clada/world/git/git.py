@@ -3,97 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 from stat import S_ISFIFO
 
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git.confinement import git_confinement
-from clada.world.handles import write
+from clada.world.git.harden import DISABLED, OWN_VARIABLES, SETTINGS, environment, git_confinement
+from clada.world.processes.children import LostExitCodeError
+from clada.world.processes.run import StoppedError, capture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clada.world.git.confinement import GitConfinement
+    from clada.world.git.harden import GitConfinement
     from clada.world.git.repository import Repository
     from clada.world.sandbox.landlock import KeptRules
 
-REFUSING = "/bin/false"
-
-# With each of these in the repository's own configuration, git was seen to execute code, to start something
-# in the background, to reach outside the work tree, or to fail to make a commit.
-SETTINGS = (
-    ("safe.bareRepository", "explicit"),
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("core.pager", "cat"),
-    ("core.editor", "false"),
-    ("core.askPass", REFUSING),
-    ("core.sshCommand", REFUSING),
-    ("core.ignoreStat", "false"),
-    ("core.safecrlf", "false"),
-    ("core.commentChar", "#"),
-    ("user.useConfigOnly", "true"),
-    ("i18n.commitEncoding", "UTF-8"),
-    ("i18n.logOutputEncoding", "UTF-8"),
-    ("diff.submodule", "short"),
-    ("diff.ignoreSubmodules", "all"),
-    ("submodule.recurse", "false"),
-    ("status.submoduleSummary", "false"),
-    ("stash.showIncludeUntracked", "false"),  # of these, nobody knows which look like secrets
-    ("commit.gpgSign", "false"),
-    ("log.showSignature", "false"),
-    # started by a format of the repository's configuration, such as format.pretty = %G?
-    ("gpg.program", REFUSING),
-    ("gpg.openpgp.program", REFUSING),
-    ("gpg.x509.program", REFUSING),
-    ("gpg.ssh.program", REFUSING),
-    ("gpg.ssh.defaultKeyCommand", REFUSING),
-    ("protocol.allow", "never"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("apply.whitespace", "nowarn"),
-    # A stash that is applied changes the files that it names, and not those that they were renamed to. Some
-    # versions of git do not heed this when they apply one: allowed.py looks at the names, too.
-    ("merge.renames", "false"),
-    ("merge.directoryRenames", "false"),
-)
-
-VARIABLES = {
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": "false",
-    "GIT_SEQUENCE_EDITOR": "false",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": REFUSING,
-    "GIT_LITERAL_PATHSPECS": "1",
-}
-
-# Variables that say who the user is and where their configuration is: trusted, and passed on.
-KEPT = (
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-)
-
-# For clada's own calls: it parses what git prints, and must see the objects as they really are.
-OWN_VARIABLES = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
-
-# What replaces a driver of the repository's own configuration. An empty merge driver would count as a merge
-# that succeeded, so it becomes git's own text merge; `git status -v` uses a textconv whatever its options, so
-# it becomes a plain copy.
-DISABLED = {
-    "clean": "",
-    "smudge": "",
-    "process": "",
-    "required": "false",
-    "driver": "git merge-file --marker-size=%L %A %O %B",
-    "textconv": "cat",
-}
 
 # A configuration without these words has no drivers, includes no other file and names no bare repository.
 # Most have none of them, which saves asking git.
@@ -102,9 +29,9 @@ RELEVANT = (b"[filter", b"[merge", b"[diff", b"[include", b"worktreeconfig", b"b
 READ_BY_GIT = frozenset((".gitignore", ".gitattributes", ".gitmodules", ".mailmap"))
 
 PAUSE = 0.05  # seconds
-SLOW_MS = 3000  # milliseconds after which a git call counts as slow
-MOMENT_MS = 200  # that a git call has to end by itself when the run must end
-SIGPIPE, SIGTERM, SIGXFSZ = 13, 15, 25  # importing signal costs more than a git call
+FATAL = 128  # git's exit code where the call itself is wrong; above it, a signal killed git
+SLOW = 3.0  # seconds after which a git call counts as slow
+MOMENT = 0.2  # seconds that a git call has to end by itself when the run must end
 
 
 class GitOutput(Value):
@@ -198,26 +125,6 @@ def hardened_git(repository: Repository) -> Git:
     return _git(repository, (*SETTINGS, *_disabled_drivers(configuration(repository))))
 
 
-def environment(base: Mapping[str, str], workspace: str) -> dict[str, str]:
-    """Return an environment without GIT_ variables that do harm, whose PATH has nothing in the workspace."""
-    kept = {name: value for name, value in base.items() if not name.startswith("GIT_") or name in KEPT}
-    path = os.pathsep.join(path_directories(base, workspace))
-    return {**kept, "PATH": path, **VARIABLES}
-
-
-def path_directories(base: Mapping[str, str], workspace: str) -> list[str]:
-    """Return the directories of PATH that are absolute and outside the workspace."""
-    listed = base.get("PATH", os.defpath).split(os.pathsep)
-    return [
-        directory for directory in listed if os.path.isabs(directory) and not is_inside(directory, workspace)
-    ]
-
-
-def is_inside(path: str, directory: str) -> bool:
-    """Return whether a path, with links resolved, is this directory or below it."""
-    return (os.path.realpath(path) + "/").startswith(directory.rstrip("/") + "/")
-
-
 def configuration(repository: Repository) -> list[tuple[str, str, str]]:
     """Return (scope, key, value) of the configuration in force; nothing if there cannot be a driver in it."""
     if not _is_relevant(os.path.join(repository.common_dir, "config")):
@@ -239,44 +146,21 @@ def run(  # noqa: PLR0913, PLR0917 (all but the first two are rarely given)
     rules: KeptRules | None = None,
     stop: int | None = None,
 ) -> GitOutput:
-    """Run a program to its end. Its input and output are files, so that it never waits for us.
+    """Run git to its end, under these rules.
 
     If it takes long, `when_slow` is called once, and may raise to end it; `stop` ends it when it is readable.
-    `rules` confine it.
+    It ends by SIGTERM then, so that it removes its lock files; but for one that it is just making, and so it
+    gets a moment to end by itself first.
     """
-    files: list[int] = []
+    slow = (SLOW, when_slow) if when_slow else None
     try:
-        files += [_unnamed_file(stdin), _unnamed_file(), _unnamed_file()]
-        code = _wait(_start(argv, variables, files, rules), when_slow, stop)
-        return GitOutput(code, _content(files[1]), _content(files[2]))
-    finally:
-        for handle in files:
-            os.close(handle)
-
-
-def _start(
-    argv: Sequence[str], variables: Mapping[str, str], files: list[int], rules: KeptRules | None
-) -> int:
-    """Start a program with these files as its input, output and errors; return its process id."""
-
-    def start() -> int:
-        if rules:
-            rules.apply()
-        return os.posix_spawn(
-            argv[0],
-            tuple(argv),
-            variables,
-            file_actions=[(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(files)],
-            setpgroup=0,  # a process group of its own, so that Ctrl-C does not interrupt it half way
-            setsigmask=(),
-            setsigdef=(SIGPIPE, SIGXFSZ),
-        )
-
-    if rules is None:
-        return start()
-    from clada.world.processes.spawn import in_thread
-
-    return in_thread(start, _terminate)
+        done = capture(argv, variables, stdin=stdin, rules=rules, stop=stop, slow=slow, grace=MOMENT)
+    except StoppedError:
+        raise CladaError("git_operation_failed", "interrupted while git was at work") from None
+    except LostExitCodeError:
+        message = "git's exit code is lost: the host process takes it itself"
+        raise CladaError("git_operation_failed", message, "let the host keep SIGCHLD") from None
+    return GitOutput(done.code, done.output, done.errors)
 
 
 def safe_opener(path: str, flags: int) -> int:
@@ -286,8 +170,6 @@ def safe_opener(path: str, flags: int) -> int:
 
 def pause() -> None:
     """Wait a moment for another git process to release a lock."""
-    import time
-
     time.sleep(PAUSE)
 
 
@@ -332,77 +214,3 @@ def _disabled_drivers(entries: list[tuple[str, str, str]]) -> list[tuple[str, st
             else:
                 disabled[key] = DISABLED[name]
     return [(key, users.get(key, replacement)) for key, replacement in disabled.items()]
-
-
-def _unnamed_file(content: bytes = b"") -> int:
-    """Return a handle of a new file without a name that has this content."""
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("clada")
-    else:
-        import tempfile
-
-        handle, path = tempfile.mkstemp()
-        os.unlink(path)
-    write(handle, content)
-    os.lseek(handle, 0, os.SEEK_SET)
-    return handle
-
-
-def _content(handle: int) -> bytes:
-    with open(handle, "rb", closefd=False) as file:
-        file.seek(0)
-        return file.read()
-
-
-def _wait(pid: int, when_slow: Callable[[], None] | None, stop: int | None = None) -> int:
-    """Wait for the process and return its exit code. If we are interrupted, it is ended first."""
-    try:
-        if when_slow is not None and not _ends(pid, SLOW_MS, stop):
-            when_slow()
-            _ends(pid, None, stop)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:  # the host ignores SIGCHLD, or waits for all children
-        message = "git's exit code is lost: the host process takes it itself"
-        raise CladaError("git_operation_failed", message, "let the host keep SIGCHLD") from None
-    except BaseException:
-        _terminate(pid)
-        raise
-
-
-def _terminate(pid: int) -> None:
-    """End the process by SIGTERM: git then removes its lock files, but for one that it is just making.
-
-    What is done in a moment comes to its end by itself before.
-    """
-    try:
-        _ends(pid, MOMENT_MS, None)
-        os.kill(pid, SIGTERM)
-        os.waitpid(pid, 0)
-    except (ChildProcessError, ProcessLookupError):
-        return  # the host has waited for it already
-
-
-def _ends(pid: int, milliseconds: int | None, stop: int | None) -> bool:
-    """Wait so long; return True if it ended, or if the system cannot wait for a process that way.
-
-    If it must stop before, that is raised.
-    """
-    if not hasattr(os, "pidfd_open"):
-        return True
-    import select
-
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:
-        return True  # it has ended, or the system does not let us
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        if stop is not None:
-            poll.register(stop, select.POLLIN)
-        ready = [each for each, _ in poll.poll(milliseconds)]
-    finally:
-        os.close(handle)
-    if ready == [stop]:
-        raise CladaError("git_operation_failed", "interrupted while git was at work")
-    return bool(ready)

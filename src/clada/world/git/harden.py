@@ -1,4 +1,4 @@
-"""What git may reach: its repository, the user's own git configuration and the system, and nothing else.
+"""What keeps git harmless in a repository that others wrote: settings, environment, and what it may reach.
 
 clada's own calls write the git directory; a stash writes the work tree, too. No network, and no programs but
 git's own. Where the user's configuration has filters (LFS), what converts contents runs as it always did:
@@ -10,16 +10,97 @@ from __future__ import annotations
 import os
 from stat import S_IMODE, S_IWGRP
 
+from clada.errors import CladaError
+from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git.alternates import alternates
+from clada.world.handles import open_file, read_at_most
 from clada.world.sandbox.landlock import ReadOnly, has_landlock, rules
+from clada.world.sandbox.mounts import is_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from clada.world.git.repository import Repository
     from clada.world.sandbox.landlock import KeptRules
+
+
+REFUSING = "/bin/false"
+
+# With each of these in the repository's own configuration, git was seen to execute code, to start something
+# in the background, to reach outside the work tree, or to fail to make a commit.
+SETTINGS = (
+    ("safe.bareRepository", "explicit"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.pager", "cat"),
+    ("core.editor", "false"),
+    ("core.askPass", REFUSING),
+    ("core.sshCommand", REFUSING),
+    ("core.ignoreStat", "false"),
+    ("core.safecrlf", "false"),
+    ("core.commentChar", "#"),
+    ("user.useConfigOnly", "true"),
+    ("i18n.commitEncoding", "UTF-8"),
+    ("i18n.logOutputEncoding", "UTF-8"),
+    ("diff.submodule", "short"),
+    ("diff.ignoreSubmodules", "all"),
+    ("submodule.recurse", "false"),
+    ("status.submoduleSummary", "false"),
+    ("stash.showIncludeUntracked", "false"),  # of these, nobody knows which look like secrets
+    ("commit.gpgSign", "false"),
+    ("log.showSignature", "false"),
+    # started by a format of the repository's configuration, such as format.pretty = %G?
+    ("gpg.program", REFUSING),
+    ("gpg.openpgp.program", REFUSING),
+    ("gpg.x509.program", REFUSING),
+    ("gpg.ssh.program", REFUSING),
+    ("gpg.ssh.defaultKeyCommand", REFUSING),
+    ("protocol.allow", "never"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("apply.whitespace", "nowarn"),
+    # A stash that is applied changes the files that it names, and not those that they were renamed to. Some
+    # versions of git do not heed this when they apply one: allowed.py looks at the names, too.
+    ("merge.renames", "false"),
+    ("merge.directoryRenames", "false"),
+)
+
+VARIABLES = {
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": REFUSING,
+    "GIT_LITERAL_PATHSPECS": "1",
+}
+
+# Variables that say who the user is and where their configuration is: trusted, and passed on.
+KEPT = (
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+)
+
+# For clada's own calls: it parses what git prints, and must see the objects as they really are.
+OWN_VARIABLES = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
+
+# What replaces a driver of the repository's own configuration. An empty merge driver would count as a merge
+# that succeeded, so it becomes git's own text merge; `git status -v` uses a textconv whatever its options, so
+# it becomes a plain copy.
+DISABLED = {
+    "clean": "",
+    "smudge": "",
+    "process": "",
+    "required": "false",
+    "driver": "git merge-file --marker-size=%L %A %O %B",
+    "textconv": "cat",
+}
+
 
 # Keys of the user's configuration that name a file which git then reads; `path` only where it includes one.
 _NAMING = ("excludesfile", "attributesfile", "orderfile")
@@ -201,3 +282,89 @@ def _value(text: str, home: str) -> str:
     else:
         value = value.partition(" #")[0].partition(" ;")[0].strip()
     return f"{home}{value[1:]}" if value.startswith("~/") else os.path.expanduser(value)
+
+
+# The environment.
+
+
+def environment(base: Mapping[str, str], workspace: str) -> dict[str, str]:
+    """Return an environment without GIT_ variables that do harm, whose PATH has nothing in the workspace."""
+    kept = {name: value for name, value in base.items() if not name.startswith("GIT_") or name in KEPT}
+    path = os.pathsep.join(path_directories(base, workspace))
+    return {**kept, "PATH": path, **VARIABLES}
+
+
+def path_directories(base: Mapping[str, str], workspace: str) -> list[str]:
+    """Return the directories of PATH that are absolute and outside the workspace."""
+    listed = base.get("PATH", os.defpath).split(os.pathsep)
+    return [
+        directory for directory in listed if os.path.isabs(directory) and not is_inside(directory, workspace)
+    ]
+
+
+def is_inside(path: str, directory: str) -> bool:
+    """Return whether a path, with links resolved, is this directory or below it."""
+    return (os.path.realpath(path) + "/").startswith(directory.rstrip("/") + "/")
+
+
+KEY = "clada.alternates"  # of the user's own git configuration: a path, once or more often
+_LARGEST = 1 << 16  # bytes of such a file
+_MOST = 100  # object directories, those of others included
+_lent: dict[str, str] = {}  # by git directories that this process has made: whose objects they have
+
+
+def lend(objects: str, git_dir: str) -> None:
+    """Let a git directory that was made by this process have the objects of another repository."""
+    _lent[git_dir] = os.path.realpath(objects)
+
+
+def alternates(repository: Repository) -> list[str]:
+    """Return the object directories that a repository uses besides its own, whosever they are."""
+    found = [os.path.join(repository.common_dir, "objects")]
+    for objects in found:  # it grows
+        found += [other for other in _named(objects) if other not in found and len(found) < _MOST]
+    return found[1:]
+
+
+def refuse_others(repository: Repository, users: Callable[[], list[str]]) -> None:
+    """Raise CladaError if the repository borrows objects from outside the given directories."""
+    own = (repository.root, repository.git_dir, repository.common_dir)
+    waiting = [os.path.join(repository.common_dir, "objects")]
+    allowed: list[str] | None = None
+    for objects in waiting:  # it grows
+        for other in _named(objects):
+            if other in waiting:
+                continue
+            if any(is_in(other, place) for place in own) and len(waiting) < _MOST:
+                waiting.append(other)
+            elif other != _lent.get(repository.git_dir):
+                allowed = users() if allowed is None else allowed
+                if not any(is_in(other, place) for place in allowed):
+                    raise _foreign(objects, other)
+
+
+def _named(objects: str) -> Iterator[str]:
+    """Yield what an object directory names as others, as git reads it."""
+    path = os.path.join(objects, "info", "alternates")
+    try:
+        handle = open_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        data = read_at_most(handle, _LARGEST + 1)
+    finally:
+        os.close(handle)
+    for line in os.fsdecode(data).split("\n"):
+        if len(data) > _LARGEST or line.startswith('"') or "\0" in line:  # which git reads in its own way
+            message = f"{escape_controls(path)} is not as git writes it"
+            raise CladaError("git_operation_failed", message, "look at it, and repair it")
+        if line and not line.startswith("#"):
+            yield os.path.realpath(os.path.join(objects, line))
+
+
+def _foreign(objects: str, other: str) -> CladaError:
+    place = escape_controls(other)
+    message = f"{escape_controls(objects)}/info/alternates leads to another repository's objects, {place}"
+    remedy = f"if its files may be seen here, run git config --global --add {KEY} {place}"
+    copied = "if not, run git repack -a -d and remove that file"
+    return CladaError("git_operation_failed", message, f"{remedy}; {copied}")
