@@ -1,4 +1,4 @@
-"""What a run changed, as a patch that `git apply` carries out exactly: texts by lines, all else as bytes."""
+"""Writes the changes of a run as a patch for `git apply`: texts by lines, other files as binary patches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from clada.notations.write.udiff import NO_BREAK, git_name
 from clada.report.diff import MAX_COMPARED, groups, hunk_range
 from clada.report.renames import find_renames
 from clada.text.diff import CONTEXT, differing_part, line_changes, split_lines
-from clada.text.differences import common_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from clada.text.diff import LineChange
 
 FILE, DIRECTORY = "100644", "04"
-NOBODY = "0" * 40  # the hash of what is not there
-SMALL = 1 << 18  # bytes of a file in which the place of a change is looked for line by line
+NO_HASH = "0" * 40  # git's hash of a missing file
 BINARY_LINE = 52  # bytes in a line of a binary patch
 
 
@@ -29,15 +27,11 @@ def patch(
     changes: Iterable[tuple[str, bytes | None, bytes | None]],
     modes: Iterable[tuple[str, str | None, str | None]] = (),
 ) -> str:
-    """Return the patch of these changes: path, content before and after; the same of modes, as git has them.
+    """Return the patch of these changes: path, old and new content; path, old and new mode as git writes it.
 
-    Of a link, the content is where it leads. Directories are not in it: git knows none. A file with another
-    path is a rename.
+    The content of a link is its target. Directories are left out, as in git. A moved file is a rename.
     """
     changes, modes = list(changes), list(modes)
-    if len(changes) == 1 and not modes:  # most answers to a small question
-        path, old, new = changes[0]
-        return "".join(_file(path, (old, new), (FILE, FILE)))
     contents = {path: (old, new) for path, old, new in changes}
     kinds = {path: (old, new) for path, old, new in modes}
     renames = find_renames(changes, modes)
@@ -113,12 +107,9 @@ def _file(
 
 
 def _text(old: bytes, new: bytes) -> list[str]:
-    """Return the hunks; ValueError where the files are not text, or too large."""
+    """Return the hunks; raise ValueError if the files are binary or too large."""
     if b"\0" in old or b"\0" in new:
         raise ValueError
-    quick = _one_line(old, new)
-    if quick:
-        return quick
     part = differing_part(old, new)
     if len(part.old) + len(part.new) > MAX_COMPARED:
         raise ValueError
@@ -127,39 +118,6 @@ def _text(old: bytes, new: bytes) -> list[str]:
     for group in groups(line_changes(old_lines, new_lines)):
         found += _hunk(group, old_lines, new_lines, part.skipped)
     return found
-
-
-def _one_line(old: bytes, new: bytes) -> list[str] | None:
-    """Return the hunk where one line was changed, added or removed, as most edits do; else None.
-
-    The texts are not split into lines, of which all but a few are the same: that takes twice as long.
-    """
-    if old == new or len(old) > SMALL or len(new) > SMALL:
-        return None
-    start = old.rfind(b"\n", 0, common_start(old, new)) + 1
-    next_line, next_new = old.find(b"\n", start) + 1, new.find(b"\n", start) + 1
-    for end, new_end in ((next_line, next_new), (start, next_new), (next_line, start)):
-        if end >= start <= new_end and old[end:] == new[new_end:]:
-            break
-    else:
-        return None
-    first, final = start, end
-    for _ in range(CONTEXT):
-        first = old.rfind(b"\n", 0, max(0, first - 1)) + 1
-        final = old.find(b"\n", final) + 1 or len(old)
-    if final == len(old) and old[-1:] not in {b"", b"\n"}:
-        return None  # a line without a break would be shown
-    above, below = _signed_lines(b" ", old[first:start]), _signed_lines(b" ", old[end:final])
-    gone, come = _signed_lines(b"-", old[start:end]), _signed_lines(b"+", new[start:new_end])
-    top = old.count(b"\n", 0, first)
-    same = above.count(b"\n") + below.count(b"\n")
-    was, now = hunk_range(top, top + same + bool(gone), 0), hunk_range(top, top + same + bool(come), 0)
-    return [f"@@ -{was} +{now} @@\n", (above + gone + come + below).decode()]
-
-
-def _signed_lines(sign: bytes, lines: bytes) -> bytes:
-    """Return whole lines, each with this sign before it."""
-    return sign + lines[:-1].replace(b"\n", b"\n" + sign) + b"\n" if lines else b""
 
 
 def _hunk(group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int) -> Iterator[str]:
@@ -183,7 +141,7 @@ def _signed(sign: str, lines: Sequence[bytes]) -> str:
 
 
 def _binary(old: bytes | None, new: bytes | None) -> Iterator[str]:
-    """Yield a binary patch: the new content, and the old one, so that it can be taken back."""
+    """Yield a binary patch with both contents, so that it can be reversed."""
     yield f"index {_hash(old)}..{_hash(new)}\nGIT binary patch\n"
     for content in (new or b"", old or b""):
         yield from _literal(content)
@@ -191,7 +149,7 @@ def _binary(old: bytes | None, new: bytes | None) -> Iterator[str]:
 
 def _hash(content: bytes | None) -> str:
     if content is None:
-        return NOBODY
+        return NO_HASH
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
