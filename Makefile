@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test test-all check cover bench prove screenshots cases docs clean
+.PHONY: demo test test-all check cover bench prove screenshots cases docs applybench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -41,6 +41,9 @@ cases: $(VENV)/.run         ## the conformance corpus
 
 docs: $(VENV)/.run          ## the docs as a site, in build/site; links are checked
 	$(BIN)/python -m tools.site
+
+applybench: $(VENV)/.run    ## appliers compared on real changes (docs/applybench.md); FULL=1 for all tasks
+	$(BIN)/python -m applybench --page docs/applybench.md $(if $(FULL),--full)
 
 clean:
 	rm -rf $(VENV) build *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis

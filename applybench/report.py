@@ -1,0 +1,147 @@
+"""The report: a table for each format, sorted by what matters most, and a chart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from applybench.formats import FORMATS
+from applybench.run import Result
+from applybench.score import SCORES
+from applybench.slips import SLIPS
+
+COLOURS = {
+    "right": "#2a7f4f",
+    "refused": "#b8b8b8",
+    "half": "#e0b040",
+    "wrong": "#c0392b",
+    "crashed": "#333333",
+}
+ROW, LEFT, WIDTH = 18, 240, 460  # pixels in the chart
+
+
+@dataclass
+class Tally:
+    """The scores of one applier in one format."""
+
+    applier: str
+    scores: Counter[str] = field(default_factory=Counter)
+    by_slip: dict[str, Counter[str]] = field(default_factory=dict)
+    should_apply: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0
+
+    def add(self, result: Result) -> None:
+        """Count one more result."""
+        self.scores[result.score] += 1
+        self.by_slip.setdefault(result.case.slip, Counter())[result.score] += 1
+        if result.case.label == "apply":
+            self.should_apply[result.score] += 1
+        self.seconds += result.seconds
+
+    @property
+    def total(self) -> int:
+        """How many answers it got."""
+        return self.scores.total()
+
+    def share(self, score: str) -> float:
+        """Return the share of a score in percent."""
+        return 100 * self.scores[score] / self.total
+
+
+Tallies = dict[str, list[Tally]]
+
+
+def tally(results: Sequence[Result]) -> Tallies:
+    """Return the scores by format; appliers with the least share of wrong first, then by right."""
+    table: dict[str, dict[str, Tally]] = {form: {} for form in FORMATS}
+    for result in results:
+        table[result.case.format].setdefault(result.applier, Tally(result.applier)).add(result)
+    return {
+        form: sorted(rows.values(), key=lambda row: (row.share("wrong"), -row.share("right")))
+        for form, rows in table.items()
+        if rows
+    }
+
+
+def overview(tallies: Tallies) -> list[str]:
+    """Return the lines of the main table, as Markdown."""
+    head = [
+        "format",
+        "applier",
+        "answers",
+        "wrong",
+        "right",
+        "refused",
+        "half",
+        "crashed",
+        "right of *apply*",
+        "ms",
+    ]
+    lines = [_row(head), _row(["---"] * 2 + ["--:"] * (len(head) - 2))]
+    for form, rows in tallies.items():
+        for row in rows:
+            shares = [
+                f"{row.share(score):.1f} %" for score in ("wrong", "right", "refused", "half", "crashed")
+            ]
+            applied = f"{row.should_apply['right']} of {row.should_apply.total()}"
+            milliseconds = f"{1000 * row.seconds / row.total:.0f}"
+            lines.append(_row([form, row.applier, f"{row.total:,}", *shares, applied, milliseconds]))
+    return lines
+
+
+def slip_tables(tallies: Tallies) -> list[str]:
+    """Return a table for each format: right, refused, half and wrong by slip."""
+    lines: list[str] = []
+    for form, rows in tallies.items():
+        ordered = sorted(rows, key=lambda row: row.applier)
+        lines += [
+            "",
+            f"### {form[0].upper()}{form[1:]}",
+            "",
+            _row(["slip", *(row.applier for row in ordered)]),
+        ]
+        lines.append(_row(["---"] + ["---"] * len(ordered)))
+        for slip in SLIPS:
+            if any(slip in row.by_slip for row in ordered):
+                lines.append(_row([slip, *(_cell(row.by_slip.get(slip, Counter())) for row in ordered)]))
+    return lines
+
+
+def chart(tallies: Tallies) -> str:
+    """Return the shares of all scores as bars, in SVG."""
+    parts: list[str] = []
+    y = 40
+    for index, score in enumerate(SCORES):
+        parts.append(f'<rect x="{LEFT + index * 90}" y="10" width="12" height="12" fill="{COLOURS[score]}"/>')
+        parts.append(f'<text x="{LEFT + index * 90 + 17}" y="20">{score}</text>')
+    for form, rows in tallies.items():
+        parts.append(f'<text x="10" y="{y + 12}" font-weight="bold">{escape(form)}</text>')
+        for row in rows:
+            parts.append(f'<text x="{LEFT - 10}" y="{y + 12}" text-anchor="end">{escape(row.applier)}</text>')
+            x = float(LEFT)
+            for score in SCORES:
+                width = row.share(score) * WIDTH / 100
+                size = f'width="{width:.1f}" height="{ROW - 4}"'
+                parts.append(f'<rect x="{x:.1f}" y="{y}" {size} fill="{COLOURS[score]}"/>')
+                x += width
+            parts.append(f'<text x="{x + 8:.0f}" y="{y + 12}">{row.share("wrong"):.1f} % wrong</text>')
+            y += ROW
+        y += ROW // 2
+    size = f'width="{LEFT + WIDTH + 110}" height="{y}" viewBox="0 0 {LEFT + WIDTH + 110} {y}"'
+    style = 'font-family="sans-serif" font-size="12" fill="#222"'
+    title = "<title>Shares of right, refused, half, wrong and crashed answers by format and applier</title>"
+    background = '<rect width="100%" height="100%" fill="#fff"/>'
+    body = "\n".join(parts)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n{title}{background}\n{body}\n</svg>\n'
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(scores: Counter[str]) -> str:
+    """Return the counts of the scores that occur; wrong ones stand out."""
+    words = [f"{scores[score]} {score}" for score in SCORES if scores[score]]
+    return ", ".join(f"**{word}**" if word.endswith("wrong") else word for word in words) or "-"
