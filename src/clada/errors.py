@@ -6,10 +6,6 @@ import errno
 
 from clada.values import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 # The error types of the specification; docs/output.md has the cause and the remedy of each.
 ERROR_TYPES = tuple(
     """
@@ -171,12 +167,6 @@ LONGEST_QUOTED = 60  # characters of the document in a message
 def shortened(text: str) -> str:
     """Return a text of the document, short enough to be quoted in a message."""
     return text if len(text) <= LONGEST_QUOTED else text[: LONGEST_QUOTED - 1] + "…"
-
-
-def first_few(names: Sequence[str], most: int = 3) -> str:
-    """Return names as a message lists them: `a, b, c and 2 more`."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def cut_off(complete: int) -> str:

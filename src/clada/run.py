@@ -15,6 +15,7 @@ from clada.notations import parse
 from clada.operations.write import Write, strips_fence
 from clada.report import Report
 from clada.settings import KEPT, Settings
+from clada.text.escape import first_few
 from clada.world.autorun import AutorunGuard
 from clada.world.files.directories import Limits
 from clada.world.files.workspace import Workspace
@@ -284,8 +285,7 @@ def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
 
 
 def _first_of(writes: Sequence[Write]) -> str:
-    more = f" and {len(writes) - 1} more" if len(writes) > 1 else ""
-    return f"{shortened(writes[0].path)} (line {writes[0].line}){more}"
+    return first_few([f"{shortened(write.path)} (line {write.line})" for write in writes], 1)
 
 
 def _notes_on_paths(plan: Plan, root: str) -> list[str]:

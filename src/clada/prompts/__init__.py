@@ -7,7 +7,7 @@ import os
 from clada.grammar import BLOCK_VERSIONS, CSL_VERSIONS, END_DELIMITER, START_DELIMITER
 from clada.notations.registry import NOTATIONS, with_prompt
 from clada.operations import OPERATIONS, find
-from clada.text.escape import escape_controls
+from clada.text.escape import first_few
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,12 +72,11 @@ def is_prompt(text: str) -> bool:
 
 def _approved(commands: Sequence[str]) -> str:
     """Return the sentence about approved commands; those of several lines are told by none."""
-    shown = [f"`{escape_controls(text)}`" for text in commands if "`" not in text and "\n" not in text]
+    shown = [f"`{text}`" for text in commands if "`" not in text and "\n" not in text]
     if not shown:
         return ""
-    more = f" and {len(shown) - MOST_APPROVED:,} more" if len(shown) > MOST_APPROVED else ""
     rest = " (… stands for any further arguments)" if any(text.endswith(" …`") for text in shown) else ""
-    return f" Approved here: {', '.join(shown[:MOST_APPROVED])}{more}{rest}."
+    return f" Approved here: {first_few(shown, MOST_APPROVED)}{rest}."
 
 
 def _values() -> dict[str, str]:

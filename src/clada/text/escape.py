@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 # First and last of each run of characters that move the cursor, start a line, turn the reading
 # direction or cannot be seen. Surrogates stand apart: they cannot even be written as UTF-8.
 _UNSAFE_RANGES = (
@@ -39,6 +43,12 @@ def escape_lines(text: str) -> str:
     if text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     return _escaped(text, _LINE_ESCAPES)
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Return names as a message lists them, escaped: `a, b, c and 2 more`."""
+    shown = ", ".join(map(escape_controls, names[:most]))
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def _escaped(text: str, escapes: dict[int, str]) -> str:

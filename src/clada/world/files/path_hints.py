@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from clada.errors import CladaError, first_few
-from clada.text.escape import escape_controls
+from clada.errors import CladaError
+from clada.text.escape import escape_controls, first_few
 from clada.world.files.paths import display_path, is_protected, locate
 from clada.world.files.tree import walk
 
@@ -83,7 +83,7 @@ def note_on_paths(operations: Iterable[Operation], workspace: str, top: str) -> 
     exist = "exists" if len(found) == 1 else "exist"
     below = escape_controls(os.path.relpath(workspace, top))
     note = (
-        f"{escape_controls(first_few(found, 1))} {exist} only from the root of the repository; paths are "
+        f"{first_few(found, 1)} {exist} only from the root of the repository; paths are "
         f"relative to the workspace, which is {below}/ in it: to work in the root, use "
         f"--workspace={escape_controls(top)}"
     )

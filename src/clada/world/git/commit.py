@@ -11,7 +11,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from clada import grammar
 from clada.errors import CladaError
-from clada.text.escape import escape_controls
+from clada.text.escape import escape_controls, first_few
 from clada.values import Value
 from clada.world.files.paths import is_protected
 from clada.world.git.git import configuration, git_failed, safe_opener
@@ -244,8 +244,7 @@ def _bounded(line: str) -> str:
 
 def listed(paths: Sequence[str]) -> str:
     """Return some of the paths, and how many more there are."""
-    names = ", ".join(escape_controls(path) for path in paths[:MAX_NAMED])
-    return f"{names} and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else names
+    return first_few(paths, MAX_NAMED)
 
 
 USERS_SCOPES = ("system", "global")

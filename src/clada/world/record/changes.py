@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.grammar import read_number
-from clada.text.escape import escape_controls
+from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.files.paths import is_protected
 from clada.world.record.journal import JournalReader, Record, read_journal
@@ -203,5 +203,4 @@ def _git_mode(state: State) -> str | None:
 
 def named(paths: Sequence[str], most: int = 20) -> str:
     """Return these paths as a message names them."""
-    names = ", ".join(map(escape_controls, paths[:most]))
-    return f"{names} and {len(paths) - most} more" if len(paths) > most else names
+    return first_few(paths, most)

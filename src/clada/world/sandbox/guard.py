@@ -13,6 +13,7 @@ import os
 import stat
 
 from clada.errors import CladaError
+from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.files import paths
 from clada.world.handles import OWNER_ALL, open_directory, open_file, read, remove_tree
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
 _IN_GIT_DIRECTORY = {"HEAD", "objects", "refs"}  # by which one is known
 _HASH_START = 2  # letters in the name of a folder of objects
-_FEW = 3  # changed paths that a message names
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
 _SMALL = 64 << 10  # bytes of a file that is remembered in any case: settings and hooks are no larger
 # The path is missing, not a directory or not ours. Other errors, such as too many open files, are raised.
@@ -253,12 +253,6 @@ def _not_put_back(failures: dict[str, OSError]) -> CladaError:
     return CladaError(
         "permission_denied", f"{listed} could not be put back: {reason}", "look at it before you go on"
     )
-
-
-def first_few(paths: list[str]) -> str:
-    """Return the first few of these paths, and how many more there are."""
-    rest = len(paths) - _FEW
-    return ", ".join(paths[:_FEW]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _listed(handle: int) -> dict[str, os.DirEntry[str]]:

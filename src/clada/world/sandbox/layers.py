@@ -17,11 +17,12 @@ import sys
 from fnmatch import fnmatchcase
 
 from clada.errors import CladaError, system_words
+from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.handles import remove_tree
 from clada.world.processes.run import Launcher
 from clada.world.sandbox import bwrap, mounts, namespace, seccomp
-from clada.world.sandbox.guard import PROTECTED, Guard, first_few
+from clada.world.sandbox.guard import PROTECTED, Guard
 from clada.world.sandbox.hints import failure_hint, missing_variable
 from clada.world.sandbox.landlock import LandlockRules, ReadOnly, has_landlock, reader_launcher
 

@@ -10,10 +10,11 @@ import os
 import time
 from stat import S_ISREG
 
+from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.autorun import ASK, INSTALLED, autorun_of
 from clada.world.handles import NO_FOLLOW
-from clada.world.sandbox.guard import PROTECTED, first_few
+from clada.world.sandbox.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
