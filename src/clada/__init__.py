@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from clada.operations.remove import Remove
     from clada.operations.run import Run
     from clada.operations.write import Write
+    from clada.packing import Pack, PackedFile, pack
     from clada.past import history, run_details, undo, undo_text
     from clada.prompts import PROMPTS, instructions
     from clada.report import Report
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "config": "load_options",
     "errors": "Error Problem CladaError UsageError",
+    "packing": "Pack PackedFile pack",
     "past": "history run_details undo undo_text",
     "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid NotApplied Note Operation "
     "Output OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
@@ -94,6 +96,8 @@ __all__ = [
     "Operation",
     "Output",
     "OutputTruncated",
+    "Pack",
+    "PackedFile",
     "Plan",
     "Problem",
     "Reader",
@@ -114,6 +118,7 @@ __all__ = [
     "history",
     "instructions",
     "load_options",
+    "pack",
     "parse",
     "plan_for",
     "resume",
