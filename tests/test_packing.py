@@ -165,5 +165,5 @@ def test_without_git_all_files_are_taken(tmp_path: Path) -> None:
 
 
 def test_a_pack_that_is_copied_back_is_recognised(tree: Path) -> None:
-    """Its instructions have examples of operations, which `clada paste` and `clada watch` must not execute."""
+    """Its instructions have examples of operations, which `clada paste` and `watch` must not execute."""
     assert is_prompt(pack(workspace=tree, ask="Do it.").text)
