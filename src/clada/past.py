@@ -36,21 +36,21 @@ class RunDetails(Value):
 
 def history(workspace: str | PathLike[str] = ".") -> list[RecordedRun]:
     """Return the recorded runs of a workspace, newest first."""
-    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.git.repository import os_errors_as_git_errors
     from clada.world.record.history import runs
     from clada.world.record.store import find_store
 
-    with os_errors_as_trouble():
+    with os_errors_as_git_errors():
         return runs(find_store(os.fspath(workspace)))
 
 
 def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails:
     """Return the document, the report and the changes of a run. Raises CladaError where they are not kept."""
-    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.git.repository import os_errors_as_git_errors
     from clada.world.record.changes import Changes, diff_of
     from clada.world.record.store import find_store
 
-    with os_errors_as_trouble():
+    with os_errors_as_git_errors():
         store = find_store(os.fspath(workspace))
         run = next((run for run in history(workspace) if run.number == number), None)
         if run is None or not os.path.exists(store.journal(number)):
@@ -91,12 +91,12 @@ def refused_report(workspace: str | PathLike[str] = ".") -> str | None:
 
 def prune(workspace: str | PathLike[str] = ".", **options: Any) -> int:
     """Forget runs that are older than history_age, or that take more than history_size; return how many."""
-    from clada.world.git.repository import os_errors_as_trouble
+    from clada.world.git.repository import os_errors_as_git_errors
     from clada.world.record import history as record
     from clada.world.record.store import find_store
 
     settings = Settings.from_options(**options)
-    with os_errors_as_trouble():
+    with os_errors_as_git_errors():
         store = find_store(os.fspath(workspace))
         if not os.path.isdir(store.runs):
             return 0

@@ -13,7 +13,7 @@ from clada.run import execute, plan_for
 from clada.settings import Settings, restored
 from clada.values import Value
 from clada.world.git.git import hardened_git
-from clada.world.git.repository import os_errors_as_trouble
+from clada.world.git.repository import os_errors_as_git_errors
 from clada.world.record.changes import named
 from clada.world.record.documents import kept_of, newest_of, undone
 from clada.world.record.history import runs
@@ -77,7 +77,7 @@ def resume(
 
 def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Rest:
     """Return what remains of the document of run number `run`, by default the last that is not an undo."""
-    with os_errors_as_trouble():
+    with os_errors_as_git_errors():
         store = find_store(os.fspath(workspace))
         recorded = runs(store)
         gone = undone(recorded)

@@ -103,9 +103,9 @@ def _clear_left_lock(workspace: str) -> None:
             return
         top = os.path.dirname(top)
     if os.path.isfile(f"{top}/.git") or os.path.lexists(f"{top}/.git/index.lock"):  # a file: elsewhere
-        from clada.world.git.index import clear_left_lock_of
+        from clada.world.git.index import clear_stale_lock_of
 
-        clear_left_lock_of(workspace)
+        clear_stale_lock_of(workspace)
 
 
 def _check_workspace(directory: str) -> None:

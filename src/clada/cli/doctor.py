@@ -103,7 +103,7 @@ def _check_git(settings: dict[str, Any]) -> Finding:
 
 
 def _check_repository(settings: dict[str, Any]) -> Finding:
-    from clada.world.git import repository
+    from clada.world.git import index, repository
 
     if settings["record"] == "none":
         return Finding(NOTE, "runs are not recorded: record is none", "with snapshots, clada undo works")
@@ -114,7 +114,7 @@ def _check_repository(settings: dict[str, Any]) -> Finding:
             if settings["record"] == "commits":
                 raise
             return Finding(NOTE, f"{trouble.error.message}: runs are recorded by snapshots", "run git init")
-        repository.check(found, dry=True)
+        index.check(found, dry=True)
     below = f", for {found.prefix} in it" if found.prefix else ""
     return Finding(OK, f"runs are recorded in {found.root}{below}")
 

@@ -193,12 +193,12 @@ class Watch:
     def _keep_out_of_commits(self, place: WatchedFiles) -> None:
         if self._options["record"] not in {"auto", "commits"} or self._options["dry_run"]:
             return
-        from clada.world.git import repository
+        from clada.world.git import index, repository
         from clada.world.git.select import exclude
 
         try:
             found = repository.find(self._options["workspace"], named=self._options["repository"])
-            repository.check(found)
+            index.check(found)
             new, tracked = exclude(found, place.uncommitted)
         except OSError as error:
             self._say(f".git/info/exclude: {error.strerror}")

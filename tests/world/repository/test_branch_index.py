@@ -18,11 +18,10 @@ from tests.programs import needs
 from tests.world.repository.conftest import Repo
 
 from clada.errors import CladaError
-from clada.world.git import git, index, repository
+from clada.world.git import git, index
 from clada.world.git.branch import BranchCommits
 from clada.world.git.git import hardened_git
-from clada.world.git.index import IndexLock, OwnIndex
-from clada.world.git.repository import check
+from clada.world.git.index import check, index_copy, locked_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,7 +129,7 @@ def test_locks_of_a_killed_git_that_set_head_are_cleared(repo: Repo) -> None:
 
 def test_locks_of_other_git_processes_stay(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older ones, and those that say something else."""
-    monkeypatch.setattr(repository, "WAIT_TRIES", 1)
+    monkeypatch.setattr(index, "WAIT_TRIES", 1)
     head = repo.commit(a="1")
     locks = leave_locks(repo, head, "ref: refs/heads/other\n")
     os.utime(locks[0], (1, 1))
@@ -177,7 +176,7 @@ def test_while_the_index_is_replaced_other_git_processes_keep_off(repo: Repo) ->
     """They see git's own lock."""
     repo.commit(a="1")
     repo.write("a", "2")
-    with IndexLock(repo.found()):
+    with locked_index(repo.found()):
         assert repo.git("add", "a", check=False) == ""
         assert repo.status() == [" M a"]
     repo.git("add", "a")
@@ -198,7 +197,7 @@ def test_a_lock_says_whose_it_is_from_its_first_moment(repo: Repo, monkeypatch: 
             return done
 
         monkeypatch.setattr(os, name, watched)
-    with IndexLock(repo.found()):
+    with locked_index(repo.found()):
         pass
     started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
     assert set(seen) == {f"clada {os.getpid()} {started}"}
@@ -210,7 +209,7 @@ def test_a_lock_that_cannot_say_whose_it_is_is_not_left(repo: Repo) -> None:
     found, before = repo.found(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
-        with pytest.raises(OSError, match="File too large"), IndexLock(found):
+        with pytest.raises(OSError, match="File too large"), locked_index(found):
             pass
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -225,7 +224,7 @@ def test_a_copy_knows_what_may_have_changed_since_git_looked(repo: Repo) -> None
         times = (repo.root / ".git/index").stat()
         file.write_text("same")
         os.utime(file, ns=(times.st_mtime_ns, times.st_mtime_ns))
-        with OwnIndex(repo.found(), hardened_git(repo.found())) as own:
+        with index_copy(repo.found(), hardened_git(repo.found())) as own:
             assert own.git.call("diff-files", "--quiet").code == 1
 
 

@@ -11,6 +11,7 @@ import os
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.git.commit import is_off_limits, work_tree_status
 from clada.world.git.git import FATAL, git_failed
 from clada.world.secrets.names import is_revealed, looks_secret
 
@@ -117,8 +118,6 @@ def _behind_options(name: str, operands: Operands) -> list[str]:
 
 def _stash_limits(git: Git) -> list[str]:
     """Return the arguments that keep approvals which are not committed out of a stash; mostly none."""
-    from clada.world.git.commit import is_off_limits, work_tree_status
-
     found = work_tree_status(git, "")
     if not any(is_off_limits(path) for path in (*found.changed, *found.untracked, *found.staged)):
         return []
@@ -127,8 +126,6 @@ def _stash_limits(git: Git) -> list[str]:
 
 def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
     """Raise if a stash that is to be applied holds approvals."""
-    from clada.world.git.commit import is_off_limits
-
     names = [word for word in words if not word.startswith("-")]
     stash = names[0] if names else "stash@{0}"
     if stash.isascii() and stash.isdecimal():
@@ -153,8 +150,6 @@ def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
 
 def _refuse_nested(git: Git) -> None:
     """Raise if there are repositories in the work tree: git would go into them, by their configuration."""
-    from clada.world.git.commit import work_tree_status
-
     linked = [entry for entry in _listed(git, "ls-files", "-s", "-z") if entry.startswith(GITLINK)]
     nested = [*(entry.partition("\t")[2] for entry in linked), *work_tree_status(git, "").nested]
     if nested:

@@ -8,7 +8,6 @@ addition to the record from which a run is undone.
 from __future__ import annotations
 
 import os
-import zlib
 
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
@@ -23,9 +22,9 @@ from clada.world.git.commit import (
     read_author,
     read_head,
 )
-from clada.world.git.git import FATAL, git_failed, hardened_git, safe_opener
-from clada.world.git.index import IndexLock, OwnIndex, clear_left_ref_locks, remove_left
-from clada.world.git.repository import check, head_name, os_errors_as_trouble
+from clada.world.git.git import FATAL, git_failed, hardened_git
+from clada.world.git.index import check, clear_stale_ref_locks, index_copy, locked_index, remove_stale_copies
+from clada.world.git.repository import git_error, head_name, os_errors_as_git_errors
 from clada.world.git.select import Selection
 from clada.world.git.staging import indexed, put, put_lines, reversal, stage, staged
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from clada.world.git.git import Git
+    from clada.world.git.index import IndexCopy, IndexLock
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Indexed, Staged
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
 SHORT = 9  # characters of a commit's hash that are shown
-ENOUGH = 512  # bytes of a commit that have the name of its tree
 
 
 class _Moved(Exception):  # noqa: N818 (it is no error, but a reason to look again)
@@ -65,7 +64,7 @@ class _Before(Value):
 class _Draft(Value):
     """What a commit is made from."""
 
-    own: OwnIndex
+    own: IndexCopy
     old: Head
     different: Mapping[str, Staged]  # what the user's index has in another way than the old HEAD
     message: str
@@ -135,9 +134,9 @@ class BranchCommits:
 
         Nothing is committed. What was found counts for `before`, unless the index has changed by then.
         """
-        with os_errors_as_trouble():
+        with os_errors_as_git_errors():
             git = self._ready_git(stop)
-            with OwnIndex(self._repository, git) as own:
+            with index_copy(self._repository, git) as own:
                 ignores = _may_change_ignores(planned, wide=wide)
                 found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
                 self._prepared = own.seen, found
@@ -157,13 +156,13 @@ class BranchCommits:
         change too (commands, moves, removals). consent asks a person a yes/no question; None where nobody
         can be asked. stop: a handle that becomes readable when the run must end.
         """
-        with os_errors_as_trouble():
+        with os_errors_as_git_errors():
             git = self._ready_git(stop)
             ignores = _may_change_ignores(planned, wide=wide)
             message = self._worded("pre", run, ())
             for _ in range(TRIES):
                 try:
-                    with OwnIndex(self._repository, git) as own:
+                    with index_copy(self._repository, git) as own:
                         branch = head_name(self._repository)
                         prepared, self._prepared = self._prepared, None
                         if prepared and prepared[0] == own.seen:
@@ -173,20 +172,20 @@ class BranchCommits:
                         return self._commit_before(own, branch, found, message)
                 except _Moved:
                     continue  # the user was faster
-        raise _trouble("HEAD moves all the time: no commit was made", "try again")
+        raise git_error("HEAD moves all the time: no commit was made", "try again")
 
     def _ready_git(self, stop: int | None) -> Git:
         """Return a git that can make commits here; raise if none can be made now."""
         check(self._repository)
         git = hardened_git(self._repository).replace(stop=stop)
         self._refuse_without_identity(git)
-        remove_left(self._repository)
+        remove_stale_copies(self._repository)
         return git
 
-    def _commit_before(self, own: OwnIndex, branch: str, found: Found, message: str) -> str | None:
+    def _commit_before(self, own: IndexCopy, branch: str, found: Found, message: str) -> str | None:
         commit, different, paths = found
         paths = self._selection.checked_out(own.git, paths)
-        head = _head(self._repository, own.git, commit)
+        head = Head(commit, "")  # its tree is asked for where it matters
         self._before = _Before(branch, head, bool(different), own.seen)
         taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
         if not taken:
@@ -196,7 +195,7 @@ class BranchCommits:
 
     def refuse(self, planned: Sequence[str], consent: Callable[[str], bool] | None) -> None:
         """Raise what `before` would raise, and touch nothing."""
-        with os_errors_as_trouble():
+        with os_errors_as_git_errors():
             check(self._repository, dry=True)
             git = hardened_git(self._repository)
             git = git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
@@ -205,7 +204,7 @@ class BranchCommits:
 
     def _refuse_without_identity(self, git: Git) -> None:
         if self._author is None and git.call("var", "GIT_AUTHOR_IDENT").code != 0:
-            raise _trouble(
+            raise git_error(
                 "git does not know who you are",
                 "git config --global user.name NAME, and user.email MAIL; or give --git-author a name",
             )
@@ -236,13 +235,13 @@ class BranchCommits:
         if not names:
             return None
         places = [(prefix + old.rstrip("/"), prefix + new.rstrip("/")) for old, new in moved]
-        with os_errors_as_trouble():
+        with os_errors_as_git_errors():
             check(self._repository)
             git = hardened_git(self._repository)
             message = self._worded(kind, run, body, undoes)
             for _ in range(TRIES):
                 try:
-                    with OwnIndex(self._repository, git) as own:
+                    with index_copy(self._repository, git) as own:
                         draft = self._draft(own, git, message)
                         if reverts:
                             return self._commit_reversal(draft, reverts, names)
@@ -251,7 +250,7 @@ class BranchCommits:
                     self.look(git)
                 except _SavedMeanwhile:
                     continue  # it is left out the next time
-        raise _trouble("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
+        raise git_error("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
 
     def look(self, git: Git | None = None) -> None:
         """Find out where HEAD is by now; what the user committed meanwhile is no longer staged.
@@ -270,7 +269,7 @@ class BranchCommits:
                 raise _switched(last.head.commit[:12], head.commit[:12])
         self._before = _Before(branch, head)
 
-    def _draft(self, own: OwnIndex, git: Git, message: str) -> _Draft:
+    def _draft(self, own: IndexCopy, git: Git, message: str) -> _Draft:
         if self._before is None:
             self.look(git)
         last = self._before
@@ -322,7 +321,7 @@ class BranchCommits:
             return self._unreported
         put(git, {path: each.committed for path, each in different.items() if path not in taken})
         tree = git.check_word("write-tree", "--missing-ok")
-        if tree == draft.old.tree:
+        if tree == _tree_of(git, draft.old):
             return self._unreported
         parents = (draft.old.commit,) if draft.old.commit else ()
         made = make_commit(git, tree, parents, draft.message, self._author)
@@ -338,13 +337,13 @@ class BranchCommits:
     def _set_head(self, draft: _Draft, made: Head, taken: frozenset[str]) -> None:
         """Set HEAD to the commit, and bring the user's index along: of what it took, nothing stays staged."""
         own, last = draft.own, self._before
-        with IndexLock(self._repository) as lock:
+        with locked_index(self._repository) as lock:
             if last and head_name(self._repository) != last.branch:
                 raise _Moved
             if own.is_current and not draft.different:
                 self._move(own, lock, draft, made)
                 return
-            with OwnIndex(self._repository, own.git) as users:
+            with index_copy(self._repository, own.git) as users:
                 now = draft.different if own.is_current else staged(users.git, draft.old.commit)
                 committed = indexed(own.git, taken)
                 replaced = taken - _still_staged(draft.different, now, committed)
@@ -367,7 +366,7 @@ class BranchCommits:
         if paths:
             self._selection.note(f"staged in part, and committed as a whole: {self._selection.listed(paths)}")
 
-    def _move(self, new: OwnIndex, lock: IndexLock, draft: _Draft, made: Head) -> None:
+    def _move(self, new: IndexCopy, lock: IndexLock, draft: _Draft, made: Head) -> None:
         """Set HEAD, and the index with it, even where an interrupt comes between.
 
         A run that must end waits for this moment: git that is ended at making a lock can leave it behind.
@@ -385,7 +384,7 @@ class BranchCommits:
             raise
         killed = result.code > FATAL
         if killed:  # nothing else removes its locks
-            clear_left_ref_locks(self._repository, made.commit)
+            clear_stale_ref_locks(self._repository, made.commit)
         if result.code == 0 or (killed and read_head(git).commit == made.commit):
             self._settle(new, made)
         elif read_head(git).commit != draft.old.commit:
@@ -393,8 +392,8 @@ class BranchCommits:
         else:
             raise git_failed("update-ref", result)
 
-    def _settle(self, new: OwnIndex, made: Head) -> None:
-        place = new.take_place()
+    def _settle(self, new: IndexCopy, made: Head) -> None:
+        place = new.replace_users()
         if self._before is not None:
             branch = head_name(self._repository)
             self._before = self._before.replace(branch=branch, head=made, index=place)
@@ -433,33 +432,14 @@ def _may_change_ignores(planned: Sequence[str], *, wide: bool) -> bool:
     return wide or any(os.path.basename(path) == GITIGNORE for path in planned)
 
 
-def _head(repository: Repository, git: Git, commit: str) -> Head:
-    """Return the commit with its tree."""
-    if not commit:
-        return Head(commit, empty_tree(git))
-    tree = _tree_in_file(repository, commit) or git.check_word("rev-parse", "--verify", f"{commit}^{{tree}}")
-    return Head(commit, tree)
-
-
-def _tree_in_file(repository: Repository, commit: str) -> str | None:
-    """Return the tree of a commit that has a file of its own and is in no pack; to ask git takes longer."""
-    path = os.path.join(repository.common_dir, "objects", commit[:2], commit[2:])
-    try:
-        with open(path, "rb", opener=safe_opener) as file:
-            start = zlib.decompressobj().decompress(file.read(ENOUGH), ENOUGH)
-    except (OSError, zlib.error):
-        return None
-    match start.partition(b"\n")[0].split(b" "):  # as in: commit 240\0tree 4b825d…
-        case [b"commit", _, tree] if len(tree) == len(commit):
-            return tree.decode("ascii", "replace")
-    return None
+def _tree_of(git: Git, head: Head) -> str:
+    """Return the tree of a commit, or that of none."""
+    if not head.commit:
+        return empty_tree(git)
+    return head.tree or git.check_word("rev-parse", "--verify", f"{head.commit}^{{tree}}")
 
 
 def _switched(old: str, new: str) -> CladaError:
     names = [name.removeprefix("refs/heads/") or "a detached HEAD" for name in (old, new)]
     message = f"{escape_controls(names[0])} was left for {escape_controls(names[1])} during the run"
-    return _trouble(f"{message}: no commit was made", "commit what is in the tree where it belongs")
-
-
-def _trouble(message: str, hint: str) -> CladaError:
-    return CladaError("git_operation_failed", message, hint)
+    return git_error(f"{message}: no commit was made", "commit what is in the tree where it belongs")

@@ -14,7 +14,7 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.handles import open_file, read_at_most
-from clada.world.sandbox.landlock import ReadOnly, has_landlock, rules
+from clada.world.sandbox.landlock import KeptRules, ReadOnly, has_landlock, rules
 from clada.world.sandbox.mounts import is_in
 
 TYPE_CHECKING = False
@@ -153,8 +153,6 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     """
     if not repository.confined or not has_landlock() or _is_script(repository.program):
         return None
-    from clada.world.sandbox.landlock import KeptRules
-
     users, filters = _users_files()
     installed = _installed(repository.program)
     reads = (repository.root, *_git_directories(repository), *alternates(repository), *users, *installed)

@@ -9,29 +9,51 @@ clada's, and what was to take the place of the index: whoever comes next finishe
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from stat import S_ISREG
 
 from clada.errors import CladaError
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
+from clada.values import Value
 from clada.world.git.git import hardened_git, pause, safe_opener
+from clada.world.git.repository import (
+    check_identity,
+    find,
+    git_error,
+    locked_refs,
+    os_errors_as_git_errors,
+)
 from clada.world.handles import make_shared_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import Iterator
 
     from clada.world.git.git import Git
     from clada.world.git.repository import Repository
 
-LEFT = "index-"  # how the names of copies start
+PREFIX = "index-"  # of the names of copies
 MARK = "clada"  # the first word of a lock that is clada's
 TRIES = 40  # while another git process holds the index, with a pause after each
 REF_TRIES = 10  # pauses in which a lock of a ref must not change, before it counts as left
+WAIT_TRIES = 10  # while another git process holds a lock, with a pause after each
 MAX_LOCK = 4096  # bytes of a lock that is clada's, at most
 # An index has the mode of a submodule in four bytes; or else it is split, and the rest is in another file.
 SIGNS_OF_SUBMODULES = (b"\0\0\xe0\0", b"link")
 HEX = frozenset("0123456789abcdef")
+
+
+# What is in progress when one of these is in the git directory, and how it is ended.
+IN_PROGRESS = (
+    ("rebase-merge", "a rebase", "git rebase --continue or --abort"),
+    ("rebase-apply", "a rebase or git am", "git rebase --continue or --abort (git am --abort)"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick", "git cherry-pick --continue or --abort"),
+    ("REVERT_HEAD", "a revert", "git revert --continue or --abort"),
+    ("sequencer", "a cherry-pick or revert", "git cherry-pick --continue or --abort"),
+    ("MERGE_HEAD", "a merge", "git merge --continue or --abort"),
+    ("BISECT_LOG", "a bisect", "git bisect reset"),
+)
 
 
 def own_directory(repository: Repository) -> str:
@@ -41,43 +63,51 @@ def own_directory(repository: Repository) -> str:
     return path
 
 
-def remove_left(repository: Repository) -> None:
-    """Remove what killed runs left of their copies. The repository's lock must be held."""
+def remove_stale_copies(repository: Repository) -> None:
+    """Remove the copies of runs that were killed. The repository's lock must be held."""
     directory = own_directory(repository)
     for name in os.listdir(directory):
-        if name.startswith(LEFT):
+        if name.startswith(PREFIX):
             _unlink(os.path.join(directory, name))
 
 
-class OwnIndex:
-    """A context in which there is a copy of the user's index, and a git that uses it in its place."""
+class IndexCopy(Value):
+    """A copy of the user's index, and a git that uses it in its place."""
 
-    def __init__(self, repository: Repository, git: Git) -> None:
-        self._users = _users_index(repository)
-        self.name = f"{LEFT}{os.urandom(16).hex()}"
-        self._path = os.path.join(own_directory(repository), self.name)
-        self.git = git.replace(variables={**git.variables, "GIT_INDEX_FILE": self._path})
-        self.seen: tuple[int, ...] = ()
-        self.has_submodules = True  # as far as we know
-
-    def __enter__(self) -> Self:
-        self.seen, content = _copy(self._users, self._path)
-        self.has_submodules = any(sign in content for sign in SIGNS_OF_SUBMODULES)
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        _unlink(self._path)
-        _unlink(f"{self._path}.lock")  # git's own, if it was ended half way
+    git: Git
+    seen: tuple[int, ...]  # the identity of the user's index when it was copied
+    users_path: str
+    path: str
+    has_submodules: bool  # or may have some
 
     @property
     def is_current(self) -> bool:
         """Whether the user's index is still the one that was copied."""
-        return identity(self._users) == self.seen
+        return identity(self.users_path) == self.seen
 
-    def take_place(self) -> tuple[int, ...]:
+    def replace_users(self) -> tuple[int, ...]:
         """Make this the user's index, whose lock must be held; return its identity."""
-        os.rename(self._path, self._users)
-        return identity(self._users)
+        os.rename(self.path, self.users_path)
+        return identity(self.users_path)
+
+
+@contextmanager
+def index_copy(repository: Repository, git: Git) -> Iterator[IndexCopy]:
+    """Provide a copy of the user's index, which is removed in the end unless it has become the user's."""
+    users_path = _users_index(repository)
+    path = _new_path(repository)
+    own = git.replace(variables={**git.variables, "GIT_INDEX_FILE": path})
+    try:
+        seen, content = _copy(users_path, path)
+        has_submodules = any(sign in content for sign in SIGNS_OF_SUBMODULES)
+        yield IndexCopy(own, seen, users_path, path, has_submodules)
+    finally:
+        _unlink(path)
+        _unlink(f"{path}.lock")  # git's own, if it was ended half way
+
+
+def _new_path(repository: Repository) -> str:
+    return os.path.join(own_directory(repository), f"{PREFIX}{os.urandom(16).hex()}")
 
 
 def _users_index(repository: Repository) -> str:
@@ -118,85 +148,84 @@ def _copy(source: str, target: str) -> tuple[tuple[int, ...], bytes]:
 # The lock.
 
 
-class IndexLock:
-    """A context in which no other git process writes the index.
+class IndexLock(Value):
+    """The lock of the index, while it is held."""
 
-    The lock is there at once with the words that say whose it is, by a link: so a kill leaves no other one.
+    handle: int
+
+    def promise(self, new: IndexCopy, commit: str) -> None:
+        """Record that this copy becomes the index as soon as HEAD is this commit."""
+        os.write(self.handle, f" {commit} {os.path.basename(new.path)}\n".encode())
+
+
+@contextmanager
+def locked_index(repository: Repository) -> Iterator[IndexLock]:
+    """Keep other git processes from writing the index.
+
+    The lock is a link to a file that already says that it is clada's: so a kill leaves no other one.
     """
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._path = _lock_path(repository)
-        self._handle = -1
-
-    def __enter__(self) -> Self:
-        made = os.path.join(own_directory(self._repository), f"{LEFT}{os.urandom(16).hex()}")
-        self._handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    path, made = _lock_path(repository), _new_path(repository)
+    handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
         try:
-            os.write(self._handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
-            for _ in range(TRIES):
-                try:
-                    os.link(made, self._path)
-                except FileExistsError:
-                    if not clear_left_lock(self._repository):
-                        pause()
-                else:
-                    return self
-        except BaseException:
-            os.close(self._handle)
-            raise
+            os.write(handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
+            _link_when_free(repository, made, path)
         finally:
             _unlink(made)
-        os.close(self._handle)
-        message = f"another git process holds {escape_controls(self._path)}"
-        remedy = "wait for it (where none is running any more, remove that file)"
-        raise CladaError("git_operation_failed", message, remedy)
-
-    def __exit__(self, *_exception: object) -> None:
-        _unlink(self._path)
-        os.close(self._handle)
-
-    def promise(self, new: OwnIndex, commit: str) -> None:
-        """Leave word that this becomes the index as soon as HEAD is this commit."""
-        os.write(self._handle, f" {commit} {new.name}\n".encode())
+        try:
+            yield IndexLock(handle)
+        finally:
+            _unlink(path)
+    finally:
+        os.close(handle)
 
 
-def clear_left_lock_of(workspace: str) -> None:
+def _link_when_free(repository: Repository, made: str, path: str) -> None:
+    for _ in range(TRIES):
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            if not clear_stale_lock(repository):
+                pause()
+        else:
+            return
+    message = f"another git process holds {escape_controls(path)}"
+    remedy = "wait for it (where none is running any more, remove that file)"
+    raise CladaError("git_operation_failed", message, remedy)
+
+
+def clear_stale_lock_of(workspace: str) -> None:
     """Clear the lock that a killed clada has left in the repository of a workspace, unless one is at work."""
-    from clada.world.git.repository import find
-
     try:
         repository = find(workspace)
-        if os.path.lexists(_lock_path(repository)) and left_lock(repository) is not None:
+        if os.path.lexists(_lock_path(repository)) and read_stale_lock(repository) is not None:
             with repository.lock(0):
-                clear_left_lock(repository)
-                remove_left(repository)
+                clear_stale_lock(repository)
+                remove_stale_copies(repository)
     except (CladaError, OSError):
         return  # it is not the repository of a run, or a run holds it; if it matters, that run says why
 
 
-def clear_left_lock(repository: Repository) -> bool:
+def clear_stale_lock(repository: Repository) -> bool:
     """Remove the lock of a clada that was killed, and finish what it was at; return whether none is left."""
-    match left_lock(repository):
+    match read_stale_lock(repository):
         case None:
             return False
-        case [commit, name] if name.endswith("\n") and _is_ours(commit, name.rstrip("\n")):
-            clear_left_ref_locks(repository, commit)
-            _finish(repository, commit, os.path.join(repository.git_dir, "clada", name.rstrip("\n")))
+        case [commit, name] if name.endswith("\n") and _is_promise(commit, name.rstrip("\n")):
+            clear_stale_ref_locks(repository, commit)
+            _keep_promise(repository, commit, os.path.join(repository.git_dir, "clada", name.rstrip("\n")))
         case _:
             pass  # it was killed before it had anything to put in place
     _unlink(_lock_path(repository))
     return True
 
 
-def clear_left_ref_locks(repository: Repository, commit: str) -> None:
+def clear_stale_ref_locks(repository: Repository, commit: str) -> None:
     """Remove the locks that git has left if it was killed while it set HEAD to this commit.
 
     The lock of the index must be held, or left by a killed clada. A lock of HEAD or of its branch is our
     git's if it is younger than that, holds nothing but this commit, and stays as it is for half a second.
     """
-    from clada.world.git.repository import locked_refs
-
     since = os.lstat(_lock_path(repository)).st_mtime_ns
     paths = [f"{path}.lock" for path in locked_refs(repository)]
     seen = {path: found for path in paths if (found := identity(path)) and found[-1] >= since}
@@ -217,7 +246,7 @@ def _reads_as(path: str, commit: str) -> bool:
         return False
 
 
-def left_lock(repository: Repository) -> list[str] | None:
+def read_stale_lock(repository: Repository) -> list[str] | None:
     """Return what the lock of a clada that was killed says; nothing without a lock, None if it is in use."""
     try:
         with open(_lock_path(repository), "rb", opener=safe_opener) as file:
@@ -232,11 +261,11 @@ def left_lock(repository: Repository) -> list[str] | None:
     return words[3:]
 
 
-def _is_ours(commit: str, name: str) -> bool:
-    return name.startswith(LEFT) and HEX.issuperset(commit) and HEX.issuperset(name.removeprefix(LEFT))
+def _is_promise(commit: str, name: str) -> bool:
+    return name.startswith(PREFIX) and HEX.issuperset(commit) and HEX.issuperset(name.removeprefix(PREFIX))
 
 
-def _finish(repository: Repository, commit: str, prepared: str) -> None:
+def _keep_promise(repository: Repository, commit: str, prepared: str) -> None:
     """Put the prepared index in its place, if HEAD has become the commit that it was prepared for."""
     head = hardened_git(repository).call("rev-parse", "-q", "--verify", "HEAD")
     if head.output.decode().strip() == commit and os.path.isfile(prepared):
@@ -271,3 +300,50 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         return
+
+
+# Whether a commit can be made.
+
+
+def check(repository: Repository, *, dry: bool = False) -> None:
+    """Raise CladaError if a commit cannot be made now, or would interfere with a merge, rebase and the like.
+
+    dry: only look, and leave the lock that a killed clada has left.
+    """
+    with os_errors_as_git_errors():
+        check_identity(repository)
+        for name, what, remedy in IN_PROGRESS:
+            if os.path.lexists(os.path.join(repository.git_dir, name)):
+                raise git_error(f"{what} is in progress", f"end it first ({remedy})")
+        for path in _locked_by_commits(repository, dry=dry):
+            _wait_for_git_lock(f"{path}.lock")
+        objects = os.path.join(repository.common_dir, "objects")
+        for place in (repository.git_dir, repository.common_dir, objects):
+            if not os.access(place, os.W_OK | os.X_OK):
+                message = f"no permission to write in {escape_controls(place)}"
+                raise git_error(message, "give yourself that permission")
+
+
+def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:
+    """Return the files that others may have locked: the index, HEAD and the branch that it names.
+
+    The index is free where a killed clada left its lock, which is removed, unless dry.
+    """
+    files = locked_refs(repository)
+    index = os.path.join(repository.git_dir, "index")
+    if not os.path.lexists(f"{index}.lock"):
+        return files
+    is_free = read_stale_lock(repository) is not None if dry else clear_stale_lock(repository)
+    return files if is_free else [index, *files]
+
+
+def _wait_for_git_lock(path: str) -> None:
+    """Wait a little while another git process, such as an editor's, holds this lock; then raise."""
+    for _ in range(WAIT_TRIES):
+        if not os.path.lexists(path):
+            return
+        pause()
+    raise git_error(
+        f"another git process holds {escape_controls(path)}",
+        "wait for it (where none is running any more, remove that file)",
+    )

@@ -20,30 +20,18 @@ from clada.world.git.harden import (
     path_directories,
     refuse_others,
 )
+from clada.world.locks import RepositoryLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from clada.world.locks import RepositoryLock
 
 NO_GIT = "use --no-git to work without commits"
 SNAPSHOTS = "--record=snapshots"
 BARE, WORK_IN_A_CLONE = "this is a bare repository, without a work tree", "work in a clone of it"
 NOT_FOLLOWED = ("hooks", "lfs", "annex")  # in a git directory, by the git that clada runs
-WAIT_TRIES = 10  # while another git process holds a lock, with a pause after each
 MAX_POINTER = 4096  # bytes of a file that names another path, such as a .git file
-
-# What is in progress when one of these is in the git directory, and how it is ended.
-IN_PROGRESS = (
-    ("rebase-merge", "a rebase", "git rebase --continue or --abort"),
-    ("rebase-apply", "a rebase or git am", "git rebase --continue or --abort (git am --abort)"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick", "git cherry-pick --continue or --abort"),
-    ("REVERT_HEAD", "a revert", "git revert --continue or --abort"),
-    ("sequencer", "a cherry-pick or revert", "git cherry-pick --continue or --abort"),
-    ("MERGE_HEAD", "a merge", "git merge --continue or --abort"),
-    ("BISECT_LOG", "a bisect", "git bisect reset"),
-)
 
 
 class Repository(Value):
@@ -72,18 +60,16 @@ class Repository(Value):
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
     ) -> RepositoryLock:
         """Return the lock that every run in this repository holds, in all of its work trees."""
-        from clada.world.locks import RepositoryLock
-
         return RepositoryLock(os.path.join(self.common_dir, "clada"), timeout, waiting, stop)
 
 
 @contextmanager
-def os_errors_as_trouble() -> Iterator[None]:
+def os_errors_as_git_errors() -> Iterator[None]:
     """Turn an OSError into CladaError with a hint."""
     try:
         yield
     except OSError as error:
-        raise as_trouble(error) from None
+        raise as_git_error(error) from None
 
 
 class NoRepositoryError(CladaError):
@@ -104,9 +90,9 @@ def suggest_no_git() -> Iterator[None]:
         raise CladaError.of(trouble.error.replace(hint=hint)) from None
 
 
-def as_trouble(error: OSError) -> CladaError:
+def as_git_error(error: OSError) -> CladaError:
     """Return the error for what the system refused in the repository."""
-    return _trouble(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
+    return git_error(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
 def find(workspace: str, *, confined: bool = True, named: str | None = None) -> Repository:
@@ -114,22 +100,22 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
 
     named: the root of the one that the user wants; another one is refused.
     """
-    with os_errors_as_trouble():
+    with os_errors_as_git_errors():
         directory = os.path.realpath(workspace)
         if not os.path.isdir(directory):
             raise CladaError("file_not_found", f"there is no directory {escape_controls(directory)}")
         root = _root(directory)
         if named is not None and os.path.realpath(named) != root:
             message = f"the repository around the workspace is {escape_controls(root)}"
-            raise _trouble(f"{message}, not {escape_controls(named)}", "name that one, or none")
+            raise git_error(f"{message}, not {escape_controls(named)}", "name that one, or none")
         git_dir = _git_dir(root)
         common_dir = _common_dir(root, git_dir)
         for place in {git_dir, common_dir}:
             if not os.path.isdir(os.path.join(place, "")):
                 message = f"the git directory {escape_controls(place)} is missing"
-                raise _trouble(message, "repair the .git file")
+                raise git_error(message, "repair the .git file")
             if os.path.islink(os.path.join(place, "clada")):
-                raise _trouble(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
+                raise git_error(f"{escape_controls(place)}/clada is a symbolic link", "remove it")
         program = git_program(directory)
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
@@ -143,36 +129,18 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
         return found
 
 
-def check(repository: Repository, *, dry: bool = False) -> None:
-    """Raise CladaError if a commit cannot be made now, or would interfere with a merge, rebase and the like.
-
-    dry: only look, and leave the lock that a killed clada has left.
-    """
-    with os_errors_as_trouble():
-        check_identity(repository)
-        for name, what, remedy in IN_PROGRESS:
-            if os.path.lexists(os.path.join(repository.git_dir, name)):
-                raise _trouble(f"{what} is in progress", f"end it first ({remedy})")
-        for path in _locked_by_commits(repository, dry=dry):
-            _wait_for_git_lock(f"{path}.lock")
-        objects = os.path.join(repository.common_dir, "objects")
-        for place in (repository.git_dir, repository.common_dir, objects):
-            if not os.access(place, os.W_OK | os.X_OK):
-                message = f"no permission to write in {escape_controls(place)}"
-                raise _trouble(message, "give yourself that permission")
-
-
 def check_identity(repository: Repository) -> None:
     """Raise CladaError if another git directory stands in the place of the one that was found."""
     try:
         now = _identity(repository.git_dir)
     except FileNotFoundError:
-        raise _trouble("the git directory is gone", "look into it before going on") from None
+        raise git_error("the git directory is gone", "look into it before going on") from None
     if now != repository.identity:
-        raise _trouble("the git directory was replaced by another one", "look into it before going on")
+        raise git_error("the git directory was replaced by another one", "look into it before going on")
 
 
-def _trouble(message: str, remedy: str) -> CladaError:
+def git_error(message: str, remedy: str) -> CladaError:
+    """Return an error of git, with what the user can do about it."""
     return CladaError("git_operation_failed", message, remedy)
 
 
@@ -189,7 +157,7 @@ def _root(workspace: str) -> str:
             mode = 0  # one that cannot be looked at is none; there may be another further up
         is_damaged = is_damaged or mode != 0
         if S_ISLNK(mode):
-            raise _trouble(
+            raise git_error(
                 f"{escape_controls(entry)} is a symbolic link", "work where the repository really is"
             )
         if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):
@@ -199,7 +167,7 @@ def _root(workspace: str) -> str:
             break
         directory = above
     if _looks_like_git_dir(workspace):
-        raise _trouble(BARE, WORK_IN_A_CLONE)
+        raise git_error(BARE, WORK_IN_A_CLONE)
     message = f"not a git repository: {escape_controls(workspace)}"
     raise (CladaError if is_damaged else NoRepositoryError)("git_operation_failed", message, "run git init")
 
@@ -218,7 +186,7 @@ def _git_dir(root: str) -> str:
         raise _damaged(entry)
     git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
     if is_inside(git_dir, root):
-        raise _trouble(
+        raise git_error(
             f"{escape_controls(entry)} leads to {escape_controls(git_dir)}, inside the work tree",
             "remove that file",
         )
@@ -236,11 +204,11 @@ def _common_dir(root: str, git_dir: str) -> str:
         return git_dir
     if git_dir == os.path.join(root, ".git"):
         message = f"{escape_controls(pointer)} leads to another git directory"
-        raise _trouble(f"{message}, as only a linked work tree's may", "look at it, and remove it")
+        raise git_error(f"{message}, as only a linked work tree's may", "look at it, and remove it")
     common = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
     if os.path.dirname(git_dir) != os.path.join(common, "worktrees") or not _looks_like_git_dir(common):
         message = f"{escape_controls(git_dir)} is not of a work tree of {escape_controls(common)}"
-        raise _trouble(message, "run git worktree repair there, or remove the .git file here")
+        raise git_error(message, "run git worktree repair there, or remove the .git file here")
     return common
 
 
@@ -254,7 +222,7 @@ def _read_pointer(path: str) -> str:
 
 
 def _damaged(path: str) -> CladaError:
-    return _trouble(f"{escape_controls(path)} is not a file that git could have made", "repair it")
+    return git_error(f"{escape_controls(path)} is not a file that git could have made", "repair it")
 
 
 def git_program(workspace: str) -> str:
@@ -263,7 +231,7 @@ def git_program(workspace: str) -> str:
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    raise _trouble("git is not installed, or not on the PATH", "install git")
+    raise git_error("git is not installed, or not on the PATH", "install git")
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -279,7 +247,7 @@ def _refuse_links(repository: Repository) -> None:
         for path in _links(place):
             if not f"{os.path.realpath(path)}/".startswith(tops):
                 message = f"{escape_controls(path)} is a symbolic link that leads out of the git directory"
-                raise _trouble(message, "look at it, and remove it")
+                raise git_error(message, "look at it, and remove it")
 
 
 def _links(place: str) -> Iterator[str]:
@@ -315,7 +283,7 @@ def _refuse_devices(repository: Repository) -> None:
             message = (
                 f"{escape_controls(path)} is a pipe or a device, and the repository's configuration names it"
             )
-            raise _trouble(message, f"look at {escape_controls(left[0])}, and remove that")
+            raise git_error(message, f"look at {escape_controls(left[0])}, and remove that")
 
 
 def _users_alternates(repository: Repository) -> list[str]:
@@ -340,7 +308,7 @@ def _check_owner(repository: Repository) -> None:
     if result.code != 0:
         message = f"the repository belongs to another user: {escape_controls(repository.git_dir)}"
         trust = f"git config --global --add safe.directory {escape_controls(repository.root)}"
-        raise _trouble(message, f"if you trust it, run {trust}")
+        raise git_error(message, f"if you trust it, run {trust}")
 
 
 def give_to_owner(repository: Repository) -> None:
@@ -368,19 +336,19 @@ def _check_configuration(repository: Repository) -> None:
     values = {key: value for _, key, value in git.configuration(repository)}
     linked = repository.git_dir != repository.common_dir  # then git ignores core.bare and core.worktree
     if not linked and values.get("core.bare", "false").lower() not in {"false", "no", "off", "0", ""}:
-        raise _trouble(BARE, WORK_IN_A_CLONE)
+        raise git_error(BARE, WORK_IN_A_CLONE)
     if repository.git_dir == os.path.join(repository.root, ".git"):
         return
     expected = _work_tree(repository, linked=linked)
     place, root = escape_controls(repository.git_dir), escape_controls(repository.root)
     if expected is None and not repository.named:
-        raise _trouble(
+        raise git_error(
             f"the git directory {place} does not say that it belongs here",
             f"if it does, run git config core.worktree {root}, or say --repository={root}; "
             "if not, remove the .git file here",
         )
     if expected is not None and os.path.realpath(expected) != repository.root:
-        raise _trouble(
+        raise git_error(
             f"the git directory {place} belongs to {escape_controls(expected)}",
             "remove the .git file here",
         )
@@ -419,30 +387,3 @@ def locked_refs(repository: Repository) -> list[str]:
     """Return the files that git locks to set HEAD: HEAD itself, and the branch that it names."""
     files, branch = [os.path.join(repository.git_dir, "HEAD")], head_name(repository)
     return [*files, os.path.join(repository.common_dir, branch)] if branch else files
-
-
-def _locked_by_commits(repository: Repository, *, dry: bool) -> list[str]:
-    """Return the files that others may have locked: the index, HEAD and the branch that it names.
-
-    The index is free where a killed clada left its lock, which is removed, unless dry.
-    """
-    files = locked_refs(repository)
-    index = os.path.join(repository.git_dir, "index")
-    if not os.path.lexists(f"{index}.lock"):
-        return files
-    from clada.world.git.index import clear_left_lock, left_lock
-
-    is_free = left_lock(repository) is not None if dry else clear_left_lock(repository)
-    return files if is_free else [index, *files]
-
-
-def _wait_for_git_lock(path: str) -> None:
-    """Wait a little while another git process, such as an editor's, holds this lock; then raise."""
-    for _ in range(WAIT_TRIES):
-        if not os.path.lexists(path):
-            return
-        git.pause()
-    raise _trouble(
-        f"another git process holds {escape_controls(path)}",
-        "wait for it (where none is running any more, remove that file)",
-    )

@@ -17,7 +17,7 @@ from clada.world.git.commit import (
     work_tree_status,
 )
 from clada.world.git.git import hardened_git
-from clada.world.git.repository import knows_workspace
+from clada.world.git.repository import git_error, knows_workspace
 from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
 from clada.world.secrets.names import looks_secret
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from clada.world.git.git import Git
-    from clada.world.git.index import OwnIndex
+    from clada.world.git.index import IndexCopy
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Staged
 
@@ -61,7 +61,7 @@ class Selection:
         git: Git,
         planned: Sequence[str],
         consent: Callable[[str], bool] | None,
-        own: OwnIndex | None = None,
+        own: IndexCopy | None = None,
         *,
         ignored: bool = False,
     ) -> tuple[str, dict[str, Staged], list[str]]:
@@ -124,7 +124,7 @@ class Selection:
         if unfit:
             more = f" (and {len(unfit) - 1} more)" if len(unfit) > 1 else ""
             message = f"{escape_controls(self.shown(unfit[0].path))}{more} cannot be committed"
-            raise _trouble(f"{message}: clada does not apply {unfit[0].because}", SNAPSHOTS)
+            raise git_error(f"{message}: clada does not apply {unfit[0].because}", SNAPSHOTS)
 
     def _ask_about_many(
         self, untracked: Sequence[str], paths: Sequence[str], consent: Callable[[str], bool] | None
@@ -134,7 +134,7 @@ class Selection:
             return
         if consent is not None and consent(f"Commit {count} untracked files that are here before the run?"):
             return
-        raise _trouble(
+        raise git_error(
             f"there are {count} untracked files, and the commit before the run would take them all in",
             f"name in .gitignore what is not to be committed, {SNAPSHOTS}, or commit them with --commit-all",
         )
@@ -248,21 +248,17 @@ def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
     if knows_workspace(repository, git):
         return
     root = escape_controls(repository.root)
-    raise _trouble(
+    raise git_error(
         f"the repository is {root}, and it has no file of this workspace",
         f"git init here, {SNAPSHOTS}; or, if that is the one, --repository={root} or git add a file here",
     )
 
 
-def _is_as_committed(repository: Repository, own: OwnIndex, found: WorkTreeStatus) -> bool:
+def _is_as_committed(repository: Repository, own: IndexCopy, found: WorkTreeStatus) -> bool:
     """Whether a status has shown that nothing is staged. It is silent of submodules and of other folders."""
     if repository.prefix or own.has_submodules or not found.head:
         return False
     return not (found.staged or found.unmerged or found.announced)
-
-
-def _trouble(message: str, hint: str) -> CladaError:
-    return CladaError("git_operation_failed", message, hint)
 
 
 def _is_large(path: str) -> bool:

@@ -8,15 +8,17 @@ repository's configuration counts in it: no hooks, no filters. HEAD is the commi
 
 from __future__ import annotations
 
+import fcntl
 import os
+from hashlib import sha256
 
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.git import repository
 from clada.world.git.git import git_failed, hardened_git, run
 from clada.world.git.harden import KEPT, OWN_VARIABLES, lend
-from clada.world.git.repository import Repository, os_errors_as_trouble
-from clada.world.handles import make_directory
+from clada.world.git.repository import Repository, os_errors_as_git_errors
+from clada.world.handles import make_directory, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def make_work_tree(repo: str, commit: str, target: str) -> str:
 
     Raises CladaError where that cannot be done, and the target may be there in part.
     """
-    with os_errors_as_trouble():
+    with os_errors_as_git_errors():
         source = _git_dir(repo)
         found = _resolved(source, commit)
         os.mkdir(target)
@@ -119,12 +121,9 @@ def mirror(url: str, commit: str, folder: str) -> str:
 
     The person's own git does it, with their credentials; hooks do not run.
     """
-    import fcntl
-    from hashlib import sha256
-
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, sha256(os.fsencode(url)).hexdigest()[:20])
-    with os_errors_as_trouble(), open(f"{path}.lock", "w", encoding="ascii") as lock:
+    with os_errors_as_git_errors(), open(f"{path}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(path):
             _users_git("clone", "--quiet", "--mirror", "--template=", "--end-of-options", url, f"{path}.new")
@@ -140,8 +139,6 @@ def _lacks(path: str, commit: str) -> bool:
 
 
 def _users_git(*arguments: str) -> None:
-    from clada.world.handles import remove_tree
-
     variables = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in KEPT
     }

@@ -10,10 +10,10 @@ from clada.values import Value
 from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
 from clada.world.git.repository import (
-    as_trouble,
+    as_git_error,
     check_identity,
     give_to_owner,
-    os_errors_as_trouble,
+    os_errors_as_git_errors,
     suggest_no_git,
 )
 from clada.world.record import history, pending, unignored
@@ -127,7 +127,7 @@ class Recording:
             if self._lock:
                 self._lock.__enter__()
         try:
-            with suggest_no_git(), os_errors_as_trouble():
+            with suggest_no_git(), os_errors_as_git_errors():
                 self._begin()
         except BaseException:
             self.close()
@@ -177,7 +177,7 @@ class Recording:
         """Commit what is there, right before the run changes anything."""
         begun, branch = self._begun, self.branch
         assert branch  # noqa: S101 (for type checkers)
-        with suggest_no_git(), os_errors_as_trouble():
+        with suggest_no_git(), os_errors_as_git_errors():
             pre = branch.before(
                 begun.planned or (),
                 wide=begun.wide,
@@ -221,7 +221,7 @@ class Recording:
         try:
             done = roll_back(self.snapshot.journal.path, workspace, mark.number)
         except (CladaError, OSError) as raised:
-            error = raised.error if isinstance(raised, CladaError) else as_trouble(raised).error
+            error = raised.error if isinstance(raised, CladaError) else as_git_error(raised).error
             done = RollBack(failed=dict.fromkeys(changed, error.message))
         self.snapshot.forget_since(mark, (*done.replaced, *done.remaining))
         if done.replaced:
@@ -363,7 +363,7 @@ class Recording:
 
     def _fail(self, bug: Exception) -> None:
         if isinstance(bug, OSError):
-            bug = as_trouble(bug)
+            bug = as_git_error(bug)
         error = bug.error if isinstance(bug, CladaError) else unforeseen(bug)
         hint = NOT_COMMITTED if self.branch else error.hint
         self.error = self.error or error.replace(type="git_operation_failed", hint=hint)
@@ -452,7 +452,7 @@ def refusal(run: RunToRecord, settings: Settings) -> Error | None:
     """Return why a run would not begin, if it could not be recorded. Nothing is touched, and nobody waits."""
     try:
         store, branch = _place(run, settings)
-        with suggest_no_git(), os_errors_as_trouble():
+        with suggest_no_git(), os_errors_as_git_errors():
             if not settings.again and not run.resumes:
                 refuse_again(store, run.document)
             if branch:

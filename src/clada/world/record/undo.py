@@ -12,7 +12,7 @@ from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.workspace import Workspace
-from clada.world.git.repository import os_errors_as_trouble
+from clada.world.git.repository import os_errors_as_git_errors
 from clada.world.record import history
 from clada.world.record.caches import is_cache
 from clada.world.record.changes import ChangedPlace, Changes, diff_of, named
@@ -64,7 +64,7 @@ def undo(
     store = find_store(settings.workspace, confined=settings.sandbox != "off")
     if not os.path.isdir(store.runs):
         raise _trouble(NO_RUN, elsewhere(store) or LISTED)
-    with os_errors_as_trouble(), store.lock(settings.lock_timeout, waiting):
+    with os_errors_as_git_errors(), store.lock(settings.lock_timeout, waiting):
         run, stopped = _chosen(store, number)
         journals = _journals(store, run)
         if store.was_looking(run.number):
@@ -161,11 +161,11 @@ def _branch(store: Store, settings: Settings, record: str) -> BranchCommits | No
     """Return what makes the commit, where the run that is undone made some."""
     if record != "commits":
         return None
-    from clada.world.git import repository
+    from clada.world.git import index, repository
     from clada.world.git.branch import BranchCommits
 
     found = store.repository or repository.find(settings.workspace)  # which says why there is none
-    repository.check(found)
+    index.check(found)
     branch = BranchCommits(found, settings.git_author)
     branch.look()  # it is the one on which the commit is made, if any
     return branch
