@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import command_line
-from tests.full import examples
 
 from clada.errors import CladaError
 from clada.model import Failed, Outcome
@@ -54,7 +53,7 @@ os.environ["PATH"] = os.pathsep.join(sorted(places, key=lambda place: os.path.ba
 
 # How long an example takes says nothing about it: the machine may have other work.
 settings.register_profile(
-    "patient", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "patient", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("patient")
 
@@ -113,6 +112,12 @@ class Place:
             directory=self.inside,
             environment={**os.environ, **(env or {})},
         )
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["sample", "all"])
+def is_whole(request: pytest.FixtureRequest) -> bool:
+    """Return whether to try a whole table, which is slow, or a sample of it."""
+    return bool(request.param)
 
 
 @pytest.fixture(scope="session", autouse=True)

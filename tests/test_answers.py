@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests import command_line
-from tests.full import some
 
 if TYPE_CHECKING:
     import subprocess
@@ -49,9 +48,9 @@ def test_answer(name: str, tmp_path: Path) -> None:
     assert _tree(workspace) == _tree(after)
 
 
-@pytest.mark.parametrize("name", some(NAMES, 0))
+@pytest.mark.parametrize("name", NAMES)
 def test_looking_first(name: str, tmp_path: Path) -> None:
-    """Looking first changes nothing, and foretells success and failure: with CLADA_FULL of all answers."""
+    """Looking first changes nothing, and foretells success and failure."""
     case, workspace = ANSWERS / name, _workspace(name, tmp_path)
     arguments, code, _said, _noted = _expected(case)
     done = _clada(case, workspace, "--dry-run", *arguments)

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from tests.world.repository.states import Content
 
 RECORDS = pytest.mark.parametrize("record", ["commits", "snapshots", "none"])
-FULL = bool(os.environ.get("CLADA_FULL"))
-KILLS = 300 if FULL else 12
+KILLS = 60
 MANY = 200  # files that a killed run is writing, before the change that it is about and after it
 
 # Operations that succeed, each changing the tree in another way.
@@ -479,7 +478,8 @@ def long_document(change: str) -> str:
 
 
 @RECORDS
-@pytest.mark.timeout(1800 if FULL else 120)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_kill_at_any_moment_is_taken_back_by_recover(project: Path, record: str) -> None:
     """Each kind of change is killed in turn; a sample begins with any."""
     before = tree(project)

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.full import cuts
+from tests.cutting import cuts
 from tests.test_atomic import tree
 
 import clada
@@ -51,13 +51,13 @@ def test_there_are_answers_to_cut() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_half_of_a_file_is_written(name: str, tmp_path: Path) -> None:
-    """Wherever the answer is cut."""
+def test_no_half_of_a_file_is_written(name: str, tmp_path: Path, *, is_whole: bool) -> None:
+    """Wherever the answer is cut; a sample is cut at the ends of lines, and between."""
     answer = (ANSWERS / name / "answer.md").read_bytes()
     before = ANSWERS / name / "before"
     left = _left(answer, before, tmp_path / "whole")
     unchanged = _left(b"", before, tmp_path / "none")
-    for cut in cuts(answer, len(name), STEP):
+    for cut in cuts(answer, len(name), 1 if is_whole else STEP):
         part = answer[:cut].decode(errors="ignore").encode()
         assert _left(part, before, tmp_path / str(cut)) in (unchanged, left), cut
 

@@ -8,7 +8,6 @@ after it is done it may succeed, too: the one such cut is named, and gives a tre
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ SIZES = {path: sum(len(block.operations) for block in plan.blocks) for path, pla
 LONG_ENOUGH = [path for path in DOCUMENTS if SIZES[path] > 1 and not PLANS[path].fatal]
 CUTS = [(path, at) for path in LONG_ENOUGH for at in range(SIZES[path])]
 SUCCEEDS_LATER = {("csl-summary-json", 2)}  # an edit of a file that a later operation writes
-STRIDE = 1 if os.environ.get("CLADA_FULL") else 7  # of the cuts, every so many are tried
+STRIDE = 7  # of the cuts, every so manieth is tried by a test that is not slow
 
 
 def test_there_are_documents_to_cut() -> None:
@@ -39,7 +38,13 @@ def test_there_are_documents_to_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "at"), CUTS[::STRIDE], ids=[f"{path.parent.name} at {at}" for path, at in CUTS[::STRIDE]]
+    ("path", "at"),
+    [
+        pytest.param(
+            path, at, id=f"{path.parent.name} at {at}", marks=[pytest.mark.slow] if number % STRIDE else []
+        )
+        for number, (path, at) in enumerate(CUTS)
+    ],
 )
 def test_a_run_that_is_cut_and_resumed_gives_the_tree_of_a_whole_one(
     path: Path, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import examples
 
 import clada
 from clada.report.diff import file_hunks
@@ -139,7 +138,7 @@ def test_a_file_that_is_gone_since_is_told(tmp_path: Path) -> None:
     assert report.tasks[0].error.type == "file_not_found"
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=50)
 @given(
     st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"c\r\n", b"\xff\n"]), max_size=40),
     st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"c\r\n", b"x\n"]), max_size=40),

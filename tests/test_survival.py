@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from tests import command_line
-from tests.full import FULL
 
 import clada
 from clada.world.git import branch
@@ -104,11 +103,12 @@ HUNGRY = (
 
 
 @only_linux
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("--output-mode=buffer", "--summary=xml"), ("--summary=json",)])
 def test_too_little_memory(arguments: tuple[str, ...], place: Place) -> None:
     """From so little that nothing begins to so much that all succeeds."""
     ends = set()
-    for megabytes in range(16, 80, 1 if FULL else 4):
+    for megabytes in range(16, 80, 2):
         done = place.clada(HUNGRY, *arguments, preexec_fn=limited(resource.RLIMIT_AS, megabytes << 20))
         place.judge(done, 6)
         ends.add(done.returncode)
@@ -120,9 +120,10 @@ def test_too_little_memory(arguments: tuple[str, ...], place: Place) -> None:
 
 
 @only_linux
+@pytest.mark.slow
 def test_too_few_files(place: Place) -> None:
     """From so few that nothing begins to so many that all succeeds."""
-    for files in range(5, 40, 1 if FULL else 2):
+    for files in range(5, 40):
         done = place.clada(HUNGRY, "--summary=json", preexec_fn=limited(resource.RLIMIT_NOFILE, files))
         place.judge(done, 6)
         if done.returncode == 0:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.batch.conftest import edit
-from tests.full import examples
 
 import clada
 from clada.batch import DEFAULTS, Batch
@@ -51,7 +50,7 @@ jobs = st.builds(
 )
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(jobs, st.booleans())
 def test_a_line_that_was_checked_says_the_same_when_it_is_read_again(
     job: dict[str, Any], plain: bool

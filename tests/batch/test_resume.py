@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.batch.conftest import Yard
 
-KILLS = 40 if os.environ.get("CLADA_FULL") else 6
+KILLS = 20
 SAME = ("id", "status", "error", "diff", "notation", "model")
 
 
@@ -71,6 +71,7 @@ def fill(yard: Yard, count: int) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_killed_at_any_moment_and_resumed_ends_as_one_that_is_not(
     yard: Yard, tmp_path: Path
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.commands.examples import EXAMPLES
-from tests.full import examples
 
 import clada
 from clada.commands.policy import Allowed, BuiltIn, NeedsApproval, Refused, judge
@@ -432,7 +431,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=examples(1500), deadline=None)
+@settings(max_examples=375, deadline=None)
 @given(
     st.sampled_from(sorted(ROWS)),
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=4)), max_size=5),

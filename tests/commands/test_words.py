@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.full import examples
 
 from clada.commands.words import SHELL_HINT, Refusal, SimpleCommand, read
 
@@ -359,7 +358,7 @@ def runnable(body: str) -> bool:
     )
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(BODIES, min_size=60, max_size=60))
 def test_accepted_bodies_have_the_words_that_bash_gives_them(
     directories: tuple[Path, Path], bodies: list[str]
@@ -369,7 +368,7 @@ def test_accepted_bodies_have_the_words_that_bash_gives_them(
     check_against_bash([body for body in both if runnable(body)], directories)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     st.lists(st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8")), min_size=1, max_size=5)
 )
@@ -379,7 +378,7 @@ def test_any_words_survive_quoting(words: list[str]) -> None:
     assert read(body) == (SimpleCommand(tuple(words), body),)
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=125, deadline=None)
 @given(st.text())
 def test_reading_never_raises(body: str) -> None:
     """Whatever the text is."""

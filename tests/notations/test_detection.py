@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.full import FULL
 
 import clada
 from clada.notations.registry import NOTATIONS
@@ -17,11 +16,10 @@ OURS = ROOT / ".venv"
 PLACES = (OURS, Path("/usr/share"), Path("/usr/lib"), Path("/usr/local/lib"))
 LEAST = 300
 MOST_IN_A_HUNDRED = 1
-LONG = 50_000  # bytes
 
 
 def _pages() -> list[Path]:
-    """Return the pages that are installed; those that are very long only with CLADA_FULL."""
+    """Return the pages that are installed."""
     pages = (
         Path(folder, name)
         for top in PLACES
@@ -29,7 +27,7 @@ def _pages() -> list[Path]:
         for name in names
         if name.lower().endswith((".md", ".markdown", ".mdx"))
     )
-    return [page for page in pages if FULL or page.stat().st_size <= LONG]
+    return list(pages)
 
 
 def _dialect(plan: clada.Plan) -> str | None:
@@ -77,6 +75,7 @@ def test_what_stands_in_a_file_that_is_written_is_not_carried_out() -> None:
     assert clada.parse(file[:-5]).fatal  # the file is not closed
 
 
+@pytest.mark.slow
 def test_what_manuals_are_taken_for_is_known_and_rare() -> None:
     """Nothing is in a dialect of rank 1; one page in a hundred is in one of rank 2, and one cannot be read.
 

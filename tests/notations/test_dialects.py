@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import STEP, cuts, examples, many
+from tests.cutting import STEP, cuts
 from tests.notations import render_dialects as render
 
 import clada
@@ -46,13 +45,15 @@ def _asked(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", range(TURNS))
-def test_a_document_that_is_cut_off_asks_for_nothing_that_the_whole_does_not(number: int) -> None:
+def test_a_document_that_is_cut_off_asks_for_nothing_that_the_whole_does_not(
+    number: int, *, is_whole: bool
+) -> None:
     """Wherever it is cut, what is left is refused, or has only operations of the whole, each to its end."""
     for path in DOCUMENTS[number::TURNS]:
-        _hold_for_beginnings(path)
+        _hold_for_beginnings(path, 1 if is_whole else 3 * STEP)
 
 
-def _hold_for_beginnings(path: Path) -> None:
+def _hold_for_beginnings(path: Path, step: int) -> None:
     data, asked = path.read_bytes(), _asked(path)
     complete = clada.parse(data, **asked)
     if any(UNSEEN.search(problem.message) for problem in complete.problems):
@@ -64,7 +65,7 @@ def _hold_for_beginnings(path: Path) -> None:
     if any(note.endswith("left out") for note in complete.notes):
         return  # a log that ends before the result of a call does not know that it failed
     known = _operations(complete)
-    for cut in cuts(data, first=len(path.stem), step=3 * STEP)[:-1]:
+    for cut in cuts(data, first=len(path.stem), step=step)[:-1]:
         beginning = data[:cut].decode(errors="ignore")
         plan = clada.parse(beginning, **asked)
         if not plan.fatal:
@@ -134,7 +135,7 @@ NOISE = st.lists(st.tuples(st.sampled_from(["", "", "", " ", "\t"]), PIECES), ma
 
 
 @given(lines=NOISE, notation=st.sampled_from(["auto", *DIALECTS]))
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_reading_never_raises_and_finds_nothing_that_is_not_there(
     lines: list[tuple[str, str]], notation: str
 ) -> None:
@@ -162,7 +163,7 @@ TREES = st.dictionaries(st.sampled_from(["a.txt", "b/c.py", "d e.md"]), CONTENTS
 
 
 @given(before=TREES, after=TREES)
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_is_written_in_a_dialect_gives_the_tree_that_was_meant(
     dialect: str, before: dict[str, str], after: dict[str, str]
@@ -194,54 +195,54 @@ def _read(folder: Path) -> dict[str, str]:
 
 # Linear: seconds, where a reader that goes back would take hours.
 # Each is made when its turn comes: all at once they take half a gigabyte.
-LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
+LONG = 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
-    "heads": lambda: b"<<<<<<< SEARCH\n" * many(60_000),
-    "heads of two lengths": lambda: b"<<<<<<< SEARCH\n<<<<<<<< SEARCH\n" * many(30_000),
-    "dividers without an end": lambda: b"a.py\n<<<<<<< SEARCH\n" + b"=======\n" * many(60_000),
-    "ends": lambda: b">>>>>>> REPLACE\n" * many(60_000),
+    "heads": lambda: b"<<<<<<< SEARCH\n" * 20_000,
+    "heads of two lengths": lambda: b"<<<<<<< SEARCH\n<<<<<<<< SEARCH\n" * 10_000,
+    "dividers without an end": lambda: b"a.py\n<<<<<<< SEARCH\n" + b"=======\n" * 20_000,
+    "ends": lambda: b">>>>>>> REPLACE\n" * 20_000,
     "one long line": lambda: b"SEARCH *** Begin Patch +++ " * (LONG // 27),
     "one long line above a head": lambda: b"x" * LONG + b"\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",
     "one long line in a block": lambda: b"<<<<<<< SEARCH\n%b\n=======\n>>>>>>> REPLACE\n" % (b"x" * LONG),
     "rules in a hunk": lambda: (
-        b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n" + b"---\n" * many(60_000)
+        b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n" + b"---\n" * 20_000
     ),
-    "inline artifacts": lambda: b'a `<boltArtifact id="a">` ' * many(40_000),
-    "here-documents on a line": lambda: b"a.sh\n```sh\n" + b"<<a " * many(60_000) + b"))\n```\n",
-    "unusual blocks": lambda: b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * many(6_000),
-    "blocks in tags without an end": lambda: b"<edit>\n<file>a</file>\n<old_code>\n" * many(20_000),
-    "of the helper without an end": lambda: b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * many(20_000),
-    "beginnings": lambda: b"*** Begin Patch\n" * many(20_000),
-    "sections": lambda: b"*** Begin Patch\n" + b"*** Delete File: a\n" * many(20_000) + b"*** End Patch\n",
-    "indented patches": lambda: b" *** Begin Patch\n *** Delete File: a\n" * many(20_000),
-    "anchors": lambda: b"*** Begin Patch\n*** Update File: a\n" + b"@@ x\n" * many(60_000) + b"*** End Patch\n",  # noqa: E501
-    "files of a diff": lambda: b"diff --git a/x b/x\n" * many(200_000),
-    "dashes in a hunk": lambda: b"--- a/x\n+++ b/x\n@@\n" + b"--- x\n+++ y\n" * many(30_000),
-    "fences of diffs": lambda: b"```diff\n-a\n+b\n" * many(20_000),
-    "fences of diffs, closed": lambda: b"a.py\n```diff\n-a\n+b\n```\n" * many(6_000),
-    "mails": lambda: (b"From " + b"b" * 40 + b" Mon Sep 17 00:00:00 2001\n") * many(20_000),
-    "reasoning blocks": lambda: b"<think></think>\n" * many(60_000) + b"a.py\n<<<<<<< SEARCH\n",
-    "reasoning blocks without an end": lambda: b"<think>\n" * many(60_000) + b"<<<<<<< SEARCH\n",
-    "transcripts": lambda: b"```console\n--- a/x\n+++ b/x\n@@\n```\n" * many(6_000),
-    "named files": lambda: b"a.py\n```\nx\n```\n" * many(10_000),
-    "files without an end": lambda: b"a.py\n```py\n" * many(60_000),
-    "fences with an info": lambda: b"```py\n" * many(20_000),
-    "Markdown files": lambda: b"a.md\n```md\n```\n" * many(10_000),
-    "Markdown files with a fence": lambda: b"a.md\n```md\n```x\n```\n```\n" * many(10_000),
-    "one Markdown file, fences after it": lambda: b"a.md\n```md\nx\n```\n" + b"```x\n```\n" * many(10_000),
-    "Markdown files before fences": lambda: b"a.md\n```md\nx\n```\n```x\n```\n" * many(10_000),
-    "tags without an end": lambda: b'<file path="a">\n' * many(60_000),
-    "tags that are none": lambda: b"<source>\n" * many(60_000),
-    "tagged files": lambda: b'<file path="a">\nx</file>\n' * many(20_000),
+    "inline artifacts": lambda: b'a `<boltArtifact id="a">` ' * 13_333,
+    "here-documents on a line": lambda: b"a.sh\n```sh\n" + b"<<a " * 20_000 + b"))\n```\n",
+    "unusual blocks": lambda: b"x\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n" * 2_000,
+    "blocks in tags without an end": lambda: b"<edit>\n<file>a</file>\n<old_code>\n" * 6_666,
+    "of the helper without an end": lambda: b"<<<FILE>>>\na\n<<<SEARCH>>>\n" * 6_666,
+    "beginnings": lambda: b"*** Begin Patch\n" * 6_666,
+    "sections": lambda: b"*** Begin Patch\n" + b"*** Delete File: a\n" * 6_666 + b"*** End Patch\n",
+    "indented patches": lambda: b" *** Begin Patch\n *** Delete File: a\n" * 6_666,
+    "anchors": lambda: b"*** Begin Patch\n*** Update File: a\n" + b"@@ x\n" * 20_000 + b"*** End Patch\n",
+    "files of a diff": lambda: b"diff --git a/x b/x\n" * 66_666,
+    "dashes in a hunk": lambda: b"--- a/x\n+++ b/x\n@@\n" + b"--- x\n+++ y\n" * 10_000,
+    "fences of diffs": lambda: b"```diff\n-a\n+b\n" * 6_666,
+    "fences of diffs, closed": lambda: b"a.py\n```diff\n-a\n+b\n```\n" * 2_000,
+    "mails": lambda: (b"From " + b"b" * 40 + b" Mon Sep 17 00:00:00 2001\n") * 6_666,
+    "reasoning blocks": lambda: b"<think></think>\n" * 20_000 + b"a.py\n<<<<<<< SEARCH\n",
+    "reasoning blocks without an end": lambda: b"<think>\n" * 20_000 + b"<<<<<<< SEARCH\n",
+    "transcripts": lambda: b"```console\n--- a/x\n+++ b/x\n@@\n```\n" * 2_000,
+    "named files": lambda: b"a.py\n```\nx\n```\n" * 3_333,
+    "files without an end": lambda: b"a.py\n```py\n" * 20_000,
+    "fences with an info": lambda: b"```py\n" * 6_666,
+    "Markdown files": lambda: b"a.md\n```md\n```\n" * 3_333,
+    "Markdown files with a fence": lambda: b"a.md\n```md\n```x\n```\n```\n" * 3_333,
+    "one Markdown file, fences after it": lambda: b"a.md\n```md\nx\n```\n" + b"```x\n```\n" * 3_333,
+    "Markdown files before fences": lambda: b"a.md\n```md\nx\n```\n```x\n```\n" * 3_333,
+    "tags without an end": lambda: b'<file path="a">\n' * 20_000,
+    "tags that are none": lambda: b"<source>\n" * 20_000,
+    "tagged files": lambda: b'<file path="a">\nx</file>\n' * 6_666,
     "one long file": lambda: b"a.py\n```\n%b\n```\n" % (b"x = 1\n" * (LONG // 6)),
     "a long comment as its first line": lambda: b"```\n# %b\n```\n" % (b"x" * (LONG // 4)),
-    "shell fences": lambda: b"```bash\nls\n```\n" * many(20_000),
-    "here-documents": lambda: b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * many(20_000) + b"```\n",
-    "fences of here-documents": lambda: b"```bash\ncat > a <<'E'\nx\nE\n```\n" * many(6_000),
-    "fences, each of a here-document without an end": lambda: b"```bash\ncat > a <<'E'\nx\n```\n" * many(2_000),  # noqa: E501
-    "marks without an end": lambda: b"```bash\n" + b"cat > a <<'E%d'\n" * many(20_000) + b"```\n",
-    "a long line before a mark": lambda: b"```bash\n" + b"x && " * many(200_000) + b"cat > a <<'E'\nE\n```\n",
-    "fences": lambda: b"```\n" * many(60_000) + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+    "shell fences": lambda: b"```bash\nls\n```\n" * 6_666,
+    "here-documents": lambda: b"```bash\n" + b"cat > a <<'E'\nx\nE\n" * 6_666 + b"```\n",
+    "fences of here-documents": lambda: b"```bash\ncat > a <<'E'\nx\nE\n```\n" * 2_000,
+    "fences, each of a here-document without an end": lambda: b"```bash\ncat > a <<'E'\nx\n```\n" * 666,
+    "marks without an end": lambda: b"```bash\n" + b"cat > a <<'E%d'\n" * 6_666 + b"```\n",
+    "a long line before a mark": lambda: b"```bash\n" + b"x && " * 66_666 + b"cat > a <<'E'\nE\n```\n",
+    "fences": lambda: b"```\n" * 20_000 + b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
 }  # fmt: skip
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import examples, many
 
 import clada
 
@@ -38,7 +36,7 @@ PIECES = st.sampled_from([
 
 
 @given(lines=st.lists(PIECES, max_size=25), notation=st.sampled_from(["auto", *NAMES]))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_reading_never_raises(lines: list[str], notation: str) -> None:
     """Whatever the text: there is a plan that can be printed, and its spans are in the text."""
     plan = clada.parse("\n".join(lines), notation, roots=("/x",))
@@ -66,7 +64,7 @@ VALUES = st.recursive(
 
 
 @given(values=st.lists(VALUES, min_size=1, max_size=4), indent=st.sampled_from([None, 1]))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_no_shape_of_json_raises(values: list[object], indent: int | None) -> None:
     """Calls of any shape, with anything in place of anything, are read or refused."""
     plan = clada.parse("\n".join(json.dumps(value, indent=indent) for value in values), "calls")
@@ -88,45 +86,45 @@ def _log(*records: object) -> bytes:
 
 MESSAGE = {"role": "assistant", "content": [CALL]}
 # Each is made when its turn comes: all at once they take half a gigabyte.
-LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
+LONG = 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
-    "brackets": lambda: b'{"name": "Write", "input": ' + b"[" * many(10_000),
-    "brackets on lines": lambda: b'{"type": "tool_use", "content": ' + b"[\n" * many(10_000),
+    "brackets": lambda: b'{"name": "Write", "input": ' + b"[" * 3_333,
+    "brackets on lines": lambda: b'{"type": "tool_use", "content": ' + b"[\n" * 3_333,
     "objects 900 deep": lambda: b'{"type": "tool_use", "message": ' + b'{"message": ' * 900 + b"1" + b"}" * 901,  # noqa: E501
     "one long string": lambda: _log({**CALL, "input": {"file_path": "a", "content": "x" * LONG}}),
     "one long string without an end": lambda: b'{"name": "Write", "input": {"content": "' + b"x" * LONG,
-    "records": lambda: _log(*[MESSAGE] * many(20_000)),
-    "invalid calls": lambda: _log(*[{**CALL, "input": {}}] * many(20_000)),
-    "calls in one message": lambda: _log({"role": "assistant", "content": [CALL] * many(10_000)}),
-    "calls on lines": lambda: json.dumps({"role": "assistant", "content": [CALL] * many(20_000)}, indent=1).encode(),  # noqa: E501
-    "values over lines": lambda: b"\n".join([json.dumps(CALL, indent=1).encode()] * many(20_000)),
+    "records": lambda: _log(*[MESSAGE] * 6_666),
+    "invalid calls": lambda: _log(*[{**CALL, "input": {}}] * 6_666),
+    "calls in one message": lambda: _log({"role": "assistant", "content": [CALL] * 3_333}),
+    "calls on lines": lambda: json.dumps({"role": "assistant", "content": [CALL] * 6_666}, indent=1).encode(),
+    "values over lines": lambda: b"\n".join([json.dumps(CALL, indent=1).encode()] * 6_666),
     "results without ids": lambda: _log(
-        {"role": "model", "parts": [{"functionCall": {"name": "Write", "args": {}}}] * many(20_000)},
-        {"role": "user", "parts": [{"functionResponse": {"name": "Write", "response": {}}}] * many(20_000)},
+        {"role": "model", "parts": [{"functionCall": {"name": "Write", "args": {}}}] * 6_666},
+        {"role": "user", "parts": [{"functionResponse": {"name": "Write", "response": {}}}] * 6_666},
     ),
-    "tools without an end": lambda: b"<write_to_file>\n" * many(20_000),
-    "closing tags": lambda: b"<write_to_file>\nx" + b"</write_to_file>\nx" * many(20_000),
-    "tools": lambda: b"<write_to_file>\n<path>a</path>\n<content>\nx\n</content>\n</write_to_file>\n" * many(6_000),  # noqa: E501
+    "tools without an end": lambda: b"<write_to_file>\n" * 6_666,
+    "closing tags": lambda: b"<write_to_file>\nx" + b"</write_to_file>\nx" * 6_666,
+    "tools": lambda: b"<write_to_file>\n<path>a</path>\n<content>\nx\n</content>\n</write_to_file>\n" * 2_000,
     "diffs": lambda: b"<apply_diff>\n<path>a</path>\n<diff>\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
-    b"</diff>\n</apply_diff>\n" * many(2_000),
-    "calls in tags": lambda: b'<tool_call>\n{"name": "bash", "args": {"cmd": "ls"}}\n</tool_call>\n' * many(20_000),  # noqa: E501
-    "calls without an end": lambda: b"<tool_call>\n" * many(20_000),
+    b"</diff>\n</apply_diff>\n" * 666,
+    "calls in tags": lambda: b'<tool_call>\n{"name": "bash", "args": {"cmd": "ls"}}\n</tool_call>\n' * 6_666,
+    "calls without an end": lambda: b"<tool_call>\n" * 6_666,
     "invokes": lambda: b"<function_calls>\n"
-    + b'<invoke name="x">\n<parameter name="a">b</parameter>\n</invoke>\n' * many(6_000),
-    "parameters": lambda: b'<function_calls>\n<invoke name="x">\n' + b'<parameter name="a">' * many(6_000),
-    "at signs": lambda: b'@shell(a): {"command": "ls"}\n' * many(6_000),
-    "elements": lambda: b'<dyad-write path="a">\nx\n</dyad-write>\n' * many(6_000),
-    "attributes": lambda: b"<dyad-write " + b'a="b" ' * many(20_000),
-    "blanks in a tag": lambda: b"<dyad-write " + b" " * many(20_000),
-    "actions": lambda: b"<boltArtifact>\n" + b'<boltAction type="shell">ls</boltAction>\n' * many(6_000),
-    "fences of a project": lambda: b"<CodeProject>\n" + b'```ts file="a"\nx\n```\n' * many(6_000),
+    + b'<invoke name="x">\n<parameter name="a">b</parameter>\n</invoke>\n' * 2_000,
+    "parameters": lambda: b'<function_calls>\n<invoke name="x">\n' + b'<parameter name="a">' * 2_000,
+    "at signs": lambda: b'@shell(a): {"command": "ls"}\n' * 2_000,
+    "elements": lambda: b'<dyad-write path="a">\nx\n</dyad-write>\n' * 2_000,
+    "attributes": lambda: b"<dyad-write " + b'a="b" ' * 6_666,
+    "blanks in a tag": lambda: b"<dyad-write " + b" " * 6_666,
+    "actions": lambda: b"<boltArtifact>\n" + b'<boltAction type="shell">ls</boltAction>\n' * 2_000,
+    "fences of a project": lambda: b"<CodeProject>\n" + b'```ts file="a"\nx\n```\n' * 2_000,
     "blocks of NESL": lambda: b"".join(
         b'#!nesl [@x: %05x]\naction = "delete_file"\npath = "a"\n#!end_%05x\n' % (number, number)
-        for number in range(many(6_000))
+        for number in range(2_000)
     ),
-    "invalid blocks": lambda: b'#!nesl [@x: abc]\naction = "x"\nfoo\n#!end_abc\n' * many(6_000),
-    "here-documents without an end": lambda: b"#!nesl [@x: abc]\n" + b"a = <<'EOT_abc'\n" * many(20_000),
-    "almost ends": lambda: b"#!nesl [@x: abc]\na = <<'EOT_abc'\n" + b"EOT_abcd\n" * many(20_000),
+    "invalid blocks": lambda: b'#!nesl [@x: abc]\naction = "x"\nfoo\n#!end_abc\n' * 2_000,
+    "here-documents without an end": lambda: b"#!nesl [@x: abc]\n" + b"a = <<'EOT_abc'\n" * 6_666,
+    "almost ends": lambda: b"#!nesl [@x: abc]\na = <<'EOT_abc'\n" + b"EOT_abcd\n" * 6_666,
     "one long line": lambda: b"<write_to_file> #!nesl [@ <tool_call> " * (LONG // 38),
 }  # fmt: skip
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import examples
 
 import clada
 
@@ -137,7 +136,7 @@ def shown_documents(draw: st.DrawFn) -> list[str]:
 
 
 @given(pieces=shown_documents())
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_content_that_looks_like_a_part_is_content(pieces: list[str]) -> None:
     """Every write is there, with what it has between its markers."""
     plan = clada.parse("\n\n".join(pieces))
@@ -152,7 +151,7 @@ def test_content_that_looks_like_a_part_is_content(pieces: list[str]) -> None:
     kinds=st.lists(st.sampled_from(sorted(OPERATIONS)), min_size=1, max_size=3),
     data=st.data(),
 )
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_a_hidden_part_never_changes_the_plan(
     pieces: list[str], part: str, kinds: list[str], data: st.DataObject
 ) -> None:
@@ -173,7 +172,7 @@ def test_a_hidden_part_never_changes_the_plan(
     closing=st.sampled_from(["</think>", "</THINKING>", "[/THINK]", "</thought>"]),
     data=st.data(),
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_closing_tag_alone_makes_drafts_of_what_is_before_it(
     pieces: list[str], closing: str, data: st.DataObject
 ) -> None:

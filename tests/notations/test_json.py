@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.full import many
 
 from clada.model import Invalid, Operation, Plan
 from clada.notations import json, parse
@@ -472,12 +471,12 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         "Nested more than 32 deep",
     ),
     "lists as blocks": (
-        lambda: b'[[],"tasks":' + b"[]," * many(MB),
+        lambda: b'[[],"tasks":' + b"[]," * (MB // 3),
         "Expected an object with a 'tasks' list",
     ),
     "an unclosed string of 8 MB": (lambda: TASK + b"x" * (8 * MB), "Unterminated string"),
     "a control character after 8 MB": (lambda: TASK + b"x" * (8 * MB) + b"\0", "Control character"),
-    "fences, unclosed": (lambda: b'```json\n{"tasks":\n' * many(200_000), "Expected a list of tasks"),
+    "fences, unclosed": (lambda: b'```json\n{"tasks":\n' * 66_666, "Expected a list of tasks"),
 }
 
 
@@ -523,8 +522,8 @@ def test_the_limits_are_those_that_are_documented() -> None:
 
 # What is repeated in the document, what that stands for, how often, and how both end.
 HUGE = {
-    "backslashes": (rb"\\", "\\", many(2_000_000), ""),
-    "escaped quotes": (rb"\"", '"', many(1_000_000), ""),
+    "backslashes": (rb"\\", "\\", 666_666, ""),
+    "escaped quotes": (rb"\"", '"', 333_333, ""),
     "escaped surrogate pairs": (rb"\ud83d\ude00", "😀", 200_000, ""),
     "numeric escapes": (r"\u0041é".encode(), "Aé", 400_000, ""),
     "plain": (b"x", "x", 8 * MB, ""),

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.full import examples
 
 import clada
 
@@ -98,7 +97,7 @@ OPERATION = st.sampled_from([
 
 
 @given(operations=st.lists(OPERATION, min_size=2, max_size=5), data=st.data(), block=st.booleans())
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_whichever_end_is_missing_no_marker_is_written_and_no_command_run(
     operations: list[str], data: st.DataObject, block: bool
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.full import STEP, cuts, examples, many
+from tests.cutting import STEP, cuts
 from tests.notations import render
 
 import clada
@@ -37,14 +36,14 @@ NOISE = st.lists(
 
 
 @given(pieces=NOISE, notation=st.sampled_from(["auto", *NOTATIONS]))
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_parsing_never_raises_for_any_text(pieces: list[str], notation: str) -> None:
     """Whatever the text, there is a plan, which can be printed."""
     clada.parse("".join(pieces), notation).to_dict()
 
 
 @given(data=st.binary(max_size=200), notation=st.sampled_from(["auto", *NOTATIONS]))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_parsing_never_raises_for_any_bytes(data: bytes, notation: str) -> None:
     """Bytes that are no UTF-8 are a fatal error, not an exception."""
     plan = clada.parse(data, notation)
@@ -64,12 +63,12 @@ def _first_bad_byte(data: bytes) -> int | None:
 
 
 @pytest.mark.parametrize("number", range(TURNS))
-def test_csl_in_two_pieces_is_the_same_at_every_cut(number: int) -> None:
+def test_csl_in_two_pieces_is_the_same_at_every_cut(number: int, *, is_whole: bool) -> None:
     """The streaming reader gives the plan of the whole, however the text is cut."""
     for path in CSL_DOCUMENTS[number::TURNS]:
         text, options = _text(path), _options(path)
         expected = clada.parse(text, "csl", **options)
-        for cut in cuts(text, first=len(path.stem), step=3 * STEP):
+        for cut in cuts(text, first=len(path.stem), step=1 if is_whole else 3 * STEP):
             reader = clada.Reader(**options)
             reader.feed(text[:cut])
             reader.feed(text[cut:])
@@ -106,7 +105,7 @@ def test_cml_is_the_same_whether_or_not_expat_reads_what_is_in_cdata() -> None:
 
 
 @given(pieces=st.lists(st.one_of(PIECES, st.sampled_from(["\n", "<run>", "</run>", "x"])), max_size=30))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_noise_in_cml_is_the_same_whether_or_not_expat_reads_what_is_in_cdata(pieces: list[str]) -> None:
     """And however little the text is a document."""
     _assert_same_with_and_without_expat("<write path='a'><![CDATA[" + "".join(pieces))
@@ -221,28 +220,28 @@ def _blocks(operations: Any) -> Any:
         st.one_of(STANDALONE, _blocks(IN_CSL).map(lambda blocks: blocks[0])), min_size=1, max_size=4
     )
 )
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=37, deadline=None)
 def test_what_is_written_as_csl_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.csl(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=37, deadline=None)
 def test_what_is_written_as_cml_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity, `]]>` and `]]&gt;` in content included."""
     _check(render.cml(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=37, deadline=None)
 def test_what_is_written_as_json_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.json_blocks(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_what_is_written_as_toml_is_read_as_it_was(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.toml(blocks), blocks)
@@ -289,7 +288,7 @@ QUOTES = st.sampled_from(['"', "'", '"""', "'''"])
 
 @given(quotes=QUOTES, inside=st.lists(PLAIN | ESCAPES | LONG_ESCAPES | LINE_ENDS, max_size=10).map("".join))
 @example(quotes='"""', inside="\\\nall:\\n\\\n\\tgcc main.c\\n\\\n")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=125, deadline=None)
 def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> None:
     """Whichever its quotes, escapes and continued lines are; what tomllib refuses is refused."""
     inside = inside.encode(errors="replace").decode().replace("\r", "")
@@ -306,7 +305,7 @@ def test_a_string_in_toml_is_what_tomllib_reads(quotes: str, inside: str) -> Non
 
 
 @given(inside=st.lists(PLAIN | ESCAPES | LINE_ENDS, max_size=10).map("".join))
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=125, deadline=None)
 def test_a_string_in_json_is_what_json_reads(inside: str) -> None:
     """Whatever its escapes; what json refuses is refused, and what is no text once it is read."""
     inside = inside.encode(errors="replace").decode()
@@ -335,7 +334,7 @@ VALUES = st.recursive(
     ascii_only=st.booleans(),
     indent=st.sampled_from([None, 2]),
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_values_in_json_are_what_json_reads(
     tasks: list[dict[str, Any]], ascii_only: bool, indent: int | None
 ) -> None:
@@ -351,23 +350,21 @@ def test_values_in_json_are_what_json_reads(
 
 # Each of these is linear: seconds even where a careless reader would take hours, or end in a recursion error.
 # Each is made when its turn comes: all at once they take half a gigabyte.
-LONG = 40_000_000 if os.environ.get("CLADA_FULL") else 8_000_000  # bytes: whoever goes back takes hours
+LONG = 8_000_000  # bytes: whoever goes back takes hours
 HUGE = {
-    "markers": lambda: b'<---WRITE file="a"--->\nx\n<---END--->\n' * many(150_000),
-    "markers in content": lambda: (
-        b'<---WRITE file="a"--->\n' + b"<---TO--->\n" * many(300_000) + b"<---END--->\n"
-    ),
-    "<": lambda: b'<write path="a">' + b"<" * many(5_000_000),
-    "< in prose": lambda: b"<" * many(5_000_000) + b'\n<write path="a"/>\n',
-    "comment openings": lambda: b"<!--\n" * many(300_000) + b'<write path="a"/>\n',
+    "markers": lambda: b'<---WRITE file="a"--->\nx\n<---END--->\n' * 50_000,
+    "markers in content": lambda: b'<---WRITE file="a"--->\n' + b"<---TO--->\n" * 100_000 + b"<---END--->\n",
+    "<": lambda: b'<write path="a">' + b"<" * 1_666_666,
+    "< in prose": lambda: b"<" * 1_666_666 + b'\n<write path="a"/>\n',
+    "comment openings": lambda: b"<!--\n" * 100_000 + b'<write path="a"/>\n',
     "one long line": lambda: b"x" * LONG,
     "one long line in an operation": lambda: b'<---WRITE file="a"--->\n' + b"x" * LONG + b"\n<---END--->\n",
-    "backslashes": lambda: b'<---WRITE file="' + b"\\" * many(2_000_000) + b'"--->\nx\n<---END--->\n',
-    "quotes": lambda: b"<---WRITE file=" + b"'\\\"" * many(1_000_000) + b"--->\nx\n<---END--->\n",
-    "deep XML": lambda: b"<tasks>" + b"<a>" * many(100_000),
-    "deep JSON": lambda: b'{"tasks":' + b"[" * many(100_000),
-    "unclosed CDATA sections": lambda: b'<write path="a">' + b"<![CDATA[" * many(300_000),
-    "self-closing elements": lambda: b'<remove path="a"/>\n' * many(100_000),
+    "backslashes": lambda: b'<---WRITE file="' + b"\\" * 666_666 + b'"--->\nx\n<---END--->\n',
+    "quotes": lambda: b"<---WRITE file=" + b"'\\\"" * 333_333 + b"--->\nx\n<---END--->\n",
+    "deep XML": lambda: b"<tasks>" + b"<a>" * 33_333,
+    "deep JSON": lambda: b'{"tasks":' + b"[" * 33_333,
+    "unclosed CDATA sections": lambda: b'<write path="a">' + b"<![CDATA[" * 100_000,
+    "self-closing elements": lambda: b'<remove path="a"/>\n' * 33_333,
 }
 
 

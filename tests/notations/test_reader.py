@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.full import examples
 
 import clada
 
@@ -31,7 +30,7 @@ WHOLE = "<---RUN--->\r\nls\r\n<---END--->\r\n"
 @example(text="First:\n  <---RUN--->\n  ls\n  <---END--->\n", data=None)
 @example(text=WHOLE + "\ud83d\ude00", data=None)
 @example(text='<write path="a">x</write>\n', data=None)
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_chunked_equals_whole(text: str, data: Any) -> None:
     """One character at a time, in two pieces at every cut, or in any pieces, some of them empty."""
     expected = clada.parse(text, "csl")
@@ -63,7 +62,7 @@ DELIMITERS = st.text(CHARACTERS, min_size=1, max_size=3).filter(lambda text: tex
 @given(start=DELIMITERS, end=DELIMITERS)
 @example(start="@", end="E")
 @example(start="E", end="END")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_blank_behind_a_marker_changes_nothing_whatever_the_delimiters(start: str, end: str) -> None:
     """Markers as they are usually written are read by a shorter way, with the same result."""
     markers = [

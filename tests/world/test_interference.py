@@ -5,7 +5,7 @@ is there in the end, nothing is written or removed outside of the workspace, not
 about, and what is called a success is one. The exception is the last step itself: no file system looks and
 acts at once. What is done at that moment may be met by it; but then, as far as it can be seen, it is said.
 
-With CLADA_FULL, the same is done to a process of its own, which strace stops at each of its system calls.
+A slow test does the same to a process of its own, which strace stops at each of its system calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from clada.world.files.scratch import LEFTOVER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FULL = bool(os.environ.get("CLADA_FULL"))
 OURS, THEIRS, OLD = "ours", "theirs", "old line\n"
 CALLS = """
 open close stat lstat fstat read write pread lseek ftruncate link rename unlink mkdir rmdir listdir dup
@@ -257,7 +256,8 @@ def _stopped(scene: Scene, running: subprocess.Popen[bytes]) -> int | None:
     return None
 
 
-@pytest.mark.skipif(not FULL, reason="takes CLADA_FULL")
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 @needs("strace")
 @pytest.mark.parametrize(
     ("operation", "action"),

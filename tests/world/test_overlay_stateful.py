@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.full import examples
 
 from clada.errors import CladaError
 from clada.model import Done
@@ -256,7 +255,7 @@ def _outcome(files: Files, name: str, fields: dict[str, Any]) -> str:
 
 TestOperations = Operations.TestCase
 TestOperations.settings = settings(
-    max_examples=examples(80),
+    max_examples=20,
     stateful_step_count=30,
     deadline=None,
     database=None,  # the checkout may be read-only

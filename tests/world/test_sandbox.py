@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.full import FULL
 from tests.handles import few_handles, open_handles
 from tests.programs import needs, skip_without
 from tests.waiting import PATIENCE, eventually
@@ -58,7 +57,7 @@ def layer_mark(layer: str) -> pytest.MarkDecorator:
 _LAYERS = [pytest.param(name, marks=layer_mark(name)) for name in EVERY]
 layers = pytest.mark.parametrize("layer", _LAYERS)
 # One is enough where test_sandbox_projects.py has the same of a real project in each of them.
-layers_or_one = pytest.mark.parametrize("layer", _LAYERS if FULL else _LAYERS[:1])
+layers_or_one = pytest.mark.parametrize("layer", _LAYERS[:1])
 only_landlock = layer_mark("landlock")
 only_bubblewrap = layer_mark("bubblewrap")
 

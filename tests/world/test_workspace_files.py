@@ -324,9 +324,9 @@ def test_a_write_that_changes_nothing_leaves_the_file_alone(
     assert file.stat() == before
 
 
-def test_large_files_are_edited(place: Place, workspace: Workspace, attempt: Attempt) -> None:
-    """200 MB are no trouble, only bytes (a tenth of it where time counts)."""
-    size = 200_000_000 if os.environ.get("CLADA_FULL") else 20_000_000
+@pytest.mark.parametrize("size", [20_000_000, pytest.param(200_000_000, marks=pytest.mark.slow)])
+def test_large_files_are_edited(place: Place, workspace: Workspace, attempt: Attempt, size: int) -> None:
+    """200 MB are no trouble, only bytes."""
     file = place.write("file.txt", b"one\n" * (size // 4) + b"two\n")
     assert isinstance(attempt(workspace, "edit", **EDIT), Done)
     with file.open("rb") as changed:

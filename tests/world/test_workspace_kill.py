@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from clada.world.files.scratch import LEFTOVER
 if TYPE_CHECKING:
     from tests.conftest import Place
 
-RUNS = 300 if os.environ.get("CLADA_FULL") else 12
+RUNS = 60
 FILES = 4
 VERSIONS = {letter: f"{letter * 79}\n" * 1000 for letter in "abc"}
 
@@ -52,6 +51,7 @@ def _killed_run(place: Place, document: bytes, after: float) -> bool:
     return run.wait() < 0
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_the_old_or_the_new_content(place: Place) -> None:
     """Never a mix; and a later run clears what may be left of a file that was being written."""
     chance = random.Random(3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Attempt, Place
 
-TRIES = 40_000 if os.environ.get("CLADA_FULL") else 4_000
+TRIES = 40_000
 
 # Exchanges the two names for good, so that there is never a moment without either.
 SWAPPER = """
@@ -73,6 +72,7 @@ def swapped(place: Place) -> Iterator[Place]:
     swapper.communicate()
 
 
+@pytest.mark.slow
 def test_nothing_escapes_by_a_parent_that_becomes_a_link(swapped: Place, attempt: Attempt) -> None:
     """Every kind of change meets the directory or is refused at the link; both do happen."""
     before = picture(swapped.outside)

@@ -167,9 +167,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     home = tmp_path_factory.mktemp("home")
     home.chmod(0o755)
     (home / ".gitconfig").write_text(CONFIG)
-    for name in [
-        name for name in os.environ if name.startswith(("GIT_", "XDG_", "CLADA_")) and name != "CLADA_FULL"
-    ]:
+    for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_", "CLADA_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))

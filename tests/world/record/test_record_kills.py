@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.world.record.conftest import Recorded
 
 PR_SET_CHILD_SUBREAPER = 36
-KILLS = 300 if os.environ.get("CLADA_FULL") else 30
+KILLS = 60
 LARGE = "".join(f"line {number}\n" for number in range(20_000))
 
 # Each of them changes something at the end of which the next one begins.
@@ -149,7 +149,8 @@ def litter(place: Recorded) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="waits for the children of others, as Linux can")
-@pytest.mark.timeout(1200 if KILLS > 30 else 120)
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("tasks", [TASKS, FILES], ids=["with commands", "files alone"])
 def test_a_run_that_is_killed_at_any_moment_is_undone(
     place: Recorded, tmp_path: Path, tasks: list[dict[str, Any]]
@@ -188,7 +189,8 @@ def test_a_run_that_is_killed_at_any_moment_is_undone(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="waits for the children of others, as Linux can")
-@pytest.mark.timeout(1200 if KILLS > 30 else 120)
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_an_undo_that_is_killed_at_any_moment_is_brought_to_its_end(place: Recorded) -> None:
     """By running it again, and again; redo then gives the tree after the run."""
     furnish(place)

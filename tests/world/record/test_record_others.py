@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.world.record.conftest import Recorded
 
 CALLS = ("open", "stat", "rename", "link", "unlink", "mkdir", "read", "writev", "fsync", "listxattr", "close")
-EVERY = 1 if os.environ.get("CLADA_FULL") else 9
+EVERY = 2  # of the calls of a run, at every so manieth something is saved
 LAST_STEPS = ("rename", "link")  # no file system looks and acts at once
 
 TASKS: list[dict[str, Any]] = [
@@ -74,6 +74,7 @@ def at_every_moment(place: Recorded, act: Callable[[], None], check: Callable[[U
         number += EVERY
 
 
+@pytest.mark.slow
 def test_what_is_saved_at_any_moment_is_in_the_tree_or_in_the_record(plain: Recorded) -> None:
     """The run may come to it later, and then it is kept first: undo gives it back."""
     saved = plain.workspace / "a.txt"
@@ -98,6 +99,7 @@ def test_what_is_saved_at_any_moment_is_in_the_tree_or_in_the_record(plain: Reco
     assert {"in the tree", "undone"} <= seen
 
 
+@pytest.mark.slow
 def test_what_is_saved_elsewhere_at_any_moment_stays(plain: Recorded) -> None:
     """Undo of the run leaves it alone."""
 
@@ -172,6 +174,7 @@ def test_what_is_saved_between_an_operation_and_a_command_comes_back(plain: Reco
     assert (plain.workspace / "a.txt").read_text() == "theirs\n"
 
 
+@pytest.mark.slow
 def test_what_is_saved_while_undo_is_at_work_is_not_lost(plain: Recorded) -> None:
     """It is in the tree, or undo refuses, or its undo brings it back."""
     saved = plain.workspace / "a.txt"

@@ -1,8 +1,7 @@
 """A power cut: with `durable`, each file has its old or its new content, and the old one is in the record.
 
 The workspace and the record are on an image of a disk. Cut off is what has not reached it: the run is
-stopped, the image copied, and the copy mounted. That takes root, loop devices and mkfs.ext4; with CLADA_FULL
-it is done more often.
+stopped, the image copied, and the copy mounted. That takes root, loop devices and mkfs.ext4.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from clada.world.record.store import find_store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CUTS = 60 if os.environ.get("CLADA_FULL") else 6
+CUTS = 12
 FILES = 40
 OLD = {f"old{number}.txt": f"old {number}\n" * 200 for number in range(FILES)}
 TASKS: list[dict[str, Any]] = [
@@ -76,6 +75,7 @@ def cut_at(process: int, image: Path, copy: Path) -> None:
     os.kill(process, signal.SIGCONT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["no-repository", "repository"])
 def test_after_a_power_cut_each_content_is_there(disk: Path, tmp_path: Path, where: str) -> None:
     """In the tree or in the record; and none is half."""
@@ -106,6 +106,7 @@ def test_after_a_power_cut_each_content_is_there(disk: Path, tmp_path: Path, whe
     assert {"killed", "changed"} <= {word for state in states for word in state}
 
 
+@pytest.mark.slow
 def test_the_proof_notices_a_record_that_has_not_reached_the_disk(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ LOADED = (
     recover,
 )  # early, for an ordinary user may not be able to read root's Python
 FAILING = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
-RANDOM = 400 if os.environ.get("CLADA_FULL") else 25  # documents
 PATHS = ("a", "b", "d", "d/x", "d/e", "d/e/f", "l", "h", "d/closed", "d/closed/in", "new", "new/y", "d/new")
 OPERATIONS = (
     '<---WRITE file="{0}"--->\nother\n<---END--->\n',
@@ -114,12 +112,13 @@ def test_a_run_that_closed_a_directory_can_be_undone_and_done_again(ordinary: Or
     ordinary.do(undo_twice)
 
 
-def test_random_documents(ordinary: Ordinary) -> None:
+@pytest.mark.parametrize("documents", [20, pytest.param(400, marks=pytest.mark.slow)])
+def test_random_documents(ordinary: Ordinary, documents: int) -> None:
     top = ordinary.top / "workspace"
     top.mkdir()
 
     def all_of_them() -> None:
-        for seed in range(RANDOM):
+        for seed in range(documents):
             _random(top / str(seed), random.Random(seed))
 
     ordinary.do(all_of_them)

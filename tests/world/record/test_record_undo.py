@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from tests.world.record.conftest import Ordinary
 
-FULL = bool(os.environ.get("CLADA_FULL"))
 MANY: list[dict[str, Any]] = [
     write("a.txt", "other\n"),
     write("x/y/new.txt", "new\n"),
@@ -270,10 +269,11 @@ def moments() -> Iterator[int]:
     number = 1
     while number < 2000:
         yield number
-        number += 1 if FULL else 5
+        number += 1
 
 
-@pytest.mark.timeout(1800 if FULL else 120)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC, 0], ids=["EIO", "full", "interrupt"])
 def test_an_undo_that_is_stopped_at_any_call_is_brought_to_its_end(plain: Recorded, error: int) -> None:
     """By an error of the system or an interrupt; run again, it ends, and redo gives what the run left."""

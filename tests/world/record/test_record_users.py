@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from clada.model import Event
     from clada.report import Report
 
-FULL = bool(os.environ.get("CLADA_FULL"))
-EVERY = 1 if FULL else 17
+EVERY = 5  # of the steps of a run, at every so manieth the user acts
 LAST_STEPS = ("rename", "link")  # no file system looks and acts at once
 CHANGES = ("rename", "link", "unlink", "mkdir", "rmdir", "writev")
 
@@ -256,7 +255,8 @@ def check_commits(place: Recorded) -> None:
         assert {name: held.get(name) for name in names} == {name: model.get(name) for name in names}
 
 
-@pytest.mark.timeout(3600 if FULL else 120)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("record", ["commits", "snapshots"])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_user_acts_at_every_step_of_a_run(tmp_path: Path, start: Path, action: str, record: str) -> None:
@@ -345,7 +345,8 @@ def after_undo(user: User, place: Recorded, where: str) -> None:
     assert {name: tree.get(name) for name in OURS} == expected, where
 
 
-@pytest.mark.timeout(3600 if FULL else 120)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("record", ["commits", "snapshots"])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_user_acts_at_every_step_of_an_undo(tmp_path: Path, start: Path, action: str, record: str) -> None:
