@@ -130,10 +130,10 @@ def test_a_bug_in_one_operation_loses_nothing_else(place: Place, monkeypatch: py
 COUNTING = """
 import sys
 import clada
-from clada.world.files import versions
+from clada.world.files import content
 
 # Within a tick, a file may be saved twice and have the same times; then it is compared before it is replaced.
-versions.TICK = versions.COARSE_TICK = int(sys.argv[1])
+content.TICK = content.COARSE_TICK = int(sys.argv[1])
 
 calls = {"open": 0, "os.rename": 0, "os.link": 0}
 
