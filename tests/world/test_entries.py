@@ -10,7 +10,7 @@ import pytest
 
 from clada.errors import CladaError, Error, from_os_error
 from clada.model import Failed
-from clada.world.files.content import checked_utf8, read_regular
+from clada.world.files.content import check_utf8, read_regular
 from clada.world.files.paths import locate
 from clada.world.files.stat import Entry, not_a_directory
 
@@ -104,9 +104,9 @@ def test_a_file_in_place_of_a_directory_is_named() -> None:
 
 def test_where_a_file_stops_being_utf8_is_named() -> None:
     """By its offset in bytes."""
-    assert checked_utf8("ü".encode()) == "ü".encode()
+    assert check_utf8("ü".encode()) == "ü".encode()
     with pytest.raises(CladaError) as caught:
-        checked_utf8(b"ab\xff")
+        check_utf8(b"ab\xff")
     assert caught.value.error == Error("invalid_utf8", "not UTF-8 at byte offset 2")
 
 

@@ -82,14 +82,14 @@ def leave_out_of_path(directory: str) -> None:
 
 def _keep_from_documents(directories: Iterable[str]) -> None:
     """Let no document write there what Python loads before clada can do anything about it."""
-    from clada.world.files.paths import loaded_early
+    from clada.world.files.paths import early_imports
 
     try:
         places = [os.path.realpath(directory) for directory in directories]
     except OSError:  # as above
         return
     names = {*_EARLY, *sys.modules}.difference(sys.builtin_module_names)  # which are looked for nowhere
-    loaded_early.update(dict.fromkeys(places, frozenset(names)))
+    early_imports.update(dict.fromkeys(places, frozenset(names)))
 
 
 def _speak_utf8() -> None:

@@ -95,19 +95,19 @@ def remedy(command: str, *, network: bool = False, flag: str = "") -> str:
     if len(command) > _LONGEST_PASTED:
         return f"clada approvals add{flag} with its exact text ({len(command):,} characters)"
     dashes = " --" if command.startswith("-") else ""
-    return f"clada approvals add{flag}{dashes} {_shell_quoted(command)}"
+    return f"clada approvals add{flag}{dashes} {_quote(command)}"
 
 
-def _shell_quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a text for a shell, on one line; with control characters as `$'…'`, for bash, zsh and ksh."""
     if text and SAFE.issuperset(text):
         return text
     if text.isprintable():
         return "'" + text.replace("'", "'\"'\"'") + "'"
-    return f"$'{''.join(map(_escaped, text))}'"
+    return f"$'{''.join(map(_escape, text))}'"
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     """Return a character as it is written within `$'…'`; in octal, byte by byte, if it cannot be printed."""
     if char in _ESCAPES or char.isprintable():
         return _ESCAPES.get(char, char)

@@ -73,7 +73,7 @@ def read_mode(text: str) -> Mode | None:
     return Mode(None, tuple(steps))
 
 
-def judged_mode(text: str) -> Mode:
+def parse_checked_mode(text: str) -> Mode:
     """Return the mode that a text stands for, which the policy has already checked."""
     mode = read_mode(text)
     if mode is None:

@@ -58,12 +58,12 @@ def judge_pipeline(pipeline: Pipeline) -> Piped | Refusal:
     for at, command in enumerate(pipeline.commands):
         judged = judge(command.words, piped=at > 0)
         if not isinstance(judged, Allowed) or judged.whole_repository:
-            return _refused_pipeline(pipeline, at, judged)
+            return _refuse_pipeline(pipeline, at, judged)
         parts.append(judged)
     return Piped(tuple(parts))
 
 
-def _refused_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
+def _refuse_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
     """Say which command of a pipeline is the trouble, and what can be left out."""
     command, *rest = pipeline.commands[at:]
     name, _arguments = _row_of(list(command.words))
@@ -111,7 +111,7 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: boo
     if missing:
         return missing
     if name in BUILT_IN:
-        return BuiltIn(name, _normalised(row, given), operands, tuple(paths))
+        return BuiltIn(name, _normalise_options(row, given), operands, tuple(paths))
     if row.operands in _GITS_OWN:
         return _git_command(name, row, given, tuple(paths))
     if row.syntax != "getopt":
@@ -127,12 +127,12 @@ def _git_command(name: str, row: ProgramRule, given: list[Argument], paths: tupl
     end = 0 if row.operands != "REVISION*" else given.index(DASHES) if DASHES in given else len(given)
     revisions = _operands(given[:end])
     pathspecs = _operands(given)[len(revisions) :]
-    argv = (*name.split(), *(word for part in given if part.option for word in _joined(part)))
+    argv = (*name.split(), *(word for part in given if part.option for word in _join(part)))
     found = Allowed(argv[0], argv, paths, row.exit_meanings, row.whole_repository)
     return found.replace(revisions=revisions, pathspecs=pathspecs)
 
 
-def _joined(part: Argument) -> tuple[str, ...]:
+def _join(part: Argument) -> tuple[str, ...]:
     """Return an option with its value as one word: for `git diff`, a word apart may name a file."""
     if len(part.words) != 2 or not part.value or part.words[1] != part.value:  # noqa: PLR2004
         return part.words
@@ -186,7 +186,7 @@ def _operand_kinds(row: ProgramRule, given: list[Argument]) -> Iterator[str]:
             yield kind
 
 
-def _normalised(row: ProgramRule, given: list[Argument]) -> dict[str, str | bool]:
+def _normalise_options(row: ProgramRule, given: list[Argument]) -> dict[str, str | bool]:
     """Return the options for a built-in command, in the order in which each was last given."""
     options: dict[str, str | bool] = {}
     rivals = row.last_wins.split()

@@ -266,17 +266,17 @@ def refusal(words: Sequence[str]) -> str | None:
         shown = " ".join(words[: 2 if name == "git" else 1])
         return f"`{shown}` runs without asking; what it may not do so needs approval of the exact command"
     if name in _RUNNERS:
-        return _behind(words[:1], words[1:])
+        return _refuse_behind(words[:1], words[1:])
     if name in _TOOLS:
-        return _tool(name, words)
+        return _refuse_tool(name, words)
     if name in _SCRIPTED:
-        return _scripted(name, words)
+        return _refuse_interpreter(name, words)
     return f"`{words[0]}` runs whatever follows: approve exact commands" if name in _INTERPRETERS else None
 
 
 def covered_options(prefix: Sequence[str]) -> tuple[str, ...]:
     """Return the options that a prefix covers, as a person reads them; none where each needs approval."""
-    return tuple(option.rstrip("=") for option in _harmless(prefix) if option.startswith("-"))
+    return tuple(option.rstrip("=") for option in _harmless_options(prefix) if option.startswith("-"))
 
 
 def covers(prefix: Sequence[str], words: Sequence[str]) -> bool:
@@ -284,7 +284,7 @@ def covers(prefix: Sequence[str], words: Sequence[str]) -> bool:
     length = len(prefix)
     if tuple(words[:length]) != tuple(prefix) or refusal(prefix):
         return False
-    options, rest = _harmless(prefix), words[length:]
+    options, rest = _harmless_options(prefix), words[length:]
     if length == 1 and rest and _name(words[0]) in OLD_STYLE and not rest[0].startswith("-"):
         letters, *rest = rest  # `tar cIf x`, where each letter is an option
         if not all(f"-{letter}" in options or f"-{letter}=" in options for letter in letters):
@@ -292,7 +292,7 @@ def covers(prefix: Sequence[str], words: Sequence[str]) -> bool:
     return all(_is_harmless(word, options) for word in rest)
 
 
-def _harmless(prefix: Sequence[str]) -> tuple[str, ...]:
+def _harmless_options(prefix: Sequence[str]) -> tuple[str, ...]:
     """Return the row of the program, or of its command, that does the work of a prefix."""
     worker = _worker(tuple(prefix))
     name = _name(worker[0])
@@ -305,7 +305,7 @@ def _name(word: str) -> str:
     return name.rstrip("0123456789.-") or name
 
 
-def _behind(runner: tuple[str, ...], rest: tuple[str, ...]) -> str | None:
+def _refuse_behind(runner: tuple[str, ...], rest: tuple[str, ...]) -> str | None:
     """Return why what stands behind a runner cannot be a prefix."""
     shown = " ".join(runner)
     if not rest:
@@ -315,15 +315,15 @@ def _behind(runner: tuple[str, ...], rest: tuple[str, ...]) -> str | None:
     return refusal(rest)
 
 
-def _tool(name: str, words: tuple[str, ...]) -> str | None:
+def _refuse_tool(name: str, words: tuple[str, ...]) -> str | None:
     if words[1].startswith("-"):
         return f"`{words[1]}` stands where `{words[0]}` has its command: approve exact commands"
     if words[1] in _TOOLS[name].split():
-        return _behind(words[:2], words[2:])
+        return _refuse_behind(words[:2], words[2:])
     return None
 
 
-def _scripted(name: str, words: tuple[str, ...]) -> str | None:
+def _refuse_interpreter(name: str, words: tuple[str, ...]) -> str | None:
     """Take an interpreter only with what it runs: a module of Python's, or a script of the workspace's."""
     if name.startswith(("python", "pypy")) and words[1:2] == ("-m",) and len(words) > 2:  # noqa: PLR2004
         module = words[2].partition(".")[0]

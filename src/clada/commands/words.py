@@ -155,7 +155,7 @@ def read_pipelines(body: str) -> tuple[Pipeline, ...] | Refusal:
         if isinstance(part, Refusal):
             return part
         if isinstance(part, _Word):
-            refusal = _refused_word(part, first=not words)
+            refusal = _refuse_word(part, first=not words)
             if refusal:
                 return refusal
             start = part.start if not words and not commands else start
@@ -168,7 +168,7 @@ def read_pipelines(body: str) -> tuple[Pipeline, ...] | Refusal:
                 commands = []
             words, waiting = [], part if part in _JOINING else ""
         elif part in _JOINING or (waiting and part == _END):
-            return _dangling(part if part in _JOINING else waiting)
+            return _dangling_refusal(part if part in _JOINING else waiting)
     return tuple(pipelines)
 
 
@@ -177,7 +177,7 @@ def pipe_refusal(where: str = "", instead: str = _REFUSED["|"]) -> Refusal:
     return _refusal("|", instead, where)
 
 
-def _dangling(joining: str) -> Refusal:
+def _dangling_refusal(joining: str) -> Refusal:
     message = f"`{joining}` must stand between two commands: leave it out, or add the other one"
     return Refusal(joining, message, shell=False)
 
@@ -255,9 +255,9 @@ def _part(body: str, at: int) -> tuple[str, str, int] | Refusal:
     char = body[at]
     if char == "'":
         end = body.find("'", at + 1)
-        return _unclosed("'") if end < 0 else _quoted_part(body[at + 1 : end], end + 1)
+        return _unclosed_refusal("'") if end < 0 else _quoted_part(body[at + 1 : end], end + 1)
     if char == '"':
-        return _double_quoted(body, at)
+        return _read_double_quoted(body, at)
     if char == "\\":
         following = body[at + 1 : at + 2]
         if not following:
@@ -284,7 +284,7 @@ def _quoted_part(value: str, end: int) -> tuple[str, str, int]:
     return value, _QUOTED_COMMA if "," in value else _QUOTED, end
 
 
-def _double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
+def _read_double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
     pieces: list[str] = []
     at += 1
     while at < len(body):
@@ -300,10 +300,10 @@ def _double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
             end = _plain_end(body, at, _NOT_PLAIN_IN_DOUBLE_QUOTES)
             pieces.append(body[at:end])
             at = end
-    return _unclosed('"')
+    return _unclosed_refusal('"')
 
 
-def _refused_word(word: _Word, *, first: bool) -> Refusal | None:
+def _refuse_word(word: _Word, *, first: bool) -> Refusal | None:
     """Return a refusal if a shell would not pass this word on as it is; `first` if it starts a command."""
     bare = word.bare
     if first and (bare in _RESERVED or bare in _SHELL_BUILTINS):
@@ -372,7 +372,7 @@ def _refusal(construct: str, instead: str, where: str = "") -> Refusal:
     return Refusal(construct, f"`{construct}`{where} is not available: {instead}")
 
 
-def _unclosed(quote: str) -> Refusal:
+def _unclosed_refusal(quote: str) -> Refusal:
     return Refusal(
         quote, f"`{quote}` opens a quotation that is never closed: close it, or escape it", shell=False
     )
@@ -391,11 +391,11 @@ def plain(body: str) -> str:
     """Return the body of a run without surrounding blanks, and what only shows that it is a command."""
     text = body.strip(BLANKS_AROUND)
     if text.startswith("`"):
-        text = _unquoted(text)
-    return _without_prompts(text) if text.startswith(_PROMPT) else text
+        text = _strip_marks(text)
+    return _strip_prompts(text) if text.startswith(_PROMPT) else text
 
 
-def _unquoted(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """Return a text that is one backquoted command, or a fence, without its marks; any other as it is."""
     tag, _break, rest = text.removeprefix(_FENCE).partition("\n")
     if (
@@ -409,7 +409,7 @@ def _unquoted(text: str) -> str:
     return inner.strip(BLANKS_AROUND) if inner.strip(BLANKS_AROUND) and "`" not in inner else text
 
 
-def _without_prompts(text: str) -> str:
+def _strip_prompts(text: str) -> str:
     """Return a text without the prompts before its lines; in quotes that go over lines, there are none."""
     first, *others = text.removeprefix(_PROMPT).lstrip(BLANKS_AROUND).split("\n")
     if not any(mark in text for mark in "'\"\\"):

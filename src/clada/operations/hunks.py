@@ -33,19 +33,19 @@ def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[in
         raise CladaError("invalid_operation", "a range, with a start and an end text, stands alone")
     has_bom = text.data.startswith(BOM_UTF8)  # which is no part of the first line
     text = Text(text.data[len(BOM_UTF8) :]) if has_bom else text
-    base = _ending_in_a_break(text)
+    base = _with_final_break(text)
     search = _Search(edit, base, way, added_break=base is not text)
     found = search.found()
-    edited = _spliced(base, found)
+    edited = _splice(base, found)
     if base is not text or edit.final_newline is not None:
-        edited = _ended(edited, with_break=bool(edit.final_newline))
+        edited = _set_final_break(edited, with_break=bool(edit.final_newline))
     if has_bom:
         edited = Text(BOM_UTF8 + edited.data)
     lines = search.line_numbers(sorted(place.start for place in found))
     return edited, len(found), lines, _remarks(found)
 
 
-def _ending_in_a_break(text: Text) -> Text:
+def _with_final_break(text: Text) -> Text:
     """Return the text with a line break at its end, so that all lines are alike; the same if it has one."""
     if not text.data or text.data.endswith((LF, CR)):
         return text
@@ -53,17 +53,17 @@ def _ending_in_a_break(text: Text) -> Text:
     return Text(text.data + ending)
 
 
-def _ended(text: Text, *, with_break: bool) -> Text:
+def _set_final_break(text: Text, *, with_break: bool) -> Text:
     """Return the text with or without a line break at its end."""
     data = text.data
     if not data or data.endswith((LF, CR)) == with_break:
         return text
     if with_break:
-        return _ending_in_a_break(text)
+        return _with_final_break(text)
     return Text(data[: -2 if data.endswith(CRLF) else -1])
 
 
-def _spliced(text: Text, found: Sequence[Found]) -> Text:
+def _splice(text: Text, found: Sequence[Found]) -> Text:
     """Return the text with the splices of all hunks; raise CladaError where two change the same lines."""
     splices = sorted(
         ((splice, number) for number, place in enumerate(found, 1) for splice in place.splices),
@@ -91,9 +91,9 @@ class _Search:
     def __init__(self, edit: Edit, text: Text, way: str, *, added_break: bool) -> None:
         data = to_lf(text.data)
         self._edit, self._text = edit, text if data is text.data else Text(data)
-        self._wanted = [_wanted(hunk, whole_lines=edit.whole_lines) for hunk in edit.hunks]
+        self._to_wanted = [_to_wanted(hunk, whole_lines=edit.whole_lines) for hunk in edit.hunks]
         subject = Subject(data, len(data) - added_break, edit.path.encode(), text.ending is None)
-        self._locator = Locator(subject, self._wanted, way)
+        self._locator = Locator(subject, self._to_wanted, way)
 
     def line_numbers(self, starts: Sequence[int]) -> tuple[int, ...]:
         """Return the lines of these offsets, which are in order; not of too many."""
@@ -102,9 +102,9 @@ class _Search:
     def found(self) -> list[Found]:
         """Return where all hunks are; a single one as often as its count says. Raise CladaError where not."""
         if self._edit.count != 1:
-            return self._counted()
+            return self._find_count()
         found, missing = [], {}
-        for number, hunk in enumerate(self._wanted):
+        for number, hunk in enumerate(self._to_wanted):
             place = self._locator.locate(hunk)
             if isinstance(place, Found):
                 found.append(place)
@@ -114,11 +114,11 @@ class _Search:
             raise CladaError.of(self._error(missing))
         return found
 
-    def _counted(self) -> list[Found]:
-        found = self._locator.everywhere(self._wanted[0])
+    def _find_count(self) -> list[Found]:
+        found = self._locator.everywhere(self._to_wanted[0])
         if not found if self._edit.count == "all" else len(found) != self._edit.count:
             error = self._mismatch(0, [place.start for place in found])
-            raise CladaError.of(error if found else self._explained(error, self._wanted[0]))
+            raise CladaError.of(error if found else self._explain(error, self._to_wanted[0]))
         return found
 
     def _error(self, missing: dict[int, Missing]) -> Error:
@@ -137,7 +137,7 @@ class _Search:
         """Return why one hunk has no place."""
         if missing.reason:
             return Error("invalid_operation", self._name(number) + missing.reason)
-        wanted = self._wanted[number]
+        wanted = self._to_wanted[number]
         error = self._mismatch(number, missing.starts)
         if missing.final:
             return error.replace(hint=missing.hint or None)
@@ -148,7 +148,7 @@ class _Search:
         if elsewhere:
             (line,) = self.line_numbers([elsewhere[-1].start])
             return error.replace(hint=f"it is at line {line}, and not at the end of the file")
-        return self._explained(error, wanted)
+        return self._explain(error, wanted)
 
     def _name(self, number: int) -> str:
         """Return what a message says first, where there are several hunks: which of them it is about."""
@@ -171,7 +171,7 @@ class _Search:
             searched=self._edit.hunks[number].search,
         )
 
-    def _explained(self, error: Error, wanted: Wanted) -> Error:
+    def _explain(self, error: Error, wanted: Wanted) -> Error:
         """Return the error with the closest place; a text of whole lines has line breaks around it."""
         if wanted.text:
             why = explain(self._text, wanted.text, wanted.text_new)
@@ -184,7 +184,7 @@ class _Search:
         return error.replace(hint=why.hint or None, details=why.details or None, nearest=why.nearest)
 
 
-def _wanted(hunk: Hunk, *, whole_lines: bool) -> Wanted:
+def _to_wanted(hunk: Hunk, *, whole_lines: bool) -> Wanted:
     """Return a hunk as lines; one that is not of whole lines as a text, too, which is tried first."""
     search, replacement = to_lf(hunk.search.encode()), to_lf(hunk.replacement.encode())
     old, new, text, text_new = _split(search), _split(replacement), b"", b""

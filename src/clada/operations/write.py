@@ -145,9 +145,11 @@ class Write(Operation):
             raise CladaError("invalid_operation", elided_content(elided[1]))
         missing = missing_lines(old, self.content) if self.if_exists == GUARD and not self.append else None
         if missing:
-            raise CladaError("invalid_operation", PART.format(self.path, _listed(*missing)), WHOLE_OR_EDIT)
+            raise CladaError(
+                "invalid_operation", PART.format(self.path, _line_range(*missing)), WHOLE_OR_EDIT
+            )
 
-    def _only_shown(self, world: World, parts: Parts) -> str | None:
+    def _why_only_shown(self, world: World, parts: Parts) -> str | None:
         """Return why the file is only shown, if so; raise CladaError where a person does not want it."""
         if self.if_exists == SKIP:
             return NOT_WRITTEN
@@ -174,7 +176,7 @@ class Write(Operation):
         files, other = world.files, self.other_path
         if other and not files.entry(parts) and files.entry(files.locate(other)):
             return self.replace(path=other, other_path="").apply(world)
-        if self.named_in and (only_shown := self._only_shown(world, parts)):
+        if self.named_in and (only_shown := self._why_only_shown(world, parts)):
             return Skipped(only_shown, left_out=True)
         data = self.text(world.settings).removeprefix(BOM).encode()
         entry = None if self.append else world.files.entry(parts)
@@ -185,7 +187,7 @@ class Write(Operation):
         if self.if_exists == SKIP and old != data and world.files.entry(parts):
             return Skipped(NOT_WRITTEN)
         self._check(world, parts, data)
-        remarks = _what_goes(old, data) if self.dialect and old is not None else ()
+        remarks = _lost_lines_remark(old, data) if self.dialect and old is not None else ()
         remarks += (WAS_READ_ONLY,) if world.files.is_read_only(parts) else ()
         if self.append and self.raw and world.files.entry(parts):
             how = "appended"
@@ -216,7 +218,7 @@ def _content(files: Files, parts: Parts) -> bytes | None:
         return None
 
 
-def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:
+def _lost_lines_remark(old: bytes, data: bytes) -> tuple[str, ...]:
     """Return how much of the old content is lost: the author of the answer may not have seen it."""
     lines = old.splitlines()
     gone = (Counter(lines) - Counter(data.splitlines())).total()
@@ -225,7 +227,7 @@ def _what_goes(old: bytes, data: bytes) -> tuple[str, ...]:
     return (f"{gone:,} of {len(lines):,} lines go" if len(lines) > 1 else "its one line goes",)
 
 
-def _listed(first: int, last: int) -> str:
+def _line_range(first: int, last: int) -> str:
     return f"line {first} is" if first == last else f"lines {first}-{last} are"
 
 

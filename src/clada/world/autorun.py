@@ -11,7 +11,7 @@ import os
 
 from clada.errors import CladaError
 from clada.values import Value
-from clada.world.files.paths import display_path, folded_name
+from clada.world.files.paths import display_path, fold_name
 from clada.world.handles import open_file
 
 TYPE_CHECKING = False
@@ -145,7 +145,7 @@ HOOK = Autorun(ASK, "git runs it as a hook")
 
 def autorun_of(parts: Parts) -> Autorun | None:
     """Return what is known of a path, as far as its names tell; what is asked about comes first."""
-    names = [folded_name(part) for part in parts]
+    names = [fold_name(part) for part in parts]
     found = [TABLE[key] for key in _keys(names) if key in TABLE]
     return min(found, key=lambda each: each.level, default=None)
 

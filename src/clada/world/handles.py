@@ -90,7 +90,7 @@ def is_regular(handle: int) -> bool:
     return stat.S_ISREG(os.fstat(handle).st_mode)
 
 
-def is_bare(handle: int) -> bool:
+def has_no_xattrs(handle: int) -> bool:
     """Whether an open file has no extended attributes; not where the system cannot tell."""
     try:
         return sys.platform == "linux" and not os.listxattr(handle)
@@ -162,22 +162,22 @@ def remove_tree(name: str, below: int | None = None) -> None:
     if not is_directory(name, below):
         _unlink(name, below)
         return
-    top = _open_to_empty(name, below)
+    top = _open_writable(name, below)
     try:
         while names := os.listdir(top):
             for each in names:
-                _take_apart(each, top)
+                _remove_entry(each, top)
     finally:
         os.close(top)
     os.rmdir(name, dir_fd=below)
 
 
-def _take_apart(name: str, top: int) -> None:
+def _remove_entry(name: str, top: int) -> None:
     """Remove one entry. The directories in it come to the top first, so that no depth is too deep."""
     if not is_directory(name, top):
         os.unlink(name, dir_fd=top)
         return
-    inside = _open_to_empty(name, top)
+    inside = _open_writable(name, top)
     try:
         for inner in os.listdir(inside):
             if is_directory(inner, inside):
@@ -190,7 +190,7 @@ def _take_apart(name: str, top: int) -> None:
     os.rmdir(name, dir_fd=top)
 
 
-def _open_to_empty(name: str, below: int | None) -> int:
+def _open_writable(name: str, below: int | None) -> int:
     """Open a directory, after taking the rights to empty it."""
     os.chmod(name, OWNER_ALL, dir_fd=below)
     return open_directory(name, below)

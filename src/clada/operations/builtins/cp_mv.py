@@ -33,7 +33,7 @@ OWNER_ALL, ANY_WRITE = 0o700, 0o222
 
 def read_pairs(job: BuiltInJob) -> list[Pair]:
     """Return each source with its target: the last operand, or in it if it is a directory."""
-    operands = job.located()
+    operands = job.locate_all()
     if not operands:
         raise CommandError("missing file operand")
     if len(operands) == 1:
@@ -46,7 +46,7 @@ def read_pairs(job: BuiltInJob) -> list[Pair]:
     entry = job.entry(target, f"target {target}")
     refuse_link(target, entry)
     if entry and entry.kind == "directory" and not _is_respelled(job, sources, target, entry):
-        return [(source, _into(target, source)) for source in sources]
+        return [(source, _target_in(target, source)) for source in sources]
     if len(sources) > 1:
         why = NOT_A_DIRECTORY if entry else job.why_missing(target, f"target {target}")
         raise CommandError(f"target {target}: {why}")
@@ -61,7 +61,7 @@ def _is_respelled(job: BuiltInJob, sources: list[Operand], target: Operand, ther
     return entry is not None and job.relation(sources[0], entry, target, there) == "respelled"
 
 
-def _into(directory: Operand, source: Operand) -> Operand:
+def _target_in(directory: Operand, source: Operand) -> Operand:
     """Return the target for a source in a directory; for `.` and `..` it is the directory itself."""
     if source.name in (".", ".."):
         return Operand(directory.below(".").text, directory.parts)
@@ -81,7 +81,7 @@ def target_entry(job: BuiltInJob, target: Operand) -> Entry | None:
     return entry
 
 
-def is_kept(job: BuiltInJob, entry: Entry, there: Entry) -> bool:
+def keeps_target(job: BuiltInJob, entry: Entry, there: Entry) -> bool:
     """Whether the existing target stays as it is: by -n, or by -u if it is not older."""
     is_directory = entry.kind == "directory"
     if job.has("u") and not is_directory and there.modified >= entry.modified:
@@ -114,7 +114,7 @@ def _check_move(job: BuiltInJob, pair: Pair) -> Entry:
     """Return what is at the source, if it may be moved to its target."""
     source, target = pair
     entry = job.existing(source, f"cannot stat {source}")
-    job.refuse_taking(source)
+    job.refuse_moving_workspace(source)
     if entry.kind == "directory":
         job.tree(source, f"cannot move {source} to {target}")
     target_entry(job, target)
@@ -128,7 +128,7 @@ def _move(job: BuiltInJob, pair: Pair, entry: Entry, arrived: set[Parts]) -> Non
     if relation == "same" and not job.has("n"):
         raise CommandError(f"{source} and {target} are the same file")
     if there and relation != "respelled":
-        if is_kept(job, entry, there):
+        if keeps_target(job, entry, there):
             return
         refuse_clash(source, entry, target, there)
         if target.parts in arrived and there.kind != "directory":
@@ -153,7 +153,7 @@ def _refuse_move(job: BuiltInJob, pair: Pair, entry: Entry, there: Entry | None)
     if target.parts[: len(source.parts)] == source.parts:
         raise CommandError(f"cannot move {source} to a subdirectory of itself, {target}")
     if there is None:
-        job.make_sure_of_parent(target, what)
+        job.require_parent(target, what)
         if target.slash and entry.kind != "directory":
             raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
 
@@ -256,7 +256,7 @@ class Copier:
         """Copy one item; return whether there was nothing at the target before."""
         there = target_entry(self.job, target)
         if there:
-            if is_kept(self.job, entry, there):
+            if keeps_target(self.job, entry, there):
                 return False
             if entry.kind != "directory" and self.job.relation(source, entry, target, there):
                 raise CommandError(f"{source} and {target} are the same file")
@@ -269,16 +269,16 @@ class Copier:
 
     def _make_directory(self, source: Operand, target: Operand, entry: Entry) -> None:
         what = f"cannot create directory {target}"
-        self.job.make_sure_of_parent(target, what)
+        self.job.require_parent(target, what)
         mode = entry.mode & ALL | OWNER_ALL  # so that it can be filled
         self.job.attempt(what, target, self.job.files.make, target.parts, mode)
-        self._tell(source, target)
+        self._say_copied(source, target)
 
     def _write(self, source: Operand, target: Operand, entry: Entry, there: Entry | None) -> None:
         files = self.job.files
         what = f"cannot create regular file {target}"
         if there is None:
-            self.job.make_sure_of_parent(target, what)
+            self.job.require_parent(target, what)
             if target.slash:
                 raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
         # A file without any write permission could be replaced all the same; as in GNU cp, only -f does.
@@ -291,7 +291,7 @@ class Copier:
         if there:
             self.job.changed(target, "overwritten")
         self._keep_times(target, entry)
-        self._tell(source, target)
+        self._say_copied(source, target)
 
     def _mode(self, entry: Entry) -> int:
         """Return the mode of a copy: never with setuid, setgid or sticky."""
@@ -311,6 +311,6 @@ class Copier:
             times = (entry.modified, entry.modified)
             self.job.attempt(what, target, self.job.files.set_times, target.parts, *times)
 
-    def _tell(self, source: Operand, target: Operand) -> None:
+    def _say_copied(self, source: Operand, target: Operand) -> None:
         if self.job.has("v"):
             self.job.say(f"{source} -> {target}")

@@ -9,7 +9,7 @@ from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.files.stat import refuse_shared
-from clada.world.files.tree import refuse_workspace, relation_of, unprotected
+from clada.world.files.tree import refuse_workspace, relation_of, walk_unprotected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class BuiltInJob:
         value = self.options.get(option)
         return value if isinstance(value, str) else None
 
-    def located(self, texts: Iterable[str] | None = None) -> list[Operand]:
+    def locate_all(self, texts: Iterable[str] | None = None) -> list[Operand]:
         """Return the operands, or these texts, with the paths that they stand for."""
         return [self.locate(text) for text in (self.operands if texts is None else texts)]
 
@@ -206,7 +206,7 @@ class BuiltInJob:
                 return NOT_A_DIRECTORY
         return NO_SUCH
 
-    def make_sure_of_parent(self, operand: Operand, what: str) -> None:
+    def require_parent(self, operand: Operand, what: str) -> None:
         """Fail where the directory for a new entry does not exist; a plain write would create it."""
         above = self.attempt(what, operand, self.files.entry, operand.parts[:-1]) if operand.text else None
         if not above or above.kind != "directory":
@@ -217,7 +217,7 @@ class BuiltInJob:
 
         Fail on what is protected: it may be neither removed nor copied.
         """
-        found = self.attempt(what, operand, unprotected, self.files, operand.parts)
+        found = self.attempt(what, operand, walk_unprotected, self.files, operand.parts)
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
 
     def relation(self, source: Operand, entry: Entry, target: Operand, there: Entry | None) -> str | None:
@@ -230,6 +230,6 @@ class BuiltInJob:
         """Refuse to change the mode or times of a file with several hard links: others may be outside."""
         self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
 
-    def refuse_taking(self, operand: Operand) -> None:
+    def refuse_moving_workspace(self, operand: Operand) -> None:
         """Refuse to move or remove the workspace, or a directory that it lies in."""
         self.attempt(f"cannot take {operand}", operand, refuse_workspace, self.files, operand.parts)

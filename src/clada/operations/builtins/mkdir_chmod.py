@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from clada.commands.modes import judged_mode
+from clada.commands.modes import parse_checked_mode
 from clada.errors import CladaError
 from clada.operations.builtins.job import (
     NO_SUCH,
@@ -33,9 +33,9 @@ def mkdir(job: BuiltInJob) -> None:
     if not job.operands:
         raise CommandError("missing operand")
     text = job.value("m")
-    mode = None if text is None else judged_mode(text).applied(ALL, directory=True, umask=umask())
+    mode = None if text is None else parse_checked_mode(text).applied(ALL, directory=True, umask=umask())
     make = _make_with_parents if job.has("p") else _make_one
-    job.each(job.located(), lambda operand: _check(job, operand), lambda _, steps: make(job, steps, mode))
+    job.each(job.locate_all(), lambda operand: _check(job, operand), lambda _, steps: make(job, steps, mode))
 
 
 def _check(job: BuiltInJob, operand: Operand) -> list[Operand]:
@@ -58,7 +58,7 @@ def _make_one(job: BuiltInJob, steps: list[Operand], mode: int | None) -> None:
     what = _what(operand)
     if _entry(job, operand):
         raise CommandError(f"{what}: File exists")
-    job.make_sure_of_parent(operand, what)
+    job.require_parent(operand, what)
     job.attempt(what, operand, job.files.make, operand.parts, ALL if mode is None else mode)
     _finish(job, operand, mode)
 
@@ -69,7 +69,7 @@ def _make_with_parents(job: BuiltInJob, steps: list[Operand], mode: int | None) 
         try:
             made = job.files.make_all(step.parts) if step.text else []
         except CladaError as trouble:
-            raise _explained(job, step, trouble) from None
+            raise _explain(job, step, trouble) from None
         if made == [step.parts]:  # the usual case: to spell its parents would cost their number
             _finish(job, step, mode if step is operand else None)
             continue
@@ -99,7 +99,7 @@ def _path_down(operand: Operand) -> list[Operand]:
     return [*parents, operand]
 
 
-def _explained(job: BuiltInJob, operand: Operand, trouble: CladaError) -> Exception:
+def _explain(job: BuiltInJob, operand: Operand, trouble: CladaError) -> Exception:
     """Return why a directory cannot be created, naming the parent that is to blame."""
     if trouble.system is None:
         return with_operand(trouble, operand.text)
@@ -125,23 +125,23 @@ def chmod(job: BuiltInJob) -> None:
     if len(job.operands) < 2:  # noqa: PLR2004 (a mode and a file)
         raise CommandError("missing operand" + "".join(f" after {quoted(mode)}" for mode in job.operands))
     text, *paths = job.operands
-    mode = judged_mode(text)
+    mode = parse_checked_mode(text)
     mask = umask()
     # As in GNU chmod: `-w` looks like an option, so chmod fails where the umask kept it from working.
     warns = text.startswith("-")
 
     def act(operand: Operand, entry: Entry) -> None:
-        new = _applied(mode, entry, mask)
+        new = _new_mode(mode, entry, mask)
         job.attempt(f"changing permissions of {operand}", operand, job.files.set_mode, operand.parts, new)
         if new != entry.mode:
             job.changed(operand, "edited")
-        expected = _applied(mode, entry, 0)
+        expected = _new_mode(mode, entry, 0)
         if warns and new & ~expected:
             raise CommandError(
                 f"{operand.text}: new permissions are {_letters(new)}, not {_letters(expected)}"
             )
 
-    job.each(job.located(paths), lambda operand: _check_mode_change(job, operand), act)
+    job.each(job.locate_all(paths), lambda operand: _check_mode_change(job, operand), act)
 
 
 def _check_mode_change(job: BuiltInJob, operand: Operand) -> Entry:
@@ -151,7 +151,7 @@ def _check_mode_change(job: BuiltInJob, operand: Operand) -> Entry:
     return entry
 
 
-def _applied(mode: Mode, entry: Entry, mask: int) -> int:
+def _new_mode(mode: Mode, entry: Entry, mask: int) -> int:
     """Return the new mode; setuid, setgid and sticky stay where chmod leaves them."""
     directory = entry.kind == "directory"
     kept = SPECIAL if mode.number is None else SET_ID if directory else 0

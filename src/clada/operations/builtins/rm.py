@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.operations.builtins.job import NOT_A_DIRECTORY, CommandError, MissingError
-from clada.world.files.tree import note_removed
+from clada.world.files.tree import add_removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def rm(job: BuiltInJob) -> None:
     if not job.operands and not job.has("f"):
         raise CommandError("missing operand")
     job.each(
-        job.located(),
+        job.locate_all(),
         lambda operand: _check(job, operand),
         lambda operand, items: _remove(job, operand, items),
     )
@@ -37,7 +37,7 @@ def _check(job: BuiltInJob, operand: Operand) -> Items:
         raise
     if entry.kind == "link" and operand.slash:  # what it leads to is meant, and that is not removed by it
         raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
-    job.refuse_taking(operand)
+    job.refuse_moving_workspace(operand)
     if entry.kind != "directory":
         return [((), entry)]
     if job.has("r", "R"):
@@ -64,7 +64,7 @@ def _remove(job: BuiltInJob, operand: Operand, items: Items) -> None:
                 job.complain(error)
                 kept.add(rest[:-1])
             else:
-                note_removed(removed, rest)
+                add_removed(removed, rest)
     finally:
         for rest in removed:
             job.changed(operand.below(*rest), "removed")

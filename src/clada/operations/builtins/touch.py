@@ -30,7 +30,7 @@ def touch(job: BuiltInJob) -> None:
     if not job.operands:
         raise CommandError("missing file operand")
     job.each(
-        job.located(),
+        job.locate_all(),
         lambda operand: _check(job, operand),
         lambda operand, entry: _touch(job, operand, entry, when),
     )
@@ -75,7 +75,7 @@ def _touch(job: BuiltInJob, operand: Operand, entry: Entry | None, when: int | N
 
 def _create(job: BuiltInJob, operand: Operand, when: int | None) -> None:
     what = f"cannot touch {operand}"
-    job.make_sure_of_parent(operand, what)
+    job.require_parent(operand, what)
     job.attempt(what, operand, job.files.store, operand.parts, b"")
     job.changed(operand, "created")
     if when is not None:

@@ -41,32 +41,32 @@ def mismatch(text: str, files: Files, *, shell: bool = False, prefix: bool = Fal
         )
     read = words.read_pipelines(text)
     if isinstance(read, words.Refusal):
-        return _of_refusal(text, read, files, shell=shell, prefix=prefix)
+        return _refusal_mismatch(text, read, files, shell=shell, prefix=prefix)
     if prefix:
-        return _of_prefix(text, read, files)
+        return _prefix_mismatch(text, read, files)
     if not read:
         return Mismatch("there is no command in it: name a program")
     judged: list[Judgement | Piped] = []
     for pipeline in read:
-        found = _judged(pipeline)
+        found = _judge(pipeline)
         if isinstance(found, words.Refusal):
-            return None if shell else _of_pipeline(text, pipeline, found)
+            return None if shell else _pipeline_mismatch(text, pipeline, found)
         if isinstance(found, Refused):
             return Mismatch(f"it cannot run: {found.message}")
         judged.append(found)
-    return _of_paths(files, judged)
+    return _path_mismatch(files, judged)
 
 
-def _judged(pipeline: words.Pipeline) -> Judgement | Piped | words.Refusal:
+def _judge(pipeline: words.Pipeline) -> Judgement | Piped | words.Refusal:
     first, *others = pipeline.commands
     return policy.judge_pipeline(pipeline) if others else policy.judge(first.words)
 
 
-def _of_paths(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | None:
+def _path_mismatch(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | None:
     """Return why commands that need no approval could not run: their paths are refused, whoever approves."""
     try:
         check_texts(files, judged, ())
-        _check_taken(files, judged)
+        _check_sources(files, judged)
     except CladaError as trouble:
         error = trouble.error
         return Mismatch(
@@ -75,7 +75,7 @@ def _of_paths(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | N
     return None
 
 
-def _check_taken(files: Files, judged: Iterable[object]) -> None:
+def _check_sources(files: Files, judged: Iterable[object]) -> None:
     """Refuse to move or remove the workspace itself."""
     for command in judged:
         if not isinstance(command, BuiltIn) or command.name == "cd":
@@ -89,14 +89,14 @@ def _check_taken(files: Files, judged: Iterable[object]) -> None:
                 raise CladaError(found.type, found.message, "name what is in it") from None
 
 
-def _of_pipeline(text: str, pipeline: words.Pipeline, piped: words.Refusal) -> Mismatch | None:
+def _pipeline_mismatch(text: str, pipeline: words.Pipeline, piped: words.Refusal) -> Mismatch | None:
     exact = (("", pipeline.commands[0].text),) if "leave out" in piped.message else ()
     return Mismatch(
         f"it needs a shell, and so would never match: {piped.message}", (*exact, ("--shell", text))
     )
 
 
-def _of_refusal(
+def _refusal_mismatch(
     text: str, refused: words.Refusal, files: Files, *, shell: bool, prefix: bool
 ) -> Mismatch | None:
     if not refused.shell:
@@ -112,7 +112,7 @@ def _of_refusal(
     return Mismatch(f"it needs a shell, and so would never match: {refused.message}", tuple(instead))
 
 
-def _of_prefix(text: str, read: tuple[words.Pipeline, ...], files: Files) -> Mismatch | None:
+def _prefix_mismatch(text: str, read: tuple[words.Pipeline, ...], files: Files) -> Mismatch | None:
     if len(read) != 1 or len(read[0].commands) != 1:
         return Mismatch("it cannot be a prefix: that is the first words of one command")
     why = refusal(read[0].commands[0].words)

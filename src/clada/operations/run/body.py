@@ -73,22 +73,22 @@ class _Body:
     def outcome(self) -> Outcome:
         """Carry out the commands until one fails; return what came of it."""
         for text, how in self.permit.commands:
-            ended = self._halted() or self._naming(text, self._tried(how))
+            ended = self._check_stop() or self._name_command(text, self._try(how))
             if ended:
                 return ended
         return Done("ran", self.body, exit_code=0, changes=tuple(self.changes))
 
-    def _tried(self, how: How) -> Outcome | None:
+    def _try(self, how: How) -> Outcome | None:
         try:
             return self._carry_out(how)
         except CladaError as trouble:
-            return self._failed(trouble.error)
+            return self._failure(trouble.error)
 
-    def _halted(self) -> Failed | None:
+    def _check_stop(self) -> Failed | None:
         reason = self.world.halted()
         if not reason:
             return None
-        return self._failed(Error("exec_failed" if reason == INTERRUPTED else "exec_timeout", reason))
+        return self._failure(Error("exec_failed" if reason == INTERRUPTED else "exec_timeout", reason))
 
     def _carry_out(self, how: How) -> Outcome | None:
         """Carry out one command; return how the run ends, if it ends with it."""
@@ -97,12 +97,12 @@ class _Body:
         for reader in how.parts if isinstance(how, Piped) else (how,) if isinstance(how, Allowed) else ():
             operands.check(self.world.files, reader, self.here)
         if self.world.settings.dry_run:
-            return self._left_out()
+            return self._skip_in_dry_run()
         if isinstance(how, Piped):
             return self._run_piped(how)
         return self._run_allowed(how) if isinstance(how, Allowed) else self._run_approved(how)
 
-    def _left_out(self) -> Skipped:
+    def _skip_in_dry_run(self) -> Skipped:
         lacking = self.permit.lacking
         approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
         return Skipped(f"not run in a dry run: {approval}", left_out=True, needs_approval=lacking)
@@ -114,8 +114,8 @@ class _Body:
         self.here = ran.here
         self.changes += ran.changes
         if ran.refused:
-            return self._failed(ran.refused)
-        return self._exited(ran.exit_code) if ran.exit_code else None
+            return self._failure(ran.refused)
+        return self._exit_failure(ran.exit_code) if ran.exit_code else None
 
     def _print(self, line: str) -> None:
         self.shared.emit([self.world.secrets.mask(line)])
@@ -129,11 +129,11 @@ class _Body:
             return self._start(program, allowance)
         self.world.tree_after = None
         self.world.files_changed()
-        launch.look_before(self.world)
+        launch.scan_before(self.world)
         try:
             return self._start(program, allowance)
         finally:
-            launch.look_after(self.world, stash=True)
+            launch.scan_after(self.world, stash=True)
 
     def _run_piped(self, how: Piped) -> Failed | None:
         """Run readers at once; their time and output are limited together, as those of one are."""
@@ -154,7 +154,7 @@ class _Body:
             )
         finally:
             os.close(directory)
-        return self._judged(bounded, ended)
+        return self._judge_result(bounded, ended)
 
     def _run_approved(self, how: Approved) -> Failed | None:
         self.world.secrets.refresh()
@@ -163,13 +163,13 @@ class _Body:
         self.world.confinement = program.layer
         if overlay:
             return self._run_on_overlay(program, overlay)
-        launch.look_before(self.world)
+        launch.scan_before(self.world)
         try:
             return self._start(program, self.shared)
         finally:
             self.world.files_changed()
-            launch.look_after(self.world)
-            launch.look_again(self.world)
+            launch.scan_after(self.world)
+            launch.report_new_executables(self.world)
 
     def _run_on_overlay(self, program: Program, overlay: CommandOverlay) -> Failed | None:
         """Run a program whose writes are put in place if it succeeds, and thrown away if it fails."""
@@ -180,7 +180,7 @@ class _Body:
             failed = self._start(program, self.shared)
             if failed is None:
                 launch.put_in_place(self.world, overlay)
-                launch.look_again(self.world)
+                launch.report_new_executables(self.world)
         finally:
             self.world.files_changed()
             overlay.remove()
@@ -203,7 +203,7 @@ class _Body:
             )
         finally:
             os.close(directory)
-        return self._judged(bounded, ended)
+        return self._judge_result(bounded, ended)
 
     def _handle(self) -> int:
         """Return a handle of the present directory; it may have been removed on the way."""
@@ -218,7 +218,7 @@ class _Body:
 
     # How it ends.
 
-    def _naming(self, text: str, ended: Outcome | None) -> Outcome | None:
+    def _name_command(self, text: str, ended: Outcome | None) -> Outcome | None:
         """Say which command failed, where there are several; one that was interrupted did not."""
         alone = len(self.permit.commands) == 1
         if alone or not isinstance(ended, Failed) or ended.error.message == INTERRUPTED:
@@ -227,19 +227,19 @@ class _Body:
         hint = f"{which}; {ended.error.hint}" if ended.error.hint else which
         return ended.replace(error=ended.error.replace(hint=hint))
 
-    def _judged(self, program: Program, ended: ProcessResult) -> Failed | None:
+    def _judge_result(self, program: Program, ended: ProcessResult) -> Failed | None:
         code = ended.exit_code
         if ended.cancelled:
-            return self._failed(Error("exec_failed", INTERRUPTED, ended.hint), code)
+            return self._failure(Error("exec_failed", INTERRUPTED, ended.hint), code)
         if ended.timed_out:
-            return self._failed(Error("exec_timeout", program.timeout_message, ended.hint), code)
-        return self._exited(code, program.meanings.get(code), ended.hint) if code else None
+            return self._failure(Error("exec_timeout", program.timeout_message, ended.hint), code)
+        return self._exit_failure(code, program.meanings.get(code), ended.hint) if code else None
 
-    def _exited(self, code: int, meaning: str | None = None, hint: str | None = None) -> Failed:
+    def _exit_failure(self, code: int, meaning: str | None = None, hint: str | None = None) -> Failed:
         message = f"exit code {code}" + (f": {meaning}" if meaning else "")
-        return self._failed(Error("exec_failed", message, hint), code)
+        return self._failure(Error("exec_failed", message, hint), code)
 
-    def _failed(self, error: Error, code: int | None = None) -> Failed:
+    def _failure(self, error: Error, code: int | None = None) -> Failed:
         return Failed(error.replace(details=self.printed.tail), code, tuple(self.changes))
 
 

@@ -86,9 +86,9 @@ class Program(Value):
 def reader(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git with all that keeps it harmless."""
     if how.program == "git":
-        argv, environment, confinement = _hardened(world, how, here)
+        argv, environment, confinement = _git_reader(world, how, here)
     else:
-        argv, environment, confinement = _without_secrets(world, how), os.environ, _reading(world)
+        argv, environment, confinement = _without_secrets(world, how), os.environ, _reader_confinement(world)
     if confinement and not confinement.write:
         files = world.secrets.files
         hidden = tuple(os.path.join(world.files.root, path) for path in (*files.paths, *files.links))
@@ -123,7 +123,7 @@ def _literal(name: str) -> str:
     return "".join(f"\\{char}" if char in "*?[\\" else char for char in name)
 
 
-def _hardened(
+def _git_reader(
     world: World, how: Allowed, here: Parts
 ) -> tuple[Sequence[str], Mapping[str, str], ReadOnly | None]:
     from clada.world.git import repository
@@ -169,7 +169,7 @@ def _hidden_from_git(
     return paths
 
 
-def _reading(world: World) -> ReadOnly | None:
+def _reader_confinement(world: World) -> ReadOnly | None:
     if world.settings.sandbox == "off":
         return None
     from clada.world.sandbox.landlock import ReadOnly, has_landlock
@@ -225,7 +225,7 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
     record.looks.take_over(writes)
 
 
-def look_before(world: World) -> None:
+def scan_before(world: World) -> None:
     """Keep what a command may change, if the run is recorded."""
     if world.recording:
         world.files.flush()
@@ -236,7 +236,7 @@ def look_before(world: World) -> None:
             _note_once(world, looks.warning)
 
 
-def look_after(world: World, *, stash: bool = False) -> None:
+def scan_after(world: World, *, stash: bool = False) -> None:
     """See what a command has changed; `stash`: it was git's own."""
     if world.recording:
         world.recording.looks.after(own_git=stash)
@@ -244,7 +244,7 @@ def look_after(world: World, *, stash: bool = False) -> None:
             _note_once(world, STASHED)
 
 
-def look_again(world: World) -> None:
+def report_new_executables(world: World) -> None:
     """Tell the person what an approved command has left that others would act on."""
     from clada.world.sandbox.tree import look, news
 

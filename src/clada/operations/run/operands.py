@@ -47,7 +47,7 @@ def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
 def check(files: Files, how: Allowed, here: Parts) -> None:
     """Hold the paths that a program is given to the rules of file operations."""
     for path in how.paths:
-        for part in _looked_up(path):
+        for part in _paths_to_check(path):
             _check_place(files, part, here)
 
 
@@ -55,7 +55,7 @@ def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
     """Hold what git does not know as a revision to the rules of paths; each must be there, as git has it."""
     for path in paths:
         _refuse_backslash(path)
-        for part in _looked_up(path.rstrip("/") or path[:1]):
+        for part in _paths_to_check(path.rstrip("/") or path[:1]):
             _check_place(files, part, here)
         if files.entry(located(files, path.rstrip("/"), here)) is None:
             hint = "put `--` before paths of files that are gone"
@@ -84,7 +84,7 @@ def _check_program(files: Files, how: Allowed, here: Parts) -> None:
     for path in (*(how.paths if how.program != "git" else ()), *how.pathspecs):
         _refuse_backslash(path)
     for path in how.paths:
-        for part in _looked_up(path):
+        for part in _paths_to_check(path):
             located(files, part, here)
 
 
@@ -116,7 +116,7 @@ def entered(files: Files, path: str, here: Parts) -> Parts:
         raise with_operand(trouble, path) from None
 
 
-def _looked_up(path: str) -> list[str]:
+def _paths_to_check(path: str) -> list[str]:
     """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     top = "/" if path.startswith("/") else ""
@@ -132,10 +132,10 @@ def secret_operand(world: World, verdict: object, here: Parts) -> str | None:
     """Return the operand with which a command would show or copy a secret file; None if there is none."""
     if isinstance(verdict, Piped):
         return next(filter(None, (secret_operand(world, part, here) for part in verdict.parts)), None)
-    return next((path for path in _shown(verdict) if _is_secret(world, path, here)), None)
+    return next((path for path in _shown_operands(verdict) if _is_secret(world, path, here)), None)
 
 
-def _shown(verdict: object) -> Iterable[str]:
+def _shown_operands(verdict: object) -> Iterable[str]:
     """Return the operands of a command whose content it shows or copies."""
     if isinstance(verdict, BuiltIn) and verdict.name in COPYING:
         return verdict.operands[:-1] or verdict.operands

@@ -85,7 +85,7 @@ class _Review:
         return self._loaded
 
     def result(self) -> Permit | Skipped:
-        judged = _judged(self.body, shell=self.world.settings.shell == "approved")
+        judged = _judge_all(self.body, shell=self.world.settings.shell == "approved")
         self._refuse_blocked()
         if len(judged) == 1:
             self.asked = judged[0][0].text
@@ -93,14 +93,14 @@ class _Review:
         check_texts(self.world.files, (verdict for _command, verdict in judged), self.here)
         judged = self._with_secrets(judged)
         _refuse_without_sandbox(self.world, judged)
-        lacking = next(filter(None, (self._lacks(*pair) for pair in judged)), None)
+        lacking = next(filter(None, (self._missing_approval(*pair) for pair in judged)), None)
         network = False
         if lacking and not self.world.settings.dry_run:
             answer = self._ask(lacking)
             halted = self.world.halted()
             if halted:
                 return Skipped(halted)
-            network = self._take(answer, lacking)
+            network = self._apply_answer(answer, lacking)
             lacking = None
         hows = ((command.text, self._how(command, verdict, network)) for command, verdict in judged)
         return Permit(tuple(hows), lacking)
@@ -136,7 +136,7 @@ class _Review:
                 hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
                 raise CladaError("command_not_allowed", f"`{text}` is blocked", hint)
 
-    def _lacks(self, command: words.SimpleCommand, verdict: Verdict) -> str | None:
+    def _missing_approval(self, command: words.SimpleCommand, verdict: Verdict) -> str | None:
         """Return why a command does not run without asking, if it is not approved."""
         if not isinstance(verdict, NeedsApproval):
             return None
@@ -160,7 +160,7 @@ class _Review:
         why = reason.removesuffix(APPROVABLE)  # which is what the question is about
         return world.untimed(world.ask, self.asked, directory, why, network=sandbox(world) != "none")
 
-    def _take(self, answer: str | None, reason: str) -> bool:
+    def _apply_answer(self, answer: str | None, reason: str) -> bool:
         """Store what was answered, if that is asked for; return whether the network was granted."""
         if answer is None:
             odd = odd_blank(self.asked)
@@ -197,7 +197,7 @@ def _has_words_of(text: str, commands: Sequence[words.SimpleCommand]) -> bool:
     return any(given[at : at + len(wanted)] == wanted for at in range(len(given)))
 
 
-def _judged(body: str, *, shell: bool) -> Judged:
+def _judge_all(body: str, *, shell: bool) -> Judged:
     """Return the commands of a body, each with its verdict; one for bash where a shell may run it."""
     read = words.read_pipelines(body)
     if isinstance(read, words.Refusal):

@@ -12,7 +12,7 @@ from clada.values import Value
 from clada.world.files.content import AS_OWNER
 from clada.world.files.scratch import scratch_name
 from clada.world.files.stat import errno_error
-from clada.world.handles import is_bare, open_file, write_with_holes
+from clada.world.handles import has_no_xattrs, open_file, write_with_holes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Target(Value):
         except FileNotFoundError:
             return cls(parent, name, None)
         if not stat.S_ISREG(old.st_mode):
-            raise _not_replaceable(old)
+            raise _not_replaceable_error(old)
         return cls(parent, name, old)
 
     def fill(
@@ -82,12 +82,12 @@ class Target(Value):
         others in, it is not replaced. Other hard links keep the old content. Where the content was made of
         the one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
         """
-        parent, (fd, waiting) = self.parent, self._opened(named=named)
+        parent, (fd, waiting) = self.parent, self._open_new(named=named)
         try:
             if data:
                 write_with_holes(fd, data)
             if self.old is not None or mode is not None or self.given:
-                _adopt(fd, self, mode)
+                _copy_metadata(fd, self, mode)
             if self.durable:
                 os.fsync(fd)
             if waiting is None and self.old is None:
@@ -95,12 +95,12 @@ class Target(Value):
                 if _link(fd, parent, self.name):
                     return
             if waiting is None:
-                waiting = self._named(fd)
+                waiting = self._give_name(fd)
             confirm()
             if self.read:
                 self.read.confirm(parent, self.name)
             os.rename(waiting.name, self.name, src_dir_fd=waiting.folder, dst_dir_fd=parent)
-            self._forget(waiting)
+            self._forget_name(waiting)
             waiting = None
         except _OutOfReachError:
             os.ftruncate(fd, 0)  # the other one may need its room
@@ -109,9 +109,9 @@ class Target(Value):
             os.close(fd)
             if waiting is not None:
                 _discard(waiting.folder, waiting.name)
-                self._forget(waiting)
+                self._forget_name(waiting)
 
-    def _opened(self, *, named: bool) -> tuple[int, _Name | None]:
+    def _open_new(self, *, named: bool) -> tuple[int, _Name | None]:
         """Open a new file in the directory, so that it gets what that hands down to new files.
 
         It has no name, where the file system can do that, so that a kill leaves nothing.
@@ -126,15 +126,15 @@ class Target(Value):
             except OSError as error:
                 if error.errno not in UNSUPPORTED:
                     raise
-        name = self._noted(scratch_name())
+        name = self._note_name(scratch_name())
         flags = WRITE | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:
             return os.open(name, flags, mode, dir_fd=self.parent), _Name(self.parent, name)
         except OSError:
-            self._forget(_Name(self.parent, name))
+            self._forget_name(_Name(self.parent, name))
             raise
 
-    def _named(self, fd: int) -> _Name:
+    def _give_name(self, fd: int) -> _Name:
         """Give a nameless file a name: outside of the workspace, if that is on the same file system."""
         name = scratch_name()
         if self.scratch and self.scratch.handle >= 0:
@@ -144,15 +144,15 @@ class Target(Value):
             except OSError as error:
                 if error.errno not in ELSEWHERE:
                     raise
-        _link(fd, self.parent, self._noted(name))
+        _link(fd, self.parent, self._note_name(name))
         return _Name(self.parent, name)
 
-    def _noted(self, name: str) -> str:
+    def _note_name(self, name: str) -> str:
         if self.scratch:
             self.scratch.note(name, self.folder)
         return name
 
-    def _forget(self, waiting: _Name) -> None:
+    def _forget_name(self, waiting: _Name) -> None:
         """Remove the note of a name, if it is in the workspace."""
         if self.scratch and waiting.folder == self.parent:
             self.scratch.forget(waiting.name)
@@ -170,7 +170,7 @@ def put(parent: int, name: str, data: bytes) -> None:
     Target.find(parent, name).fill(data)
 
 
-def _not_replaceable(old: os.stat_result) -> CladaError:
+def _not_replaceable_error(old: os.stat_result) -> CladaError:
     """Return why what stands there cannot be replaced by a file."""
     if stat.S_ISLNK(old.st_mode):
         return CladaError("symlink_not_allowed", "is a symbolic link")
@@ -179,25 +179,25 @@ def _not_replaceable(old: os.stat_result) -> CladaError:
     return CladaError("permission_denied", "not a regular file")
 
 
-def _adopt(fd: int, target: Target, mode: int | None) -> None:
+def _copy_metadata(fd: int, target: Target, mode: int | None) -> None:
     """Give the new file the owner, the extended attributes and the mode of the old one: never more rights."""
     if target.given is not None:
-        _give(fd, target.given, mode)
+        _apply_ownership(fd, target.given, mode)
         return
     old = target.old
     if old is not None:
         new = os.fstat(fd)
-        bare = target.read is not None and target.read.bare and is_bare(fd)
+        bare = target.read is not None and target.read.bare and has_no_xattrs(fd)
         if bare and mode is None and _rights(new) == _rights(old):
             return
-        same_owner, same_group = _adopt_owner(fd, new, (old.st_uid, old.st_gid))
+        same_owner, same_group = _set_owner(fd, new, (old.st_uid, old.st_gid))
         if not bare:
             attributes = read_xattrs(target.parent, target.name)
             if ACL in attributes and not same_group:
-                raise group_not_kept()
+                raise _acl_group_error()
             set_xattrs(fd, attributes)
         if mode is None:
-            mode = _adopted_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
+            mode = _safe_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
     if mode is not None:
         os.fchmod(fd, mode)
 
@@ -206,7 +206,7 @@ def _rights(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_mode, status.st_uid, status.st_gid
 
 
-def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
+def _safe_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
     """Return the old file's mode without what it would grant to others than it did."""
     if not (same_owner and same_group):
         mode &= ~AS_OWNER
@@ -215,19 +215,19 @@ def _adopted_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
     return mode
 
 
-def _give(fd: int, given: Ownership, mode: int | None) -> None:
+def _apply_ownership(fd: int, given: Ownership, mode: int | None) -> None:
     """Give the new file what it had once, as far as we may; without its list, nobody else gets in."""
-    same_owner, same_group = _adopt_owner(fd, os.fstat(fd), given.owner)
+    same_owner, same_group = _set_owner(fd, os.fstat(fd), given.owner)
     if same_group or ACL not in given.xattrs:
         try:
             set_xattrs(fd, given.xattrs)
         except CladaError:
             same_group = same_group and ACL not in given.xattrs
     if mode is not None:
-        os.fchmod(fd, _adopted_mode(mode, same_owner=same_owner, same_group=same_group))
+        os.fchmod(fd, _safe_mode(mode, same_owner=same_owner, same_group=same_group))
 
 
-def _adopt_owner(fd: int, new: os.stat_result, owner: tuple[int, int]) -> tuple[bool, bool]:
+def _set_owner(fd: int, new: os.stat_result, owner: tuple[int, int]) -> tuple[bool, bool]:
     """Give the new file this owner, or at least the group; return whether it has each."""
     if (new.st_uid, new.st_gid) == owner:
         return True, True
@@ -302,7 +302,7 @@ def _list_xattrs(file: str | int) -> Xattrs:
             found[name] = os.getxattr(file, name, **by_path)
         except OSError as error:
             if not name.startswith(PRIVILEGED):
-                raise _not_kept(name, error) from None
+                raise _xattr_error(name, error) from None
     return found
 
 
@@ -320,14 +320,14 @@ def set_xattrs(handle: int, xattrs: Xattrs) -> None:
                 os.setxattr(handle, name, value)
             except OSError as error:
                 if not name.startswith(PRIVILEGED):
-                    raise _not_kept(name, error) from None
+                    raise _xattr_error(name, error) from None
 
 
-def _not_kept(name: str, error: OSError) -> CladaError:
+def _xattr_error(name: str, error: OSError) -> CladaError:
     what = "access control list" if name == ACL else f"extended attribute {name}"
     return CladaError("permission_denied", f"its {what} cannot be kept: {reason(error)}")
 
 
-def group_not_kept() -> CladaError:
+def _acl_group_error() -> CladaError:
     """Return the trouble of a list that would mean another group than it does."""
     return CladaError("permission_denied", "its access control list cannot be kept: its group is not ours")

@@ -40,7 +40,7 @@ def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
     return status, read(fd, status.st_size)
 
 
-def checked_utf8(data: bytes) -> bytes:
+def check_utf8(data: bytes) -> bytes:
     """Return the data, which must be UTF-8; without its mark, UTF-16 can look as if it was."""
     sample = data[:_SAMPLE]
     if NUL in sample and len(data) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
@@ -78,7 +78,7 @@ class Version:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if identity_of(status) != identity_of(self.status) or Stamp.of(status) != Stamp.of(self.status):
                 return False
-            return self._data is None or _content(parent, name, status.st_size) == self._data
+            return self._data is None or _read_file(parent, name, status.st_size) == self._data
         except OSError:
             return False  # it is gone, or not ours to look at any more
 
@@ -99,7 +99,7 @@ def _is_recent(status: os.stat_result, read_at: int) -> bool:
     return read_at - last < (TICK if last % SECOND else COARSE_TICK)
 
 
-def _content(parent: int, name: str, size: int) -> bytes:
+def _read_file(parent: int, name: str, size: int) -> bytes:
     handle = open_file(name, parent)
     try:
         return read(handle, size)
@@ -117,7 +117,7 @@ class Addition:
         """Take the file's content, which must be a text in UTF-8."""
         self.parts, self.read = parts, read
         self.data = bytearray()
-        self._ending = _last_ending(checked_utf8(content))
+        self._ending = _last_ending(check_utf8(content))
 
     def add(self, data: bytes) -> None:
         """Add a piece."""
@@ -152,13 +152,13 @@ def extend(parent: int, name: str, addition: Addition, confirm: Callable[[], Non
             return False
         last = os.pread(handle, 1, status.st_size - 1) if status.st_size else b""
         confirm()
-        _write_or_cut_back(handle, addition.lead(last) + addition.data)
+        _write_or_truncate(handle, addition.lead(last) + addition.data)
     finally:
         os.close(handle)
     return True
 
 
-def _write_or_cut_back(handle: int, data: bytes) -> None:
+def _write_or_truncate(handle: int, data: bytes) -> None:
     """Write all of it at the end; where that fails, take back what was written."""
     written = os.write(handle, data)
     if written == len(data):

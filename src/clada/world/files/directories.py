@@ -39,33 +39,33 @@ def open_workspace(directory: str) -> tuple[int, str]:
     try:
         handle = os.open(directory, DIRECTORY)
     except OSError as error:
-        raise _of_workspace(_unopened(error, directory)) from None
+        raise _workspace_error(_open_error(error, directory)) from None
     try:
         path = _path_of(handle, directory)
     except CladaError as error:
         os.close(handle)
-        raise _of_workspace(error) from None
+        raise _workspace_error(error) from None
     for part in path.split("/"):
         if is_protected(part):  # so is every file in it, though no path says so
             os.close(handle)
             message = f"{path} is in a directory that is protected ({part})"
-            raise _of_workspace(CladaError("permission_denied", message, "work outside of it"))
+            raise _workspace_error(CladaError("permission_denied", message, "work outside of it"))
     return handle, path
 
 
-def _of_workspace(error: CladaError) -> CladaError:
+def _workspace_error(error: CladaError) -> CladaError:
     """Say that it is the workspace itself that cannot be used: that is a mistake in the call."""
     return CladaError.of(error.error.replace(stage="WORKSPACE"))
 
 
-def _unopened(error: OSError, directory: str) -> CladaError:
+def _open_error(error: OSError, directory: str) -> CladaError:
     type_ = from_os_error(error).error.type
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return CladaError(type_, f"{directory} is not a directory")
-    return CladaError(type_, f"{_whole(directory)} cannot be opened: {reason(error)}")
+    return CladaError(type_, f"{_absolute_path(directory)} cannot be opened: {reason(error)}")
 
 
-def _whole(directory: str) -> str:
+def _absolute_path(directory: str) -> str:
     try:
         return os.path.abspath(directory)
     except OSError:
@@ -102,9 +102,9 @@ class Limits:
         """Count so many files and directories, and bytes that are written; raise where that is too much."""
         files, size = self._files + files, self._bytes + size
         if files > self.max_files:
-            raise _too_much(f"{files:,} files and directories", f"{self.max_files:,}", "max_files")
+            raise _limit_error(f"{files:,} files and directories", f"{self.max_files:,}", "max_files")
         if size > self.max_bytes:
-            raise _too_much(f"{size:,} bytes", f"{self.max_bytes:,}", "max_bytes")
+            raise _limit_error(f"{size:,} bytes", f"{self.max_bytes:,}", "max_bytes")
         self._files, self._bytes = files, size
 
     def check(self, files: int, size: int) -> None:
@@ -114,7 +114,7 @@ class Limits:
         self._files, self._bytes = counted
 
 
-def _too_much(more: str, most: str, setting: str) -> CladaError:
+def _limit_error(more: str, most: str, setting: str) -> CladaError:
     message = f"this document would create {more}, and {most} are allowed"
     return CladaError("io_error", message, f"the setting {setting} allows more")
 
@@ -135,7 +135,7 @@ class Directories:
         )
         self._root_identity = identity_of(os.fstat(root))
         self._kept: dict[Parts, tuple[int, Identity]] = {}  # those that were used last at its end
-        self._most = _most_handles()
+        self._most = _handle_limit()
         self.snapshot: Snapshot | None = None  # in which what is made is told of first
         self.made: list[Parts] = []  # by the present step
 
@@ -194,12 +194,12 @@ class Directories:
                 return identity_of(os.stat(display_path(parts))) == identity
             path = "/".join(parts)
             if len(path) > SHORT:
-                found = _below(self._root, os.fsencode(path))
+                found = _identity_below(self._root, os.fsencode(path))
             else:
                 found = identity_of(os.stat(path, dir_fd=self._root, follow_symlinks=False))
             if found != identity:
                 return False
-            return len(parts) == 1 or _above(handle, len(parts)) == self._root_identity
+            return len(parts) == 1 or _identity_above(handle, len(parts)) == self._root_identity
         except OSError:
             return False  # it is gone
 
@@ -216,20 +216,20 @@ class Directories:
                 self._kept[parts] = kept = self._kept.pop(parts)
                 return kept[0]
             self.forget_all()  # what is below or beside it is no more to be trusted
-        walk = self._walk_outside if parts[0] == OUTSIDE else self._walk
+        walk = self._open_outside if parts[0] == OUTSIDE else self._open_path
         for size, handle in walk(parts, create=create).items():
             if len(self._kept) >= self._most:
                 self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
             self._kept[parts[:size]] = handle, identity_of(os.fstat(handle))
         return self._kept[parts][0]
 
-    def _walk(self, parts: Parts, *, create: bool) -> dict[int, int]:
+    def _open_path(self, parts: Parts, *, create: bool) -> dict[int, int]:
         """Return the handles on the way to a directory that are to be kept, by their depth; its own is last.
 
         Of a long way, those are kept whose distances from its end double: so whoever goes back up from there,
         level by level, finds one near, and the square of the depth is never walked.
         """
-        known = self._nearest(parts) if self._kept else 0
+        known = self._nearest_kept(parts) if self._kept else 0
         handle, is_far = self._kept[parts[:known]][0] if known else self._root, len(parts) - known > FAR
         way: dict[int, int] = {}
         try:
@@ -242,7 +242,9 @@ class Directories:
                         raise
                     handle = self._make_and_open(parent, parts[: at + 1])
                 except OSError as error:
-                    raise _in_the_way(error, parent, name, "/".join(parts[: at + 1]), create=create) from None
+                    raise _obstacle_error(
+                        error, parent, name, "/".join(parts[: at + 1]), create=create
+                    ) from None
                 way[at + 1] = handle
                 if at in way and not (is_far and left & (left - 1) == 0):
                     os.close(way.pop(at))
@@ -252,7 +254,7 @@ class Directories:
             raise
         return way
 
-    def _nearest(self, parts: Parts) -> int:
+    def _nearest_kept(self, parts: Parts) -> int:
         """Return how much of the way to a directory a handle is kept of, which still is at its place."""
         nearest = parts[:-1] if parts[:-1] in self._kept else ()
         if not nearest and len(parts) > FAR:
@@ -282,9 +284,9 @@ class Directories:
         try:
             return os.open(parts[-1], NO_LINK, dir_fd=parent)
         except OSError as error:
-            raise _in_the_way(error, parent, parts[-1], "/".join(parts), create=True) from None
+            raise _obstacle_error(error, parent, parts[-1], "/".join(parts), create=True) from None
 
-    def _walk_outside(self, parts: Parts, *, create: bool) -> dict[int, int]:
+    def _open_outside(self, parts: Parts, *, create: bool) -> dict[int, int]:
         """Do the same outside of the workspace, where links on the way are followed."""
         path = display_path(parts)
         protect(tuple(os.path.realpath(path).split("/")))
@@ -304,36 +306,36 @@ class Directories:
                 self.made.append(parts[:size])
 
 
-def _most_handles() -> int:
+def _handle_limit() -> int:
     """Return how many handles may be kept open, where the system allows only few."""
     allowed, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_HANDLES if allowed < 0 else max(1, min(MAX_HANDLES, allowed // 8))
 
 
-def _below(handle: int, path: bytes) -> Identity:
+def _identity_below(handle: int, path: bytes) -> Identity:
     """Return what a path leads to from an open directory; a link at its end is not followed."""
     if len(path) < MAX_PATH:
         return identity_of(os.stat(path, dir_fd=handle, follow_symlinks=False))
     end = path.rindex(b"/", 0, MAX_PATH)
     half_way = os.open(path[:end], NO_LINK, dir_fd=handle)
     try:
-        return _below(half_way, path[end + 1 :])
+        return _identity_below(half_way, path[end + 1 :])
     finally:
         os.close(half_way)
 
 
-def _above(handle: int, levels: int) -> Identity:
+def _identity_above(handle: int, levels: int) -> Identity:
     """Return what directory is so many levels above an open one."""
     if levels <= MAX_CLIMB:
         return identity_of(os.stat("../" * levels, dir_fd=handle))
     half_way = os.open("../" * MAX_CLIMB, DIRECTORY, dir_fd=handle)
     try:
-        return _above(half_way, levels - MAX_CLIMB)
+        return _identity_above(half_way, levels - MAX_CLIMB)
     finally:
         os.close(half_way)
 
 
-def _in_the_way(error: OSError, parent: int, name: str, path: str, *, create: bool) -> CladaError:
+def _obstacle_error(error: OSError, parent: int, name: str, path: str, *, create: bool) -> CladaError:
     """Return why a directory on the way could not be opened: a link, a file, or no permission."""
     try:
         kind = entry_of(os.stat(name, dir_fd=parent, follow_symlinks=False)).kind

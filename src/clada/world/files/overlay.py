@@ -8,8 +8,8 @@ import time
 from clada.errors import CladaError
 from clada.text.match import Text
 from clada.values import Value
-from clada.world.files.content import Addition, checked_utf8
-from clada.world.files.paths import display_path, loaded_early, refuse_early
+from clada.world.files.content import Addition, check_utf8
+from clada.world.files.paths import display_path, early_imports, refuse_early_import
 from clada.world.files.stat import Entry, errno_error, not_a_directory, refuse_shared
 from clada.world.files.tree import walk
 
@@ -25,7 +25,7 @@ NEW_FILE, NEW_DIRECTORY = 0o644, 0o755
 KINDS = {"file": "10", "directory": "04", "link": "12", "other": "00"}  # the first digits of git's modes
 
 
-class _Made(Value):
+class _NewEntry(Value):
     """Something that the overlay put at a place: new content, or what stands elsewhere on disk."""
 
     entry: Entry
@@ -33,24 +33,24 @@ class _Made(Value):
     origin: Parts | None = None
 
 
-class _Branch:
+class _Node:
     """What the overlay knows of one place and of those below it."""
 
     __slots__ = ("below", "is_changed", "made")
 
     def __init__(self) -> None:
-        self.below: dict[str, _Branch] = {}
+        self.below: dict[str, _Node] = {}
         self.is_changed = False  # by the overlay; then the disk does not count here, nor below
-        self.made: _Made | None = None  # None where it is changed: it was removed, with all below it
+        self.made: _NewEntry | None = None  # None where it is changed: it was removed, with all below it
 
-    def copied(self) -> _Branch:
+    def copy(self) -> _Node:
         """Return a copy, with copies of all below it."""
-        copy = _Branch()
+        copy = _Node()
         waiting = [(self, copy)]
         while waiting:
             old, new = waiting.pop()
             new.is_changed, new.made = old.is_changed, old.made
-            new.below = {name: _Branch() for name in old.below}
+            new.below = {name: _Node() for name in old.below}
             waiting += [(old.below[name], branch) for name, branch in new.below.items()]
         return copy
 
@@ -68,9 +68,9 @@ class Overlay:
         self.lineage = under.lineage
         self.touched: set[Parts] = set()
         self.guard: AutorunGuard | None = None  # while an operation is carried out
-        self._tree = _Branch()
+        self._tree = _Node()
         # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
-        self._near: tuple[Parts, _Branch, bool] = ((), self._tree, True)
+        self._near: tuple[Parts, _Node, bool] = ((), self._tree, True)
         self._held: tuple[Parts, Text] | None = None  # new content, as the workspace holds it
         self._loaded: tuple[Parts, bytes] = (
             (),
@@ -87,7 +87,7 @@ class Overlay:
 
     def entry(self, parts: Parts) -> Entry | None:
         """Return what seems to stand at this place, or None."""
-        branch, on_disk = self._look(parts)
+        branch, on_disk = self._find_node(parts)
         if branch and branch.is_changed:
             return branch.made.entry if branch.made else None
         return self.under.entry(parts) if on_disk else None
@@ -97,7 +97,7 @@ class Overlay:
         entry = self.entry(parts)
         if entry is None or entry.kind != "directory":
             raise errno_error(errno.ENOENT if entry is None else errno.ENOTDIR)
-        branch, on_disk = self._look(parts)
+        branch, on_disk = self._find_node(parts)
         if branch and branch.is_changed:
             on_disk = False
         below = branch.below if branch else {}
@@ -108,14 +108,14 @@ class Overlay:
 
     def load(self, parts: Parts) -> bytes:
         """Return the content of a regular file."""
-        branch, on_disk = self._look(parts)
+        branch, on_disk = self._find_node(parts)
         made = branch.made if branch else None
         if made is None:
             if not on_disk or (branch and branch.is_changed):
                 raise errno_error(errno.ENOENT)
             return self._load_from_disk(parts)
         if made.entry.kind != "file":
-            raise _not_a_file(made.entry)
+            raise _not_a_file_error(made.entry)
         if made.data is not None:
             return made.data
         return self._load_from_disk(made.origin or parts)
@@ -129,7 +129,7 @@ class Overlay:
         """Return the content of a file that must be UTF-8; what is held of it, as it is."""
         if self._held and self._held[0] == parts:
             return self._held[1]
-        return Text(checked_utf8(self.load(parts)))
+        return Text(check_utf8(self.load(parts)))
 
     def handle(self, parts: Parts) -> int:
         """Return a new handle of a directory on disk; the caller closes it."""
@@ -157,12 +157,12 @@ class Overlay:
         self._store(parts, old + addition.lead(old) + addition.data, None, len(addition.data))
         return True
 
-    def mark(self) -> _Branch:
+    def mark(self) -> _Node:
         """Return what the overlay has changed by now."""
         self.flush()
-        return self._tree.copied()
+        return self._tree.copy()
 
-    def end_mark(self, mark: _Branch, *, keep: bool) -> tuple[None, frozenset[str]]:
+    def end_mark(self, mark: _Node, *, keep: bool) -> tuple[None, frozenset[str]]:
         """Go back to what it had changed then, unless what came since is kept; nothing can go wrong."""
         self.flush()
         if not keep:
@@ -186,16 +186,18 @@ class Overlay:
         self._store(parts, data, mode, len(data))
 
     def _store(self, parts: Parts, data: bytes, mode: int | None, written: int) -> None:
-        old = self._replaceable(parts)
-        if loaded_early:
-            refuse_early(parts, self.root)
+        old = self._check_replaceable(parts)
+        if early_imports:
+            refuse_early_import(parts, self.root)
         self.limits.add(0 if old else 1, written)
         self.make_all(parts[:-1])
         if mode is None:
             mode = old.mode if old else NEW_FILE
         entry = Entry("file", mode, len(data), time.time_ns())
         origin, loaded = self._loaded
-        self._set(parts, _Made(entry, origin=origin) if data is loaded and data else _Made(entry, data))
+        self._set(
+            parts, _NewEntry(entry, origin=origin) if data is loaded and data else _NewEntry(entry, data)
+        )
 
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
         """Make a directory; its parent exists."""
@@ -207,7 +209,7 @@ class Overlay:
         if above.kind != "directory":
             raise errno_error(errno.ENOTDIR)
         self.limits.add(1, 0)
-        self._set(parts, _Made(Entry("directory", mode & NEW_DIRECTORY)))
+        self._set(parts, _NewEntry(Entry("directory", mode & NEW_DIRECTORY)))
 
     def make_all(self, parts: Parts) -> list[Parts]:
         """Make a directory and those above it; return which were not there, the topmost first."""
@@ -220,17 +222,17 @@ class Overlay:
             if there is None:
                 missing.append(parts[:size])
             elif there.kind == "link":
-                raise _link_on_the_way(parts[:size])
+                raise _link_error(parts[:size])
             elif there.kind != "directory":
                 raise not_a_directory(display_path(parts[:size]))
         self.limits.add(len(missing), 0)
         for each in missing:
-            self._set(each, _Made(Entry("directory", NEW_DIRECTORY)))
+            self._set(each, _NewEntry(Entry("directory", NEW_DIRECTORY)))
         return missing
 
     def rename(self, source: Parts, target: Parts) -> None:
         """Move what is at one place to another, making parents; over a file, or an empty directory."""
-        there, moved = self.entry(target), [((), self._made(source)), *self._made_below(source)]
+        there, moved = self.entry(target), [((), self._new_entry(source)), *self._new_entries_below(source)]
         itself = there and there.identity and there.identity == moved[0][1].entry.identity  # respelled
         if there and not itself and there.kind == "directory" and self.names(target):
             raise errno_error(errno.ENOTEMPTY)
@@ -271,7 +273,7 @@ class Overlay:
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return each file that differs from the disk: its path, the old content and the new one."""
         self.flush()
-        changed = self._changed()
+        changed = self._changed_paths()
         places = set(changed)
         for parts in changed:
             places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
@@ -284,10 +286,10 @@ class Overlay:
     def modes(self) -> list[tuple[str, str | None, str | None]]:
         """Return each place whose kind or mode differs from the disk: its path, and both in git's form."""
         self.flush()
-        both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in self._changed())
+        both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in self._changed_paths())
         return [(display_path(parts), old, new) for parts, old, new in both if old != new]
 
-    def _look(self, parts: Parts) -> tuple[_Branch | None, bool]:
+    def _find_node(self, parts: Parts) -> tuple[_Node | None, bool]:
         """Return what the overlay knows of a place, and whether the disk counts for what it does not know.
 
         It does not where something above was made or removed by the overlay.
@@ -303,7 +305,7 @@ class Overlay:
             if branch.is_changed:
                 on_disk = False
                 if branch.made and branch.made.entry.kind == "link":
-                    raise _link_on_the_way(parts[:size])
+                    raise _link_error(parts[:size])
             below = branch.below.get(parts[size])
             if below is None:
                 return None, on_disk
@@ -312,7 +314,7 @@ class Overlay:
 
     def _content(self, parts: Parts, known: dict[Parts, bytes | None]) -> bytes | None:
         """Return what is in a file; of what stands elsewhere on disk, all copies share one text in memory."""
-        branch, _on_disk = self._look(parts)
+        branch, _on_disk = self._find_node(parts)
         origin = branch.made.origin if branch and branch.made else None
         if origin is None:
             return _content(self, parts)
@@ -320,10 +322,10 @@ class Overlay:
             known[origin] = _content(self, parts)
         return known[origin]
 
-    def _changed(self) -> list[Parts]:
+    def _changed_paths(self) -> list[Parts]:
         """Return each place that the overlay has changed, in order."""
         found: list[Parts] = []
-        waiting: list[tuple[Parts, _Branch]] = [((), self._tree)]
+        waiting: list[tuple[Parts, _Node]] = [((), self._tree)]
         while waiting:
             parts, branch = waiting.pop()
             if branch.is_changed:
@@ -332,35 +334,35 @@ class Overlay:
             waiting.extend(((*parts, name), branch.below[name]) for name in names)
         return found
 
-    def _replaceable(self, parts: Parts) -> Entry | None:
+    def _check_replaceable(self, parts: Parts) -> Entry | None:
         old = self.entry(parts)
         if old and old.kind != "file":
-            raise _not_a_file(old)
+            raise _not_a_file_error(old)
         return old
 
-    def _made(self, parts: Parts) -> _Made:
+    def _new_entry(self, parts: Parts) -> _NewEntry:
         """Return what seems to stand at a place, to be put at another."""
-        branch, _on_disk = self._look(parts)
+        branch, _on_disk = self._find_node(parts)
         if branch and branch.made:
             return branch.made
         entry = self.entry(parts)
         if entry is None:
             raise errno_error(errno.ENOENT)
-        return _Made(entry, origin=parts)
+        return _NewEntry(entry, origin=parts)
 
-    def _made_below(self, top: Parts) -> list[tuple[Parts, _Made]]:
+    def _new_entries_below(self, top: Parts) -> list[tuple[Parts, _NewEntry]]:
         entry = self.entry(top)
         if not entry or entry.kind != "directory":
             return []
-        return [(parts[len(top) :], self._made(parts)) for parts, _ in walk(self, top)]
+        return [(parts[len(top) :], self._new_entry(parts)) for parts, _ in walk(self, top)]
 
     def _change_entry(self, parts: Parts, **fields: int) -> None:
-        made = self._made(parts)
+        made = self._new_entry(parts)
         refuse_shared(made.entry)
         if made.entry.kind == "file":
             self._set(parts, made.replace(entry=made.entry.replace(**fields)))
 
-    def _set(self, parts: Parts, made: _Made | None) -> None:
+    def _set(self, parts: Parts, made: _NewEntry | None) -> None:
         start, branch, on_disk = self._near
         if len(parts) <= len(start) or parts[: len(start)] != start:
             start, branch, on_disk = self._near = ((), self._tree, True)  # what was near may be gone
@@ -368,7 +370,7 @@ class Overlay:
             if size == len(parts) - 1:  # the next is often below or beside it, many steps down
                 self._near = (parts[:size], branch, on_disk)
             on_disk = on_disk and not branch.is_changed
-            branch = branch.below.get(parts[size]) or branch.below.setdefault(parts[size], _Branch())
+            branch = branch.below.get(parts[size]) or branch.below.setdefault(parts[size], _Node())
         branch.made, branch.is_changed = made, True
         if made is None:
             branch.below = {}
@@ -401,11 +403,11 @@ def _mode(files: Workspace | Overlay, parts: Parts) -> str | None:
     return f"{KINDS[entry.kind]}{entry.mode if entry.kind != 'link' else 0:04o}" if entry else None
 
 
-def _link_on_the_way(parts: Parts) -> CladaError:
+def _link_error(parts: Parts) -> CladaError:
     return CladaError("symlink_not_allowed", f"{display_path(parts)} is a symbolic link")
 
 
-def _not_a_file(entry: Entry) -> CladaError:
+def _not_a_file_error(entry: Entry) -> CladaError:
     if entry.kind == "link":
         return CladaError("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "directory":

@@ -18,7 +18,7 @@ PROTECTED = (".git", ".clada", "git~1", "clada~1")  # the last two are their sho
 _IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 # What Python loads before clada has a say, by the directories that documents may write and in which it looks
 # for modules when clada is started as it was. The command line fills it; hardly ever is there one.
-loaded_early: dict[str, frozenset[str]] = {}
+early_imports: dict[str, frozenset[str]] = {}
 _MODULES = ("py", "pyc", "so")  # how the names of modules end
 
 
@@ -36,17 +36,17 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     has_drive = text[1:2] == ":" and text[:1].isascii() and text[:1].isalpha()
     if absolute or has_drive:
         if not (allow_escape and absolute):
-            raise _absolute(text)
+            raise _absolute_error(text)
         base = (OUTSIDE,)
-    parts = _normalised(text, base, root, allow_escape=allow_escape)
+    parts = _normalise(text, base, root, allow_escape=allow_escape)
     if parts[:1] == (OUTSIDE,):
         parts = inside(parts, root)
     known = len(base) if parts[: len(base)] == base else 0  # what a run is in already was looked at
     if known:
-        _refuse_long_way(parts)
+        _refuse_long_total(parts)
     for part in parts[known:]:
         if is_protected(part):
-            raise _protected(part)
+            raise _protected_error(part)
     return parts
 
 
@@ -54,7 +54,7 @@ def locate_inside(path: str, root: str) -> Parts | None:
     """Return the parts of an absolute path that lies in the workspace by its text, else None."""
     if not path.startswith("/"):
         return None
-    parts = inside(_normalised(path, (OUTSIDE,), root, allow_escape=True), root)
+    parts = inside(_normalise(path, (OUTSIDE,), root, allow_escape=True), root)
     return None if parts[:1] == (OUTSIDE,) else parts
 
 
@@ -92,17 +92,17 @@ def protect(parts: Parts) -> None:
     """Refuse git's and clada's own directories, at any depth and in any letter case."""
     for part in parts:
         if is_protected(part):
-            raise _protected(part)
+            raise _protected_error(part)
 
 
-def _protected(part: str) -> CladaError:
+def _protected_error(part: str) -> CladaError:
     return CladaError("permission_denied", f"{part} is protected")
 
 
-def refuse_early(parts: Parts, root: str) -> None:
+def refuse_early_import(parts: Parts, root: str) -> None:
     """Refuse what Python would load in place of its own when clada is started like this the next time."""
     path = display_path(parts) if parts[0] == OUTSIDE else f"{root.rstrip('/')}/{display_path(parts)}"
-    for place, names in loaded_early.items():
+    for place, names in early_imports.items():
         module, _, rest = path.removeprefix(f"{place}/").partition("/")
         name, _, ending = module.partition(".")
         loaded = rest.startswith("__init__.") if rest else ending.endswith(_MODULES)
@@ -115,10 +115,10 @@ def is_protected(name: str) -> bool:
     """Whether a file of this name belongs to git or to clada itself, on any file system."""
     if name[:1] not in FIRST_LETTERS and name.isascii():
         return False
-    return folded_name(name) in PROTECTED
+    return fold_name(name) in PROTECTED
 
 
-def folded_name(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return what a name has in common with all that some file system takes for the same.
 
     HFS+ and NTFS ignore letter case. HFS+ ignores some invisible characters. NTFS drops dots and blanks at
@@ -135,7 +135,7 @@ def _refuse_long(path: str) -> None:
         raise CladaError("io_error", f"file name too long: {complaint}")
 
 
-def _refuse_long_way(parts: Parts) -> None:
+def _refuse_long_total(parts: Parts) -> None:
     """Refuse the same of what many a `cd` adds up to; each name was looked at."""
     if len("/".join(parts)) > MAX_PATH // 4:
         size = byte_length("/".join(parts))
@@ -143,14 +143,14 @@ def _refuse_long_way(parts: Parts) -> None:
             raise CladaError("io_error", f"file name too long: {long_path(size)}")
 
 
-def _absolute(text: str) -> CladaError:
+def _absolute_error(text: str) -> CladaError:
     if not text.startswith("/"):
         return CladaError("path_escape", "drive letters are not allowed", "use a path in the workspace")
     hint = "use a path in the workspace, or --allow-escape"
     return CladaError("path_escape", "absolute paths are not allowed", hint)
 
 
-def _normalised(text: str, base: Parts, root: str, *, allow_escape: bool) -> Parts:
+def _normalise(text: str, base: Parts, root: str, *, allow_escape: bool) -> Parts:
     parts = list(base)
     for part in text.split("/"):
         if part == "..":

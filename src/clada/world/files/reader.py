@@ -23,7 +23,7 @@ from clada.world.files.paths import (
     protect,
 )
 from clada.world.files.stat import Entry, Identity, entry_of, identity_of
-from clada.world.handles import READ, is_bare
+from clada.world.handles import READ, has_no_xattrs
 
 ANY_WRITE = 0o222  # the bits of a mode that let a user write
 ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
@@ -136,7 +136,7 @@ class WorkspaceReader:
         fd = self._open(parts, READ)
         try:
             status, data = read_regular(fd)
-            bare = to_edit and is_bare(fd)  # here it is one call, and by its path a long way
+            bare = to_edit and has_no_xattrs(fd)  # here it is one call, and by its path a long way
         except OSError as error:
             raise from_os_error(error) from None
         finally:

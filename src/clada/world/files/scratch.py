@@ -34,7 +34,7 @@ class Scratch:
     def handle(self) -> int:
         """The handle of the directory."""
         if self._handle is None:
-            self._handle = self._opened()
+            self._handle = self._open()
             self.clear()
         return self._handle
 
@@ -43,7 +43,7 @@ class Scratch:
             self._directory = os.path.join(state_home(), "clada", "scratch")
         return self._directory
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         path = self._path()
         try:
             if not self._is_recorded:  # a record that is gone, with its repository perhaps, is not made anew

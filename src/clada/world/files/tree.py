@@ -7,7 +7,7 @@ import os
 from functools import partial
 
 from clada.errors import CladaError
-from clada.world.files.paths import OUTSIDE, display_path, is_protected, loaded_early, refuse_early
+from clada.world.files.paths import OUTSIDE, display_path, early_imports, is_protected, refuse_early_import
 from clada.world.files.stat import errno_error
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def walk(
             waiting.extend(((*parts, name), None) for name in files.names(parts))
 
 
-def unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
+def walk_unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
     """Return all that is below a directory, as walk does; git's or clada's own files may not be there."""
     found = list(walk(files, top))
     for parts, entry in found:
@@ -83,7 +83,7 @@ def remove(files: Files, parts: Parts) -> list[Parts]:
     """
     entry = existing(files, parts)
     refuse_workspace(files, parts)
-    below = unprotected(files, parts) if entry.kind == "directory" else []
+    below = walk_unprotected(files, parts) if entry.kind == "directory" else []
     removed: list[Parts] = []
     for place, each in [*below, (parts, entry)]:
         try:
@@ -95,7 +95,7 @@ def remove(files: Files, parts: Parts) -> list[Parts]:
             raise (
                 PartlyRemovedError(trouble, place, removed) if removed or place != parts else trouble
             ) from None
-        note_removed(removed, place)
+        add_removed(removed, place)
     return removed
 
 
@@ -111,7 +111,7 @@ class PartlyRemovedError(CladaError):
         self.removed = removed
 
 
-def note_removed(removed: list[Parts], parts: Parts) -> None:
+def add_removed(removed: list[Parts], parts: Parts) -> None:
     """Add a place to what is removed, the topmost only: what was removed below it goes without saying."""
     while removed and removed[-1][: len(parts)] == parts:
         removed.pop()
@@ -137,7 +137,7 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
     if relation != "respelled":
         _refuse_target(entry, there)
     if entry.kind == "directory":
-        unprotected(files, source)
+        walk_unprotected(files, source)
     rename(files, source, target, relation)
     return target
 
@@ -153,22 +153,22 @@ def relation_of(files: Files, source: tuple[Parts, Entry], target: tuple[Parts, 
         return "same"
     if there is None or entry.identity is None or entry.identity != there.identity:
         return None
-    if not (old and new and _is_one_directory(files, old[:-1], new[:-1])):
+    if not (old and new and _is_same_directory(files, old[:-1], new[:-1])):
         return "links"
     if old[-1] == new[-1]:
         return "same"
     return "links" if new[-1] in files.names(new[:-1]) else "respelled"
 
 
-def _is_one_directory(files: Files, one: Parts, other: Parts) -> bool:
+def _is_same_directory(files: Files, one: Parts, other: Parts) -> bool:
     identities = [entry.identity if entry else None for entry in (files.entry(one), files.entry(other))]
     return one == other or (identities[0] is not None and identities[0] == identities[1])
 
 
 def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> None:
     """Rename, whatever one place has to do with the other."""
-    if loaded_early or files.guard:
-        _check_moved(files, source, target)
+    if early_imports or files.guard:
+        _check_move(files, source, target)
     files.rename(source, target)
     if relation == "links" and files.entry(source):
         files.unlink(source)  # of two hard links to one file, the system renames neither
@@ -176,19 +176,19 @@ def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> 
         _respell(files, source, target)
 
 
-def _check_moved(files: Files, source: Parts, target: Parts) -> None:
+def _check_move(files: Files, source: Parts, target: Parts) -> None:
     """Refuse to move what would then run by itself: the file, or one in a directory that is moved."""
     entry = existing(files, source)
     below = walk(files, source) if entry.kind == "directory" else ()
     for parts, each in ((source, entry), *below):
         new = (*target, *parts[len(source) :])
-        if loaded_early:
-            refuse_early(new, files.root)
+        if early_imports:
+            refuse_early_import(new, files.root)
         if files.guard and each.kind != "directory":
-            files.guard.check(new, partial(_content, files, parts, each))
+            files.guard.check(new, partial(_read, files, parts, each))
 
 
-def _content(files: Files, parts: Parts, entry: Entry) -> bytes:
+def _read(files: Files, parts: Parts, entry: Entry) -> bytes:
     """Return what is in a file; of a link or a pipe, nothing."""
     return files.load(parts) if entry.kind == "file" else b""
 

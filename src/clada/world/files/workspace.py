@@ -15,9 +15,9 @@ import os
 from clada.errors import CladaError, from_os_error
 from clada.text.match import Text
 from clada.world.files.atomic import Target
-from clada.world.files.content import Addition, Version, changed, checked_utf8, extend, now
+from clada.world.files.content import Addition, Version, changed, check_utf8, extend, now
 from clada.world.files.directories import HANDLES, Limits
-from clada.world.files.paths import OUTSIDE, Parts, display_path, loaded_early, refuse_early
+from clada.world.files.paths import OUTSIDE, Parts, display_path, early_imports, refuse_early_import
 from clada.world.files.reader import ROOTS, WorkspaceReader, is_root_error
 from clada.world.files.scratch import Scratch
 from clada.world.files.stat import entry_of, identity_of, refuse_shared
@@ -123,7 +123,7 @@ class Workspace(WorkspaceReader):
         if self._held and self._held[0] == parts:
             return self._held[1]
         data = self.load(parts, to_edit=True)
-        return Text(checked_utf8(data))
+        return Text(check_utf8(data))
 
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
         """Return what differs from the disk, as the overlay does: here nothing."""
@@ -143,7 +143,7 @@ class Workspace(WorkspaceReader):
             self._held = (parts, text, self._held[2])
         else:
             self.flush()
-            self._held = (parts, text, self._version_read(parts))
+            self._held = (parts, text, self._take_version(parts))
 
     def append(self, parts: Parts, data: bytes) -> bool:
         """Add this to the end of a file, on a line of its own; return False where there is no file.
@@ -159,7 +159,7 @@ class Workspace(WorkspaceReader):
             if entry.kind == "file" and entry.size > LARGE:
                 self._addition = Addition(parts, *self._load_tail(parts))
             else:
-                self._addition = Addition(parts, self.load(parts), self._version_read(parts))
+                self._addition = Addition(parts, self.load(parts), self._take_version(parts))
         self._addition.add(data)
         return True
 
@@ -175,8 +175,8 @@ class Workspace(WorkspaceReader):
     def _extend(self, addition: Addition) -> None:
         """Add to a file in place; where that cannot be, replace it."""
         parts, above = addition.parts, addition.parts[:-1]
-        if loaded_early:
-            refuse_early(parts, self.root)
+        if early_imports:
+            refuse_early_import(parts, self.root)
         self.limits.add(0, len(addition.data))
         try:
             parent = self._directories.make(above, looking=False)
@@ -194,12 +194,12 @@ class Workspace(WorkspaceReader):
         if not done:
             content = self.load(parts)
             whole = content + addition.lead(content) + addition.data
-            self._store(parts, whole, None, self._version_read(parts))
+            self._store(parts, whole, None, self._take_version(parts))
             return
         self._directories.confirm(above)
-        self._changed(parts, parent)
+        self._note_change(parts, parent)
 
-    def _changed(self, parts: Parts, parent: int) -> None:
+    def _note_change(self, parts: Parts, parent: int) -> None:
         """Note that a change has been made."""
         self.touched.add(parts)
         if self._snapshot:
@@ -215,9 +215,9 @@ class Workspace(WorkspaceReader):
         if self.guard:
             self.guard.check(parts, lambda: data)
         self.flush()
-        self._store(parts, data, mode, self._version_read(parts), given)
+        self._store(parts, data, mode, self._take_version(parts), given)
 
-    def _version_read(self, parts: Parts) -> Version | None:
+    def _take_version(self, parts: Parts) -> Version | None:
         """Return what the file at this place was when it was read, if that was the last look at anything."""
         read, self._read = self._read, None
         return read[1] if read and read[0] == parts else None
@@ -232,8 +232,8 @@ class Workspace(WorkspaceReader):
     ) -> None:
         if parts in ROOTS:
             raise is_root_error(parts)
-        if loaded_early:
-            refuse_early(parts, self.root)
+        if early_imports:
+            refuse_early_import(parts, self.root)
         above, directories = parts[:-1], self._directories
         if not self._has_cleared:  # what an earlier run, which was killed, has left
             self._has_cleared = True
@@ -247,17 +247,17 @@ class Workspace(WorkspaceReader):
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
                 target = target.replace(durable=self._snapshot.durable, given=given)
-                target.fill(data, mode, lambda: self._confirm(above, parent))
+                target.fill(data, mode, lambda: self._confirm_unchanged(above, parent))
             else:
                 target.fill(data, mode, lambda: directories.confirm(above))
         except (OSError, CladaError) as error:
-            raise self._taken_back(error) from None
+            raise self._undo_step(error) from None
         directories.confirm(above)
         self.touched.add(parts)
         if self._snapshot:
             self._snapshot.done(parts, parent)
 
-    def _confirm(self, above: Parts, parent: int) -> None:
+    def _confirm_unchanged(self, above: Parts, parent: int) -> None:
         """Look once more, right before content takes its place."""
         self._directories.confirm(above)
         if self._snapshot:
@@ -274,7 +274,7 @@ class Workspace(WorkspaceReader):
         try:
             self._directories.make(parts)
         except (OSError, CladaError) as error:
-            raise self._taken_back(error) from None
+            raise self._undo_step(error) from None
         return list(self._directories.made)
 
     def rename(self, source: Parts, target: Parts) -> None:
@@ -298,7 +298,7 @@ class Workspace(WorkspaceReader):
                 self._snapshot.moved_all()
                 self._snapshot.done(target, new)  # its own times are others now
         except (OSError, CladaError) as error:
-            raise self._taken_back(error) from None
+            raise self._undo_step(error) from None
         else:
             self._directories.confirm(target[:-1], new)
         finally:
@@ -310,14 +310,14 @@ class Workspace(WorkspaceReader):
     def _announce_move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
         """Record a move; again, if another program has saved something of it at this moment."""
         for tries_left in reversed(range(TRIES)):
-            moved = self._keep_moved(old, new)
+            moved = self._save_moved(old, new)
             for parts, parent in (old, new):
                 self._directories.confirm(parts[:-1], parent)
-            if not (tries_left and self._snapshot) or all(map(self._is_as_kept, moved)):
+            if not (tries_left and self._snapshot) or all(map(self._is_as_saved, moved)):
                 return
             self._snapshot.retract_move()
 
-    def _keep_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
+    def _save_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
         """Keep what is moved, with all that is in it, and what has to make room for it; return these."""
         snapshot = self._snapshot
         if snapshot is None:
@@ -333,7 +333,7 @@ class Workspace(WorkspaceReader):
             snapshot.moved.append((source, target))
         return [*(parts for parts, _entry in below), source, target]
 
-    def _is_as_kept(self, parts: Parts) -> bool:
+    def _is_as_saved(self, parts: Parts) -> bool:
         """Whether a path still is what was kept of it, right before it is changed."""
         return self._snapshot is None or self._snapshot.is_as_kept(
             parts, self._directories.handle(parts[:-1])
@@ -351,13 +351,13 @@ class Workspace(WorkspaceReader):
                 self._snapshot.put(parts, parent, state)
             if self._snapshot and self._snapshot.durable and state.kind == "file":
                 sync_file(name, folder)
-            self._confirm(above, parent)
-            if _changed_at(name, parent) > started and parts not in self.touched:
+            self._confirm_unchanged(above, parent)
+            if _ctime(name, parent) > started and parts not in self.touched:
                 raise changed("while the command ran")
             os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
         except OSError as error:
             raise from_os_error(error) from None
-        self._changed(parts, parent)
+        self._note_change(parts, parent)
 
     def make_link(self, parts: Parts, target: bytes) -> None:
         """Make a symbolic link, which undo does; its parent exists."""
@@ -368,7 +368,7 @@ class Workspace(WorkspaceReader):
             os.symlink(target, os.fsencode(parts[-1]), dir_fd=parent)
         except OSError as error:
             raise from_os_error(error) from None
-        self._changed(parts, parent)
+        self._note_change(parts, parent)
 
     def unlink(self, parts: Parts) -> None:
         """Remove a file or a link."""
@@ -387,11 +387,11 @@ class Workspace(WorkspaceReader):
         if self._snapshot:
             self.flush()
             self._snapshot.set_mode(parts or ITSELF, self._directories.handle(parts[:-1]), mode)
-        self._pinned(parts, lambda path: os.chmod(path, mode))
+        self._act_on_pinned(parts, lambda path: os.chmod(path, mode))
 
     def set_times(self, parts: Parts, accessed: int, modified: int) -> None:
         """Set the times of a file or directory, in nanoseconds."""
-        self._pinned(parts, lambda path: os.utime(path, ns=(accessed, modified)))
+        self._act_on_pinned(parts, lambda path: os.utime(path, ns=(accessed, modified)))
 
     def _change(self, action: Callable[..., None], parts: Parts, *rest: int) -> None:
         self.flush()
@@ -404,19 +404,19 @@ class Workspace(WorkspaceReader):
             action(parts[-1], *rest, dir_fd=parent)
         except OSError as error:
             raise from_os_error(error) from None
-        self._changed(parts, parent)
+        self._note_change(parts, parent)
 
-    def _taken_back(self, error: OSError | CladaError) -> CladaError:
+    def _undo_step(self, error: OSError | CladaError) -> CladaError:
         """Remove the directories that a step has made, for it has failed; return the trouble that it had."""
         self._directories.remove_made()
         if os.fstat(self._root).st_nlink == 0:  # that is why nothing can be written any more
             return CladaError("file_not_found", f"the workspace {self.root} has been removed")
         return from_os_error(error) if isinstance(error, OSError) else error
 
-    def _pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
+    def _act_on_pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
         """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
         self.flush()
-        by_path = _reaches_handles()
+        by_path = _can_use_proc()
         fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
         try:
             refuse_shared(entry_of(os.fstat(fd)))
@@ -426,12 +426,12 @@ class Workspace(WorkspaceReader):
         finally:
             os.close(fd)
         if parts:  # the workspace itself is in no commit
-            self._changed(parts, self._directories.handle(parts[:-1]))
+            self._note_change(parts, self._directories.handle(parts[:-1]))
         elif self._snapshot:
             self._snapshot.done(ITSELF, self._root)
 
 
-def _changed_at(name: str, parent: int) -> int:
+def _ctime(name: str, parent: int) -> int:
     """Return when a file was changed last; 0 where there is none."""
     try:
         return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ctime_ns
@@ -439,6 +439,6 @@ def _changed_at(name: str, parent: int) -> int:
         return 0
 
 
-def _reaches_handles() -> bool:
+def _can_use_proc() -> bool:
     """Whether open files have paths: a process that has changed users may not look into its own /proc."""
     return os.path.exists(HANDLES) and os.access(HANDLES, os.X_OK, effective_ids=True)
