@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from clada.resuming import resume
     from clada.run import execute, plan_for
     from clada.settings import Settings
-    from clada.text.visible import visible
+    from clada.text.forms import visible
     from clada.world.world import Stop
 
 # Where each public name is.

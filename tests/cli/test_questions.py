@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import PATIENCE, read_until
 
-from clada.text.visible import visible
+from clada.text.forms import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

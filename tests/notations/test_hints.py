@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import clada
-from clada.text.wrapped import unwrapped
+from clada.text.forms import without_fence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,7 +220,7 @@ def test_a_fence_around_the_whole_content_is_removed_unless_it_is_markup(
 ) -> None:
     """A note says so, unless the setting was given."""
     removed = name == "a.py" if setting is None else setting
-    assert unwrapped(content) == inner
+    assert without_fence(content) == inner
     document = f'<write path="{name}"><![CDATA[{content}]]></write>\n'
     report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=setting)
     assert (tmp_path / name).read_text() == (content if inner is None or not removed else inner)

@@ -6,8 +6,6 @@ import pytest
 
 from clada.text import differences, similarity
 from clada.text.differences import (
-    ARTIFACTS,
-    around_ellipsis,
     brief,
     difference,
     from_match,
@@ -17,8 +15,9 @@ from clada.text.differences import (
     whole,
     within,
 )
+from clada.text.explain import explain
+from clada.text.forms import ARTIFACTS, around_ellipsis
 from clada.text.match import Text
-from clada.text.near_miss import explain
 from clada.text.similarity import most_similar, wanted_lines
 
 

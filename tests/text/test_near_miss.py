@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from clada.errors import Nearest
 from clada.text import similarity
 from clada.text.alignment import Alignment
+from clada.text.explain import Explanation, explain, explain_range
 from clada.text.match import Text
-from clada.text.near_miss import Explanation, explain, explain_range
 
 FILE = '''\
 import os

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from clada.text.explain import explain
 from clada.text.match import Text
-from clada.text.near_miss import explain
 
 FOLDER = Path(__file__).parent / "near_misses"
 CASES = tomllib.loads((FOLDER / "cases.toml").read_text())["case"]

@@ -8,8 +8,8 @@ from tools.benchmarks.measuring import PROCESSOR, Row, ratio
 
 from clada.operations.edit import Edit, Hunk
 from clada.operations.hunks import replace_hunks
+from clada.text.explain import explain
 from clada.text.match import Text
-from clada.text.near_miss import explain
 
 PLACE = 0.4  # of the file's lines: where the text that was meant stands
 

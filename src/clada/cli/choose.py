@@ -9,7 +9,7 @@ from clada.model import Skipped
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.operations import find
 from clada.report import status_line
-from clada.text.visible import visible
+from clada.text.forms import visible
 from clada.values import Value
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ import os
 import select
 import termios
 
-from clada.text.visible import visible
+from clada.text.forms import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 
 from clada.cli.questions import answer, open_terminal, write
 from clada.errors import CladaError
-from clada.text.visible import visible
+from clada.text.forms import visible
 from clada.world.approvals import described
 from clada.world.trust import APPROVALS, HOW, decline, look, remember
 

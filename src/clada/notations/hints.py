@@ -6,7 +6,7 @@ They follow the texts of the specification, and change nothing of what is done.
 from __future__ import annotations
 
 from clada.errors import shortened
-from clada.text.blanks import ODD_BLANKS, odd_blank
+from clada.text.forms import ODD_BLANKS, odd_blank
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ from clada.notations.whole_names import (
 )
 from clada.notations.whole_tags import tagged_file
 from clada.operations.write import SENTENCE, Write
-from clada.text.unclosed import ends_inside
+from clada.text.fragments import ends_inside
 from clada.values import Value
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
 from clada.operations.hunks import replace_hunks
-from clada.text.near_miss import explain, explain_range
+from clada.text.explain import explain, explain_range
 from clada.values import Value
 from clada.world.files.paths import display_path
 

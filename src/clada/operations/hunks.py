@@ -6,10 +6,10 @@ from codecs import BOM_UTF8
 
 from clada.errors import CladaError, Error
 from clada.text.differences import brief
+from clada.text.explain import explain
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
 from clada.text.match import Text
-from clada.text.near_miss import explain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from clada.errors import CladaError, shortened
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation, Phrases, Skipped
 from clada.text.elision import elided_content, find_elision
+from clada.text.forms import without_fence
 from clada.text.fragments import missing_lines
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
-from clada.text.wrapped import unwrapped
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ class Write(Operation):
         """Return its content without a fence around the whole of it, if there is one."""
         if self.dialect or not self.content.startswith(("```", "~~~")):
             return None
-        return unwrapped(self.content)
+        return without_fence(self.content)
 
     def _check(self, world: World, parts: Parts, data: bytes) -> None:
         """Raise CladaError if the file must not be written, because of what is there or is not."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from clada.report.renames import find_renames
-from clada.text.diff import CONTEXT, LineChange, differing_part, line_changes, split_lines
+from clada.text.diff import NO_BREAK, diff_hunks, differing_part, line_changes, split_lines
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from clada.report.renames import Rename
+    from clada.text.diff import DiffHunk
     from clada.world.secrets.mask import Mask
 
     Line = tuple[str, str]  # its kind, and its text
@@ -147,54 +148,18 @@ def file_hunks(old: bytes, new: bytes) -> list[FileHunk] | None:
         shown += sum(map(len, after[change.new_start : change.new_end]))
     if shown > MAX_SHOWN:
         return None
-    together = list(groups(changes))
+    hunks = list(diff_hunks(before, after, changes, part.skipped))
     return [
-        _hunk(group, before, after, part.skipped, (number, len(together)))
-        for number, group in enumerate(together, 1)
+        FileHunk(number, len(hunks), hunk.start, hunk.old, hunk.new, tuple(_shown_lines(hunk)))
+        for number, hunk in enumerate(hunks, 1)
     ]
 
 
-def groups(changes: Iterable[LineChange]) -> Iterator[list[LineChange]]:
-    """Yield the changes that share a hunk because their context lines touch or overlap."""
-    group: list[LineChange] = []
-    for change in changes:
-        if group and change.start - group[-1].end > 2 * CONTEXT:
-            yield group
-            group = []
-        group.append(change)
-    if group:
-        yield group
-
-
-def _hunk(
-    group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int, place: tuple[int, int]
-) -> FileHunk:
-    start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
-    new_start = group[0].new_start - (group[0].start - start)
-    new_end = group[-1].new_end + (end - group[-1].end)
-    sides = f"-{hunk_range(start, end, skipped)} +{hunk_range(new_start, new_end, skipped)}"
-    lines: list[Line] = [("hunk", f"@@ {sides} @@")]
-    at = start
-    for change in group:
-        lines += _lines_with_sign(" ", old[at : change.start])
-        lines += _lines_with_sign("-", old[change.start : change.end])
-        lines += _lines_with_sign("+", new[change.new_start : change.new_end])
-        at = change.end
-    lines += _lines_with_sign(" ", old[at:end])
-    texts = b"".join(old[start:end]), b"".join(new[new_start:new_end])
-    return FileHunk(*place, start + skipped, *texts, tuple(lines))
-
-
-def hunk_range(start: int, end: int, skipped: int) -> str:
-    """Return `first,size` of a hunk's side, lines counted from 1; an empty side has the line before it."""
-    size = end - start
-    first = start + skipped + (1 if size else 0)
-    return f"{first}" if size == 1 else f"{first},{size}"
-
-
-def _lines_with_sign(sign: str, texts: Iterable[bytes]) -> Iterator[Line]:
-    for text in texts:
+def _shown_lines(hunk: DiffHunk) -> Iterator[Line]:
+    """Yield the lines of a hunk, its header first, with control characters escaped."""
+    yield "hunk", hunk.header
+    for sign, text in hunk.lines:
         line = text.removesuffix(b"\n").decode(errors="replace")
         yield LINE_KINDS[sign], f"{sign}{escape_controls(line)}"
         if not text.endswith(b"\n"):
-            yield "same", "\\ No newline at end of file"
+            yield "same", NO_BREAK

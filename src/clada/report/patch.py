@@ -6,17 +6,16 @@ from base64 import b85encode
 from hashlib import sha1
 from zlib import compress
 
-from clada.notations.write.udiff import NO_BREAK, git_name
-from clada.report.diff import MAX_COMPARED, groups, hunk_range
+from clada.notations.write.udiff import git_name, hunk_text
+from clada.report.diff import MAX_COMPARED
 from clada.report.renames import find_renames
-from clada.text.diff import CONTEXT, differing_part, line_changes, split_lines
+from clada.text.diff import diff_hunks, differing_part, line_changes, split_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from clada.report.renames import Rename
-    from clada.text.diff import LineChange
 
 FILE, DIRECTORY = "100644", "04"
 NO_HASH = "0" * 40  # git's hash of a missing file
@@ -114,30 +113,8 @@ def _text(old: bytes, new: bytes) -> list[str]:
     if len(part.old) + len(part.new) > MAX_COMPARED:
         raise ValueError
     old_lines, new_lines = split_lines(part.old), split_lines(part.new)
-    found: list[str] = []
-    for group in groups(line_changes(old_lines, new_lines)):
-        found += _hunk(group, old_lines, new_lines, part.skipped)
-    return found
-
-
-def _hunk(group: list[LineChange], old: list[bytes], new: list[bytes], skipped: int) -> Iterator[str]:
-    start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
-    new_start = group[0].new_start - (group[0].start - start)
-    new_end = group[-1].new_end + (end - group[-1].end)
-    yield f"@@ -{hunk_range(start, end, skipped)} +{hunk_range(new_start, new_end, skipped)} @@\n"
-    for change in group:
-        yield _signed(" ", old[start : change.start])
-        yield _signed("-", old[change.start : change.end])
-        yield _signed("+", new[change.new_start : change.new_end])
-        start = change.end
-    yield _signed(" ", old[start:end])
-
-
-def _signed(sign: str, lines: Sequence[bytes]) -> str:
-    if not lines:
-        return ""
-    text = sign + f"{sign}".join(line.decode() for line in lines)
-    return text if text.endswith("\n") else f"{text}\n{NO_BREAK}"
+    hunks = diff_hunks(old_lines, new_lines, line_changes(old_lines, new_lines), part.skipped)
+    return [text for hunk in hunks for text in hunk_text(hunk)]
 
 
 def _binary(old: bytes | None, new: bytes | None) -> Iterator[str]:

@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from clada.text import differences
 from clada.text.diff import line_changes
+from clada.text.forms import folded
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -178,7 +179,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
         return 1.0
     if wanted.strip() == found.strip():
         return FORM_SIMILARITY
-    if wanted.strip() and fit(differences.folded(wanted), differences.folded(found)):
+    if wanted.strip() and fit(folded(wanted), folded(found)):
         return FORM_SIMILARITY
     partly = fit is not differences.whole
     shorter, longer = sorted((len(wanted.strip()), len(found.strip())))
@@ -189,7 +190,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
 
 def _form(line: str, unlike: str) -> str:
     """Return what is equal for lines that differ in form only; one that says nothing is unlike any."""
-    return differences.folded(line) if _said(line) >= MIN_LINE_WORDS else unlike
+    return folded(line) if _said(line) >= MIN_LINE_WORDS else unlike
 
 
 def _said(line: str) -> int:

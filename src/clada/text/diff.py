@@ -1,4 +1,4 @@
-"""Which lines of a file change: a patience diff, near-linear in the file's size whatever its content.
+"""Line diffs: a patience diff, near-linear in the size of any file, and the hunks of unified diffs.
 
 1. Equal lines at both ends are left out, by comparing bytes.
 2. Lines that are unique in both versions are paired.
@@ -7,16 +7,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar
 
     Line = TypeVar("Line", bytes, str)
 
 CONTEXT = 3  # lines around a change that are shown
+NO_BREAK = "\\ No newline at end of file"
 WHOLE = 1 << 15  # bytes of both versions below which nothing is left out
 SHORT = 40_000  # old lines times new lines that difflib compares between two pairs
 
@@ -28,6 +31,16 @@ class LineChange(Value):
     end: int
     new_start: int
     new_end: int
+
+
+class DiffHunk(Value):
+    """One hunk of a unified diff: the changes that are close together, with the lines around them."""
+
+    start: int  # lines of the old version before it
+    header: str
+    lines: tuple[tuple[str, bytes], ...]  # each with its sign: blank, - or +
+    old: bytes
+    new: bytes
 
 
 class DifferingPart(Value):
@@ -100,8 +113,6 @@ def _unique_pairs(old: Sequence[Line], new: Sequence[Line]) -> list[tuple[int, i
 
     It is the longest increasing subsequence of their places in the new version.
     """
-    from bisect import bisect_left
-
     places = _unique_lines(new)
     both = [(line, places[text]) for text, line in _unique_lines(old).items() if text in places]
     ends: list[int] = []  # by length of a series less one: the earliest place at which one can end
@@ -138,9 +149,47 @@ def _changes_between_pairs(old: Sequence[Line], new: Sequence[Line], gap: LineCh
     if start == end or new_start == new_end or (end - start) * (new_end - new_start) > SHORT:
         yield LineChange(start, end, new_start, new_end)
         return
-    from difflib import SequenceMatcher
+    from difflib import SequenceMatcher  # late, because a plain edit compares no lines
 
     matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         if kind != "equal":
             yield LineChange(start + i1, start + i2, new_start + j1, new_start + j2)
+
+
+def diff_hunks(
+    old: Sequence[bytes], new: Sequence[bytes], changes: Iterable[LineChange], skipped: int = 0
+) -> Iterator[DiffHunk]:
+    """Yield the hunks of a unified diff; `skipped` is the number of equal lines before both texts."""
+    group: list[LineChange] = []
+    for change in changes:
+        if group and change.start - group[-1].end > 2 * CONTEXT:  # their context lines do not touch
+            yield _hunk(old, new, group, skipped)
+            group = []
+        group.append(change)
+    if group:
+        yield _hunk(old, new, group, skipped)
+
+
+def _hunk(old: Sequence[bytes], new: Sequence[bytes], group: list[LineChange], skipped: int) -> DiffHunk:
+    start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
+    new_start = group[0].new_start - (group[0].start - start)
+    new_end = group[-1].new_end + (end - group[-1].end)
+    lines: list[tuple[str, bytes]] = []
+    at = start
+    for change in group:
+        lines += ((" ", line) for line in old[at : change.start])
+        lines += (("-", line) for line in old[change.start : change.end])
+        lines += (("+", line) for line in new[change.new_start : change.new_end])
+        at = change.end
+    lines += ((" ", line) for line in old[at:end])
+    header = f"@@ -{_range(start, end, skipped)} +{_range(new_start, new_end, skipped)} @@"
+    texts = b"".join(old[start:end]), b"".join(new[new_start:new_end])
+    return DiffHunk(start + skipped, header, tuple(lines), *texts)
+
+
+def _range(start: int, end: int, skipped: int) -> str:
+    """Return `first,size` of one side of a hunk, counted from 1; an empty side has the line before it."""
+    size = end - start
+    first = start + skipped + (1 if size else 0)
+    return f"{first}" if size == 1 else f"{first},{size}"

@@ -1,6 +1,6 @@
-"""Tell a part of a file from a new version of the whole file.
+"""Tell a part of a file from the whole file, by the old version of the file or by its end.
 
-Lines are compared without the blanks around them, and blank lines do not count. A text is a part where
+`missing_lines` compares lines without the blanks around them; blank lines do not count. A text is a part if
 
 1. it is a piece of the file, nothing in it was changed, and two or more lines around it are missing;
 2. two or more lines at the top or the bottom of the file are missing, and nothing stands in their place; or
@@ -10,9 +10,15 @@ Lines are compared without the blanks around them, and blank lines do not count.
 4. it has no line of the file, and is shorter.
 
 docs/contributing/decisions.md has the figures behind these numbers.
+
+`ends_inside` tells whether a content ends in the middle of a string, a comment or a here-document. A line of
+backticks in one of these looks like the end of the fence that the file is written in. The extension of the
+path chooses the table; a language that is in none is not judged.
 """
 
 from __future__ import annotations
+
+import re
 
 from clada.text.diff import line_changes
 
@@ -26,6 +32,36 @@ AT_AN_EDGE = 2  # lines
 SHARE_REPLACED = 5  # percent of the file missing at an edge where something else stands
 SHARE_GROWN = 10  # percent of the file missing at an edge of a text that is no shorter
 SHARE_IN_ONE_PLACE = 30  # percent of the file missing anywhere
+
+_HASH = frozenset("py pyi pyx toml jl ex exs graphql gql coffee".split())  # that begins a comment
+_SLASHES = frozenset("kt kts swift scala sc java groovy gradle fs dart cs".split())  # so do //
+_BLOCK_COMMENTS = frozenset(
+    """
+    c cc cpp cxx h hh hpp hxx m mm cs java js jsx mjs cjs ts tsx mts cts go rs swift kt kts scala groovy
+    gradle dart php css scss less sql proto
+    """.split()
+)
+_HTML = frozenset("html htm xhtml xml svg vue svelte astro".split())
+_SHELLS = frozenset("sh bash zsh ksh dockerfile".split())
+_TEXTS = (
+    r'"""(?:\\.|[^\\])*?(?:"""|(?P<open>\Z))' r"|'''(?:\\.|[^\\])*?(?:'''|(?P<open2>\Z))"
+    r'|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'"
+)  # fmt: skip
+_WITH_HASH = rf"(?s){_TEXTS}|#[^\n]*"
+_WITH_SLASHES = rf"(?s){_TEXTS}|//[^\n]*"
+_COMMENT = r"(?sm)^[ \t]*/\*.*?(?:\*/|(?P<open>\Z))"
+_HTML_COMMENT = r"(?s)<!--.*?(?:-->|(?P<open>\Z))"
+_HEREDOC = (
+    r"""(?sm)(?<!<)<<(?!<)-?[ \t]*(?![^\n]{0,200}\)\))(['"]?)(?P<word>[A-Za-z_]\w*)\1[^\n]*\n"""
+    r"(?:.*?^[ \t]*(?P=word)[ \t]*$|.*(?P<open>\Z))"
+)
+_PATTERNS = (
+    (_HASH, _WITH_HASH),
+    (_SLASHES, _WITH_SLASHES),
+    (_BLOCK_COMMENTS, _COMMENT),
+    (_HTML, _HTML_COMMENT),
+    (_SHELLS, _HEREDOC),
+)
 
 
 def missing_lines(old: str, new: str) -> tuple[int, int] | None:
@@ -83,3 +119,15 @@ def _is_missing(change: LineChange, size: int, *, grown: bool) -> bool:
     at_an_edge = change.start == 0 or change.end == size
     least = SHARE_GROWN if grown else SHARE_REPLACED if added else 0
     return at_an_edge and removed - added >= AT_AN_EDGE and 2 * added <= removed and share >= least
+
+
+def ends_inside(content: str, path: str) -> bool:
+    """Whether the content of a file with this path ends inside of something that goes over several lines."""
+    extension = path.replace("\\", "/").rpartition("/")[2].lower().rpartition(".")[2]
+    for extensions, pattern in _PATTERNS:
+        found = (
+            [match.groupdict() for match in re.finditer(pattern, content)] if extension in extensions else []
+        )
+        if found and any(value is not None for name, value in found[-1].items() if name != "word"):
+            return True  # the last thing that it finds has no end
+    return False

@@ -4,7 +4,7 @@
    (see `tiers`). What is found there must be one place, unless an anchor leads to it: then it is the first,
    if the anchor does not stand again, before another such place; of several anchors, each is the first one.
 2. Where nothing is found from there on, the whole text is looked through, for one place.
-3. Where that fails too, the search text is tried without what copying has put into it (see `copied`), and
+3. Where that fails too, the search text is tried without what copying has put into it (see `forms`), and
    around its lines of dots, if the replacement has the same.
 4. Lines that a search text and its replacement share stay as the text has them.
 
@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from clada.text.copied import NUMBERS, around_dots, without_copied
+from clada.text.differences import brief
+from clada.text.forms import NUMBERS, around_dots, without_copied
 from clada.text.lines import LF, Lines
 from clada.text.tiers import EDGES, T0, TIERS, without_edges
 from clada.values import Value
@@ -243,8 +244,6 @@ class Locator:
         return Found(start, end, tuple(splices), _forgiven(tier))
 
     def _cannot_shift(self, start: int, line: bytes) -> str:
-        from clada.text.differences import brief
-
         return (
             f"line {self._line(start)} matches but for indentation, but `{brief(line.decode())}` "
             "of the replacement is not indented enough to be moved like it"
@@ -342,7 +341,7 @@ def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[tuple[int, int,
     bottom = next((number for number in range(most) if old[-1 - number] != new[-1 - number]), most)
     middle, other = old[top : len(old) - bottom], new[top : len(new) - bottom]
     if inner and middle and other and _pairs(middle, other) <= MOST_PAIRS:
-        from difflib import SequenceMatcher
+        from difflib import SequenceMatcher  # late, because a plain edit compares no lines
 
         codes = SequenceMatcher(None, middle, other, autojunk=False).get_opcodes()
         yield from ((a + top, b + top, c + top, d + top) for tag, a, b, c, d in codes if tag != "equal")

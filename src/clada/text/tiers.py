@@ -14,6 +14,7 @@ is found must be one place: several, at whatever tier, are a refusal. Nothing is
 
 from __future__ import annotations
 
+from clada.text.forms import TYPOGRAPHIC
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -59,18 +60,10 @@ def trimmed(line: bytes) -> bytes:
     return line.strip(BLANKS)
 
 
-_LOOK_ALIKES = {
-    **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"),
-    **dict.fromkeys(range(0x2018, 0x201C), "'"),
-    **dict.fromkeys(range(0x201C, 0x2020), '"'),
-    **dict.fromkeys((0xA0, *range(0x2002, 0x200B), 0x202F, 0x205F, 0x3000), " "),
-}
-
-
 def plain(line: bytes) -> bytes:
     """T4: blanks around a line do not count, and signs that look alike are one."""
     if not line.isascii():
-        line = line.decode(errors="replace").translate(_LOOK_ALIKES).encode()
+        line = line.decode(errors="replace").translate(TYPOGRAPHIC).encode()
     return line.strip(BLANKS)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from clada.notations.write import CannotSay, FileChange, lines_of
+from clada.notations.write import CannotSay, FileChange
+from clada.text.diff import NO_BREAK, diff_hunks, line_changes, split_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-NO_BREAK = "\\ No newline at end of file\n"
+    from clada.text.diff import DiffHunk
+
 EMPTY, NONE = "e69de29", "0000000"  # what git calls the content of an empty file, and of no file
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t"}
 
@@ -21,8 +23,6 @@ def document(changes: Sequence[FileChange], commands: Sequence[str]) -> str:
 
 
 def _file(change: FileChange) -> Iterator[str]:
-    from difflib import unified_diff
-
     old, new = git_name("a", change.path), git_name("b", change.path)
     yield f"diff --git {old} {new}\n"
     mode = "100755" if change.executable else "100644"
@@ -32,9 +32,21 @@ def _file(change: FileChange) -> Iterator[str]:
         yield f"deleted file mode {mode}\n"
     if not (change.old or change.new):  # no hunk shows where its part ends
         yield f"index {NONE}..{EMPTY}\n" if change.old is None else f"index {EMPTY}..{NONE}\n"
-    sides = ("/dev/null" if change.old is None else old, "/dev/null" if change.new is None else new)
-    for line in unified_diff(lines_of(change.old or ""), lines_of(change.new or ""), *sides):
-        yield line if line.endswith("\n") else f"{line}\n{NO_BREAK}"
+    lines, new_lines = split_lines((change.old or "").encode()), split_lines((change.new or "").encode())
+    changes = list(line_changes(lines, new_lines))
+    if changes:
+        yield f"--- {'/dev/null' if change.old is None else old}\n"
+        yield f"+++ {'/dev/null' if change.new is None else new}\n"
+    for hunk in diff_hunks(lines, new_lines, changes):
+        yield from hunk_text(hunk)
+
+
+def hunk_text(hunk: DiffHunk) -> Iterator[str]:
+    """Yield the lines of a hunk as git writes them. Raises ValueError if they are not UTF-8."""
+    yield f"{hunk.header}\n"
+    for sign, line in hunk.lines:
+        text = sign + line.decode()
+        yield text if text.endswith("\n") else f"{text}\n{NO_BREAK}\n"
 
 
 def git_name(side: str, path: str) -> str:

@@ -18,7 +18,7 @@ from clada.commands.judgements import (
 from clada.errors import CladaError
 from clada.model import Skipped
 from clada.operations.run.operands import check_texts, entered, secret_operand
-from clada.text.blanks import odd_blank
+from clada.text.forms import odd_blank
 from clada.values import Value
 from clada.world.approvals import PATH, UNTRUSTED, Approvals
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clada.text.unclosed import ends_inside
+from clada.text.fragments import ends_inside
 
 OPEN = [
     ("a.py", '"""A module.\n\n'),

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from clada.errors import Nearest
 from clada.text.differences import (
-    ARTIFACTS,
     LEGEND,
     TEXT,
-    around_ellipsis,
     brief,
     difference,
     from_match,
     listed,
     visible,
 )
+from clada.text.forms import ARTIFACTS, around_ellipsis
 from clada.text.line_endings import CR, LF, to_lf
 from clada.text.similarity import compared_in_full, most_similar, wanted_lines
 from clada.values import Value
