@@ -61,16 +61,6 @@ class Yard:
         """Write the jobs file."""
         self.jobs_file.write_text("".join(f"{json.dumps(job)}\n" for job in jobs))
 
-    def counting_jobs(self) -> tuple[Path, list[dict[str, Any]]]:
-        """Make a workspace with a 0 in a.txt, and two jobs that count on there, in place; return both."""
-        folder = self.workspace("w", a_txt="0\n")
-        jobs: list[dict[str, Any]] = [
-            {"id": str(n), "path": "w", "in_place": True, "document": edit(str(n), str(n + 1))}
-            for n in (0, 1)
-        ]
-        self.jobs(jobs)
-        return folder, jobs
-
     def command(self, *flags: str) -> list[str]:
         """Return the command line of a batch."""
         return [sys.executable, "-m", "clada", "batch", str(self.jobs_file), f"--out={self.out}", *flags]
@@ -110,11 +100,11 @@ class Yard:
         self.git(folder, "commit", "-qm", "first")
         return folder
 
-    def git(self, folder: Path, *words: str) -> str:
+    def git(self, folder: Path, *words: str, given: str | None = None) -> str:
         """Run git, and return what it prints."""
         done = subprocess.run(
             ["git", *IDENTITY, *words], cwd=folder, env=self.environment, capture_output=True, check=True,
-            text=True,
+            text=True, input=given,
         )  # fmt: skip
         return done.stdout.strip()
 

@@ -1,62 +1,22 @@
-"""Lines of a jobs file: what was checked once is known again, and what has changed since is not run."""
+"""Jobs files: what changes in one after it was checked; files of other forms, and their columns."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
 import json
-import resource
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.batch.conftest import edit
 
 import clada
 from clada.batch import DEFAULTS, Batch
-from clada.batch.jobs import Job, Line, known_job, read_job
-from clada.batch.local import Finished
-from clada.batch.results import ResultsFile
-from clada.errors import CladaError
+from clada.batch.jobs import JobSource, parse_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.batch.conftest import Yard
-
-CHANGED = "it was changed after it was checked: start the batch again with --resume"
-names = st.text(min_size=1, max_size=9).filter(lambda name: "\0" not in name)
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | names
-jobs = st.builds(
-    lambda *parts: {name: value for part in parts for name, value in part.items()},
-    st.dictionaries(names.map("field {}".format), scalars, max_size=3),
-    st.fixed_dictionaries({"id": names | st.integers()}),
-    st.one_of(
-        st.fixed_dictionaries({"path": names}, optional={"in_place": st.booleans()}),
-        st.fixed_dictionaries(
-            {"repo": names, "commit": names},
-            optional={"in_place": st.just(False)},
-        ),
-    ),
-    st.fixed_dictionaries({"document": st.text(max_size=9)})
-    | st.fixed_dictionaries({"document_file": names}),
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "options": st.fixed_dictionaries({}, optional={"atomic": st.booleans()}),
-            "checks": st.lists(st.sampled_from(["ls", "make test"]), max_size=2),
-        },
-    ),
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(jobs, st.booleans())
-def test_a_line_that_was_checked_says_the_same_when_it_is_read_again(
-    job: dict[str, Any], plain: bool
-) -> None:
-    text = json.dumps(job, ensure_ascii=plain).encode()
-    assert known_job(text) == read_job(text)
 
 
 def checked(yard: Yard) -> tuple[Batch, list[str]]:
@@ -67,40 +27,93 @@ def checked(yard: Yard) -> tuple[Batch, list[str]]:
     return Batch(yard.jobs_file, DEFAULTS, out=yard.out, workers=1), lines
 
 
-@pytest.mark.parametrize("now", ['{"id": 3, "path": "w", "document": ""}\n', ""])
-def test_a_line_that_was_changed_or_removed_after_it_was_checked_is_named(yard: Yard, now: str) -> None:
+def test_a_line_that_became_bad_after_it_was_checked_is_named(yard: Yard) -> None:
     batch, lines = checked(yard)
-    yard.jobs_file.write_text(f"{lines[0]}\n\n{lines[1]}\n{now}")
-    with pytest.raises(clada.UsageError) as raised:
+    yard.jobs_file.write_text(f"{lines[0]}\n\n{lines[1]}\n[]\n")
+    with pytest.raises(clada.UsageError, match="line 4: a job is an object"):
         list(batch.finished())
-    assert str(raised.value) == f"{yard.jobs_file}, line 4: {CHANGED}"
-    assert yard.batch("--resume").returncode == 0
-    assert set(yard.statuses()) == ({"0", "1", "3"} if now else {"0", "1"})
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_lines_that_were_added_after_the_check_are_for_the_next_batch(yard: Yard, end: str) -> None:
+def test_ids_that_were_not_checked_are_left_for_the_next_batch(yard: Yard) -> None:
+    """A line that was added, or is there twice by now, does not run; one that is gone has no result."""
     batch, lines = checked(yard)
-    yard.jobs_file.write_bytes(end.join([*lines, lines[0].replace("0", "3"), ""]).encode())
-    assert [finished.line.job.id for finished in batch.finished()] == ["0", "1", "2"]
-    done = yard.batch("--resume")
-    assert (done.returncode, set(yard.statuses())) == (0, {"0", "1", "2", "3"})
+    yard.jobs_file.write_text("\n".join([lines[0], lines[0], lines[1], lines[1].replace("1", "3", 1)]))
+    assert [finished.id for finished in batch.finished()] == ["0", "1"]
+    yard.jobs_file.write_text("\n".join([*lines, lines[1].replace("1", "3", 1)]))
+    assert yard.batch("--resume").returncode == 0
+    assert set(yard.statuses()) == {"0", "1", "2", "3"}
 
 
-def test_of_results_that_come_together_a_full_disk_takes_those_that_fit(tmp_path: Path) -> None:
-    """The limit of a file's size stands in for it. What has no result is not called done: it is put back."""
-    lines = [Line(n, b"", Job(str(n))) for n in range(5)]
-    came = [Finished(line, "applied", b'{"id":"%d","status":"applied"}\n' % line.number) for line in lines]
-    path = tmp_path / "results.jsonl"
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with ResultsFile(str(path), resume=False) as results:
-        assert results.add(came[:2]) == came[:2]
-        assert results.add(came[1:3]) == came[2:3]  # each id once
-        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + len(came[3].result) + 5, hard))
-        try:
-            with pytest.raises(CladaError, match="cannot be written: file too large"):
-                results.add(came[3:])
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert [line.number for line in lines if line.job.id in results.done] == [0, 1, 2, 3]
-    assert path.read_bytes() == b"".join(each.result for each in came[:4])
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "path": "w", "document": edit(), "model": "m", "options": {"atomic": True}, "checks": ["ls"]},
+    {"id": "b", "path": "w", "document": "x", "model": None, "options": None, "checks": None},
+]
+
+
+def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), path)
+
+
+def test_parquet_has_the_same_jobs_as_json_lines(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "jobs.parquet", ROWS)
+    (tmp_path / "jobs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    found = [
+        [job for _where, job in JobSource(str(tmp_path / name)).jobs()]
+        for name in ("jobs.parquet", "jobs.jsonl")
+    ]
+    assert found[0] == found[1]
+    assert found[0][0].options == {"atomic": True}
+    write_parquet(tmp_path / "bad.parquet", [ROWS[0], {**ROWS[1], "id": None}])
+    with pytest.raises(clada.UsageError, match="row 2: id must be"):
+        list(JobSource(str(tmp_path / "bad.parquet")).jobs())
+
+
+def test_a_dataset_directory_is_read_in_order(tmp_path: Path) -> None:
+    """As they are stored for the Hugging Face hub, or by its library."""
+    data = tmp_path / "data"
+    write_parquet(data / "train-00001-of-00002.parquet", [{**ROWS[1], "id": "second"}])
+    write_parquet(data / "train-00000-of-00002.parquet", [{**ROWS[0], "id": "first"}])
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_pylist([{**ROWS[0], "id": "third"}])
+    path = str(data / "x-00000.arrow")
+    with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    (tmp_path / "README.md").write_text("# A dataset\n")
+    (tmp_path / "dataset_info.json").write_text("{}")
+    source = JobSource(str(tmp_path))
+    assert [job.id for _where, job in source.jobs()] == ["first", "second", "third"]
+    assert source.base == str(tmp_path)
+
+
+def jobs_of(tmp_path: Path, rows: list[dict[str, Any]], mapping: str | None = None, **given: Any) -> Any:
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    mapped = parse_mapping(mapping) if mapping else None
+    return [job for _where, job in JobSource(str(tmp_path / "rows.jsonl"), mapped, **given).jobs()]
+
+
+def test_columns_are_mapped(tmp_path: Path) -> None:
+    row = {"key": 7, "answer": "x", "project": "shop", "tests": ["a", "b"], "path": "w", "llm": "m"}
+    (job,) = jobs_of(tmp_path, [row], "id=key,document=answer,path=trees/{project}-{key},model=llm")
+    assert (job.id, job.path, job.document, job.fields) == ("7", "trees/shop-7", "x", {"model": "m"})
+    with pytest.raises(clada.UsageError, match="line 1: there is no column reply"):
+        jobs_of(tmp_path, [row], "document=reply")
+
+
+def test_swe_bench_predictions_need_no_map(tmp_path: Path) -> None:
+    """Their columns are known; those of the dataset are joined by the id."""
+    prediction = {"instance_id": "a__b-1", "model_name_or_path": "m", "model_patch": "diff"}
+    task = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "abc", "patch": "gold", "hints": ["x"]}
+    (whole,) = jobs_of(tmp_path, [{**task, **prediction}])
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(task))
+    joined, empty = jobs_of(
+        tmp_path,
+        [prediction, {**prediction, "model_patch": None}],
+        "repo=mirrors/{repo}",
+        dataset=str(tmp_path / "tasks.jsonl"),
+    )
+    assert whole.replace(repo="mirrors/a/b") == joined
+    assert (joined.id, joined.commit, joined.document) == ("a__b-1", "abc", "diff")
+    assert joined.fields == {"model": "m"}
+    assert empty.document == ""

@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
 
     from tests.batch.conftest import Yard
 
-pytestmark = pytest.mark.skipif(
-    find_spec("ray") is None, reason="Ray is not installed (requirements/ray.txt)"
-)  # which is not loaded for that: to do so takes half a second of each process that looks for tests
+pytestmark = [
+    pytest.mark.slow,
+    # Ray is not imported for that: it would take half a second of each process that collects tests.
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (requirements/ray.txt)"),
+]
 
 SAME = ("id", "status", "error", "diff", "model")
 HEAD = """
 import json, os, sys, time
 import ray
 from ray.cluster_utils import Cluster
-node = {"num_cpus": 1, "include_log_monitor": False}
+node = {
+    "num_cpus": 1, "include_log_monitor": False, "object_store_memory": 100 << 20,
+}
 cluster = Cluster(True, head_node_args={**node, "include_dashboard": False, "no_monitor": True})
 nodes = [cluster.add_node(**node) for _ in range(int(sys.argv[1]))]
 cluster.wait_for_nodes()
@@ -141,9 +146,9 @@ def test_each_job_has_a_work_tree_of_its_own_on_the_node_that_runs_it(yard: Yard
 # how many tasks there were at once, and how much more memory it had at its end than after a quarter.
 DRIVER = """
 import json, sys
-from clada.batch.jobs import lines_from
-from clada.batch.perform import Config
-from clada.batch.ray_engine import RayEngine
+from clada.batch import Config
+from clada.batch.engines import RayEngine
+from clada.batch.jobs import Job
 address, top, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 drawn = finished = ahead = tasks = 0
 memory = {}
@@ -154,15 +159,15 @@ def jobs():
         drawn += 1
         content = f"{number}\\n" + "x" * (1 << 20)
         document = f'<---WRITE file="a.txt"--->\\n{content}\\n<---END--->\\n'
-        yield {"id": number, "path": "w", "document": document}
+        yield Job(str(number), path="w", document=document)
 
 def anonymous():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) >> 10 for line in file if line.startswith("RssAnon:"))
 
 with RayEngine(Config(f"{top}/work", top), address, 1) as engine:
-    for results in engine.run(lines_from(jobs())):
-        finished += len(results)
+    for result in engine.run(jobs()):
+        finished += result is not None
         ahead, tasks = max(ahead, drawn - finished), max(tasks, engine.running)
         memory.setdefault(finished * 4 // count, anonymous())
 print(json.dumps({"finished": finished, "ahead": ahead, "tasks": tasks, "more": anonymous() - memory[1]}))
@@ -225,18 +230,15 @@ def test_a_cluster_that_is_not_there_is_one_line(yard: Yard) -> None:
 
 def fill(yard: Yard, count: int) -> None:
     slow = "sh -c 'echo again >> log; sleep 0.3'"
-    jobs: list[dict[str, Any]] = []
-    for number in range(count):
-        yard.workspace(f"w{number}")
-        job: dict[str, Any] = {"id": str(number), "path": f"w{number}", "model": f"m{number % 2}"}
-        kinds: list[dict[str, Any]] = [
-            {"document": edit()},
-            {"document": edit(), "in_place": True},
-            {"document": edit("other")},
-            {"document": edit() + run_document(slow), "in_place": True, "options": {"approve": [slow]}},
-        ]
-        jobs.append({**job, **kinds[number % len(kinds)]})
-    yard.jobs(jobs)
+    yard.workspace("w")
+    kinds: list[dict[str, Any]] = [
+        {"document": edit()},
+        {"document": edit("other")},
+        {"document": edit() + run_document(slow), "options": {"approve": [slow]}, "checks": ["cat log"]},
+    ]
+    yard.jobs([
+        {"id": number, "path": "w", "model": f"m{number % 2}", **kinds[number % 3]} for number in range(count)
+    ])  # fmt: skip
 
 
 @pytest.mark.timeout(400)
@@ -244,10 +246,10 @@ def test_a_node_that_is_lost_costs_nothing_but_time(yard: Yard, nodes: Nodes) ->
     """Every id is once in the results, and all of them are those of the local engine."""
     count = 48
     fill(yard, count)
+    command = yard.command("--engine=ray", f"--address={nodes.address}", "--approve-checks")
     with subprocess.Popen(
-        yard.command("--engine=ray", f"--address={nodes.address}"), cwd=yard.top, env=yard.environment,
-        stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        command, cwd=yard.top, env=yard.environment, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert eventually(lambda: yard.out.exists() and yard.out.read_bytes().count(b"\n") >= 4)
         nodes.kill(0)
         assert process.stderr
@@ -255,18 +257,34 @@ def test_a_node_that_is_lost_costs_nothing_but_time(yard: Yard, nodes: Nodes) ->
         assert process.wait(300) == 0, errors
     results = yard.results()
     assert sorted(results, key=int) == [str(number) for number in range(count)]
-    for number in range(count):
-        expected = "failed" if number % 4 == 2 else "applied"
-        assert results[str(number)]["status"] == expected
-        if number % 4 == 3:  # once, although some ran twice: what a lost attempt did was put back
-            assert (yard.top / f"w{number}" / "log").read_text() == "again\n"
-    assert not os.path.exists(f"{yard.out}.work/begun")
-    local = type(yard).__new__(type(yard))
-    local.__dict__.update(yard.__dict__)
+    for number in range(2, count, 3):  # in a fresh copy, although some ran twice
+        assert results[str(number)]["checks"][0]["output"] == "again\n"
+    local = copy.copy(yard)
     local.out = yard.top / "local.jsonl"
-    jobs = [line for number, line in enumerate(yard.jobs_file.read_text().splitlines()) if number % 2 == 0]
-    local.jobs_file = yard.top / "copied.jsonl"
-    local.jobs_file.write_text("\n".join(jobs))
-    assert local.batch().returncode == 0
+    assert local.batch("--approve-checks").returncode == 0
     for id_, result in local.results().items():
         assert {name: result[name] for name in SAME} == {name: results[id_][name] for name in SAME}
+
+
+def test_a_driver_that_is_killed_is_resumed_from_the_results_alone(yard: Yard, nodes: Nodes) -> None:
+    count = 30
+    fill(yard, count)
+    command = yard.command("--engine=ray", f"--address={nodes.address}", "--approve-checks")
+    process = subprocess.Popen(command, cwd=yard.top, env=yard.environment, stderr=subprocess.DEVNULL)
+    assert eventually(lambda: yard.out.exists() and yard.out.read_bytes().count(b"\n") >= 3)
+    process.kill()
+    process.wait()
+    subprocess.run([*command, "--resume"], cwd=yard.top, env=yard.environment, check=True)
+    assert sorted(yard.results(), key=int) == [str(number) for number in range(count)]
+
+
+def test_a_job_that_hangs_or_crashes_on_a_node_costs_itself_alone(yard: Yard, nodes: Nodes) -> None:
+    yard.workspace("w")
+    os.mkfifo(yard.top / "pipe")
+    jobs: list[dict[str, Any]] = [{"id": n, "path": "w", "document": edit()} for n in range(6)]
+    jobs[3:3] = [{"id": "hangs", "path": "w", "document_file": "pipe"}]
+    yard.jobs(jobs)
+    done = yard.batch("--engine=ray", f"--address={nodes.address}", "--job-timeout=2s")
+    assert done.returncode == 0, done.stderr
+    statuses = yard.statuses()
+    assert (statuses.pop("hangs"), set(statuses.values())) == ("timeout", {"applied"})

@@ -37,23 +37,24 @@ def test_a_bar_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
 def test_an_interrupt_leaves_nothing_of_the_bar(shell: Shell, tmux: Tmux) -> None:
     """Although the terminal shows the key behind it."""
     (shell.workspace / "w").mkdir()
-    wait = 'open("begun", "w")\nwhile not os.path.exists("go"): time.sleep(0.01)'
+    here = shell.workspace
+    wait = f'open("{here}/begun", "w")\nwhile not os.path.exists("{here}/go"): time.sleep(0.01)'
     command = f"{sys.executable} -c 'import os, time\n{wait}'"
-    job = {"path": "w", "in_place": True, "document": f"<---RUN--->\n{command}\n<---END--->\n",
+    job = {"path": "w", "document": f"<---RUN--->\n{command}\n<---END--->\n",
            "options": {"approve": [command], "sandbox": "off"}}  # fmt: skip
     jobs = [json.dumps({"id": number, **job}) for number in range(2000)]
     shell.write("jobs.jsonl", "".join(f"{line}\n" for line in jobs))
     tmux.start("clear; clada batch jobs.jsonl --out=results.jsonl --workers=1; echo exit=$?")
-    begun = shell.workspace / "w" / "begun"  # for one that has not is not waited for
+    begun = here / "begun"  # a job that has not begun is not waited for
     tmux.until(lambda screen: "0 of 2,000 jobs" in screen and begun.exists())
     tmux("send-keys", "C-c")
-    tmux.until(lambda screen: "ending" in screen)
-    (shell.workspace / "w" / "go").touch()
+    tmux.until(lambda screen: "stopping" in screen)
+    (here / "go").touch()
     seen = tmux.until(lambda screen: "exit=130" in screen)
     expected = (
-        r"clada: ending; 1 job at work; once more ends at once\n"
+        r"clada: stopping; 1 job still running; press Ctrl-C again to end at once\n"
         r"clada: 1 job in \S+ s: 1 applied\n"
-        r"clada: stopped; 1,999 of 2,000 jobs are left: --resume goes on\nexit=130"
+        r"clada: stopped; 1,999 of 2,000 jobs left. Continue with --resume\nexit=130"
     )
     assert re.match(expected, seen)
 

@@ -1,16 +1,18 @@
-"""What a batch costs: against the same calls in a row, with two workers, over many jobs, and on Ray.
+"""What a batch costs: against a plain pool of processes on the same copies, with two workers, and on Ray.
 
-Time counts from the first result on: workers start once for a batch, in a tenth of a second.
+Time counts from the first results on: workers start once for a batch.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,9 +29,9 @@ from clada.world.processes.children import descendants
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FILES = 200  # in a workspace that is copied
+FILES = 10  # in a workspace that is copied
 SLEEP = "sleep 0.05"
-ROUNDS = 9  # of small edits: of few, other work on the machine is enough to mislead
+ROUNDS = 3
 # A head without processors, and two nodes with one each; it ends with its standard input.
 CLUSTER = """
 import sys
@@ -46,17 +48,17 @@ cluster.shutdown()
 
 def rows(*, quick: bool) -> list[Row]:
     """Return what was measured; Ray only where it is installed, and not in a quick look: it starts slowly."""
-    part = 100 if quick else 1
+    part = 20 if quick else 1
     with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:
         yard = _Yard(folder)
+        pool, workers = _small_edits(yard, 400 // part, 1 if quick else ROUNDS)
         found = [
-            Row("2,000 small edits in place: a batch of one worker / library calls", _calls(yard, part), 1.5),
-            Row("4,000 small edits in place: two workers / one", _small_edits(yard, part), 0.588),
-            Row("300 copies of 200 files: two workers / one", _workers(yard, part), 0.588),
-            Row("memory after 20,000 jobs / after 2,000", _memory(yard, part), 1.1),
+            Row("400 small edits: a batch / a plain ProcessPoolExecutor", pool, 1.667),
+            Row("400 small edits: two workers / one", workers, 0.588),
+            Row("memory after 2,000 dry runs / after 200", _memory(yard, part), 1.1),
         ]
         if find_spec("ray") and not quick:
-            found.append(Row("jobs of 50 ms: Ray with two nodes / two local workers", _on_ray(yard), 2.0))
+            found.append(Row("jobs of 50 ms: Ray with two nodes / two local workers", _on_ray(yard), 1.25))
     return found
 
 
@@ -67,13 +69,13 @@ class _Yard:
         self.top = Path(top)
         self._batches = 0
 
-    def workspaces(self, count: int) -> list[str]:
-        """Make workspaces of one file; return their names."""
-        names = [f"w{number}" for number in range(count)]
-        for name in names:
-            (self.top / name).mkdir(exist_ok=True)
-            (self.top / name / "file.py").write_text(LINES)
-        return names
+    def workspace(self) -> str:
+        """Make a workspace of a few files; return its path."""
+        folder = self.top / "w"
+        folder.mkdir(exist_ok=True)
+        for number in range(FILES):
+            (folder / f"file{number}.py").write_text(LINES)
+        return str(folder)
 
     def jobs(self, jobs: list[dict[str, Any]]) -> str:
         """Write a jobs file."""
@@ -88,89 +90,57 @@ class _Yard:
         batch = Batch(jobs, DEFAULTS, out=self.top / f"results-{self._batches}.jsonl", **given)
         for done, finished in enumerate(batch.finished()):
             begin = begin or time.perf_counter()
-            if finished.status != "applied":
-                raise SystemExit(f"a job of the benchmark is {finished.status}: {finished.result!r}")
+            if finished.status not in {"applied", "planned"}:
+                raise SystemExit(f"a job of the benchmark is {finished.status}: {finished.line!r}")
             watch(done)
         return time.perf_counter() - begin
 
 
-DOCUMENTS = [search("file.py", old, new) for old, new in BOTH_WAYS]
+DOCUMENT = search("file7.py", *BOTH_WAYS[0])
 
 
-def _edits(yard: _Yard, names: list[str]) -> list[str]:
-    """Return jobs files that edit a file in each of many workspaces, there and back again."""
-    return [
-        yard.jobs([{"id": name, "path": name, "in_place": True, "document": document} for name in names])
-        for document in DOCUMENTS
-    ]
+def _plain_job(source: str, target: str) -> str:
+    """Do what a small job does, without a batch."""
+    shutil.copytree(source, target, symlinks=True)
+    report = clada.execute(DOCUMENT, workspace=target, git=False)
+    shutil.rmtree(target)
+    return json.dumps(report.to_dict())
 
 
-def _calls(yard: _Yard, part: int) -> float:
-    names = yard.workspaces(2_000 // part)
-    files = _edits(yard, names)
-
-    def calls() -> float:
-        begin = time.perf_counter()
-        for document in DOCUMENTS:
-            for name in names:
-                clada.execute(document, workspace=yard.top / name, git=False)
+def _plain_pool(yard: _Yard, source: str, count: int) -> float:
+    """Return the seconds that a plain pool of two processes takes since the first results."""
+    with ProcessPoolExecutor(2) as pool, open(yard.top / "plain.jsonl", "w", encoding="utf-8") as file:
+        targets = [f"{yard.top}/copy-{number}" for number in range(count)]
+        begin = 0.0
+        for line in pool.map(_plain_job, [source] * count, targets):
+            begin = begin or time.perf_counter()
+            file.write(line)
         return time.perf_counter() - begin
 
-    rounds = ROUNDS if part == 1 else 1
-    taken = [(sum(yard.run(file, workers=1) for file in files), calls()) for _ in range(rounds)]
-    return min(ours for ours, _ in taken) / min(theirs for _, theirs in taken)
 
-
-def _small_edits(yard: _Yard, part: int) -> float:
-    """Compare two workers with one; the engine takes its share of two processors in both cases.
-
-    All edits are in one batch: the second worker comes up to 36 ms after the first, from which time counts.
-    """
-    names = yard.workspaces(2_000 // part)
-    file = yard.jobs([
-        {"id": f"{name} {number}", "path": name, "in_place": True, "document": document}
-        for number, document in enumerate(DOCUMENTS)
-        for name in names
-    ])  # fmt: skip
-    rounds = ROUNDS if part == 1 else 1
-    taken = [[yard.run(file, workers=count) for count in (2, 1)] for _ in range(rounds)]
-    return min(two for two, _ in taken) / min(one for _, one in taken)
-
-
-def _workers(yard: _Yard, part: int) -> float:
-    folder = yard.top / "copied"
-    folder.mkdir()
-    for number in range(FILES):
-        (folder / f"file{number}.py").write_text(LINES)
-    document = search("file7.py", *BOTH_WAYS[0])
-    file = yard.jobs(
-        [{"id": number, "path": "copied", "document": document} for number in range(300 // part)]
-    )
-    rounds = 3 if part == 1 else 1
-    taken = [(yard.run(file, workers=2), yard.run(file, workers=1)) for _ in range(rounds)]
-    return min(two for two, _ in taken) / min(one for _, one in taken)
+def _small_edits(yard: _Yard, count: int, rounds: int) -> tuple[float, float]:
+    """Compare two workers with a plain pool, and with one worker, on the same copies."""
+    source = yard.workspace()
+    file = yard.jobs([{"id": number, "path": source, "document": DOCUMENT} for number in range(count)])
+    taken = [
+        (yard.run(file, workers=2), _plain_pool(yard, source, count), yard.run(file, workers=1))
+        for _ in range(rounds)
+    ]
+    two, pool, one = (min(column) for column in zip(*taken, strict=True))
+    return two / pool, two / one
 
 
 def _memory(yard: _Yard, part: int) -> float:
     """Compare what all processes of a batch have at its end with what they had after a tenth of it."""
-    names = yard.workspaces(100 // part)
-    count = 20_000 // part
+    source, count = yard.workspace(), 2_000 // part
     found = {}
 
     def watch(done: int) -> None:
         if done in (count // 10, count - 1):
             found[done] = sum(map(_resident, [os.getpid(), *descendants(os.getpid())]))
 
-    jobs = [
-        {
-            "id": number,
-            "path": names[number % len(names)],
-            "in_place": True,
-            "document": search("file.py", *BOTH_WAYS[number // len(names) % 2]),
-        }
-        for number in range(count)
-    ]
-    yard.run(yard.jobs(jobs), watch, workers=2)
+    job = {"path": source, "document": DOCUMENT, "options": {"dry_run": True}}
+    yard.run(yard.jobs([{**job, "id": number} for number in range(count)]), watch, workers=2)
     return found[count - 1] / found[count // 10]
 
 
@@ -182,11 +152,11 @@ def _resident(pid: int) -> int:
 
 
 def _on_ray(yard: _Yard) -> float:
-    yard.workspaces(1)
+    yard.workspace()
     document = json.dumps({"tasks": [{"action": "run", "command": SLEEP}]})
     options = {"approve": [SLEEP], "sandbox": "off"}
     jobs = yard.jobs([
-        {"id": number, "path": "w0", "document": document, "options": options} for number in range(200)
+        {"id": number, "path": "w", "document": document, "options": options} for number in range(200)
     ])  # fmt: skip
     with subprocess.Popen(
         [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,58 +1,39 @@
-"""Carries out answers by the thousand, each in a workspace of its own: `clada batch`, and `run` for programs.
+"""Carries out many answers, each in its own workspace: `clada batch`, and `run` for programs.
 
     for result in clada.batch.run("jobs.jsonl", out="results.jsonl"):
         print(result["id"], result["status"])
 
-jobs ─► engine (local, or ray) ─► workers: workspace · clada.execute · checks ─► results, a line each
+jobs ─► engine (local, or Ray) ─► run_job: workspace · clada.execute · checks ─► results, a line each
 """
 
 from __future__ import annotations
 
 import json
 import os
-from array import array
-from contextlib import suppress
+import tempfile
+from contextlib import ExitStack, suppress
+from secrets import token_hex
 
-from clada.batch import journal, workspaces
-from clada.batch.jobs import Ids, check, key_of, lines_from, lines_of
-from clada.batch.perform import ALL, KEEP_FAILED, NONE, STATUSES, Config
-from clada.batch.results import ResultsFile, lock
-from clada.errors import CladaError, UsageError
+from clada.batch import container
+from clada.batch.engines import LocalEngine, RayEngine
+from clada.batch.jobs import BadJobError, Ids, JobSource, parse_mapping
+from clada.batch.results import ResultsFile, read_results
+from clada.batch.run_job import KEEP, KEEP_NONE, STATUSES, WENT_WELL, Config
+from clada.batch.workspaces import make_private_directory, remove_if_possible
+from clada.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from os import PathLike
-    from typing import Any, Protocol, Self
+    from typing import Any
 
-    from clada.batch.jobs import Job, Line
-    from clada.batch.local import Finished
+    from clada.batch.jobs import Job
+    from clada.batch.run_job import Finished
 
-    class JobEngine(Protocol):
-        """What carries out jobs."""
-
-        @property
-        def running(self) -> int:
-            """How many are at work."""
-
-        def __enter__(self) -> Self:
-            """Start it."""
-
-        def __exit__(self, *_: object) -> None:
-            """End everything that it has started."""
-
-        def run(self, lines: Iterator[Line]) -> Iterator[Sequence[Finished]]:
-            """Yield results as they come, some at a time, and none now and then meanwhile."""
-
-        def stop(self) -> None:
-            """Let no other job begin."""
-
-
-LOCAL, RAY = "local", "ray"
-ENGINES = (LOCAL, RAY)
-KEPT = (NONE, KEEP_FAILED, ALL)
-DEFAULTS = Config("", "")
-__all__ = ["STATUSES", "Batch", "run"]
+LOCAL, RAY = ENGINES = ("local", "ray")
+DEFAULTS = Config()
+__all__ = ["STATUSES", "WENT_WELL", "Batch", "Config", "parse_mapping", "run"]
 
 
 def run(  # noqa: PLR0913 (each is a plain fact about a batch, and named)
@@ -67,22 +48,28 @@ def run(  # noqa: PLR0913 (each is a plain fact about a batch, and named)
     memory: int = DEFAULTS.memory,
     processes: int = DEFAULTS.processes,
     max_output: int = DEFAULTS.max_output,
-    keep: str = NONE,
+    keep: str = KEEP_NONE,
     approve_checks: bool = False,
+    container: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    dataset: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Carry out jobs, those of a file or dicts; yield their results as they come, in any order.
+    """Carry out the jobs of a file or of a program; yield their results as they come, in any order.
 
     `out` is the file that the results are written to, which makes it possible to `resume`. `timeout`, in
-    seconds, `memory`, in bytes, `processes` and `max_output`, in bytes, are limits of each job. Raises
-    UsageError (a ValueError) where a job or an argument is wrong, CladaError where results cannot be written.
-    To close the iterator early ends what runs; what was begun in place is put back when it is resumed.
+    seconds, `memory`, in bytes, `processes` and `max_output`, in bytes, are limits of each job. `mapping`
+    says which column of the file is which field. Raises UsageError (a ValueError) where a job or an argument
+    is wrong, CladaError where results cannot be written. Closing the iterator early ends what runs.
     """
     config = DEFAULTS.replace(
         timeout=timeout, memory=memory, processes=processes, max_output=max_output, keep=keep,
-        approve_checks=approve_checks,
+        approve_checks=approve_checks, container=container,
     )  # fmt: skip
-    batch = Batch(jobs, config, out=out, resume=resume, engine=engine, address=address, workers=workers)
-    return (json.loads(finished.result) for finished in batch.finished())
+    batch = Batch(
+        jobs, config, out=out, resume=resume, engine=engine, address=address, workers=workers,
+        mapping=mapping, dataset=dataset,
+    )  # fmt: skip
+    return (json.loads(finished.line) for finished in batch.finished())
 
 
 class Batch:
@@ -98,23 +85,27 @@ class Batch:
         engine: str = LOCAL,
         address: str | None = None,
         workers: int | None = None,
+        mapping: Mapping[str, str] | None = None,
+        dataset: str | None = None,
     ) -> None:
-        """Check the arguments, and every line of a jobs file: nothing is begun if one is wrong."""
-        _check(config, engine, address, workers)
+        """Check the arguments, and every row of a file: nothing is begun if one is wrong."""
+        _check_arguments(config, engine, address, workers)
         if resume and out is None:
-            raise UsageError("resume goes with out: there are no results to go on with")
-        self._jobs = os.fspath(jobs) if isinstance(jobs, str | os.PathLike) else jobs
-        self.out = os.path.abspath(os.fspath(out)) if out is not None else None
+            raise UsageError("resume goes with out: there are no results to continue")
+        self.out = os.fspath(out) if out is not None else None
         self._resume, self._engine, self._address = resume, engine, address
-        self._workers = workers or _processors()
-        base = os.path.dirname(os.path.abspath(self._jobs)) if isinstance(self._jobs, str) else os.getcwd()
-        self._config = config.replace(base=base)
-        if isinstance(self._jobs, str) and os.path.exists(self._jobs) and not os.path.isfile(self._jobs):
-            raise UsageError(f"{self._jobs} is no plain file: jobs are read twice, first to check them")
-        self._marks = check(self._jobs) if isinstance(self._jobs, str) else array("q")
-        self.total = len(self._marks) if isinstance(self._jobs, str) else None  # jobs
-        self.skipped = 0  # that have a result already
-        self.engine: JobEngine | None = None  # while it is at work
+        self._workers = workers or len(os.sched_getaffinity(0))
+        given = os.fspath(jobs) if isinstance(jobs, str | os.PathLike) else jobs
+        self._source = JobSource(given, mapping, dataset)
+        self._config = config.replace(base=self._source.base)
+        self._ids = Ids()  # of a file, those that have no result; of a program, those that came
+        self._is_file = isinstance(given, str)
+        if self._is_file:
+            for where, job in self._source.jobs():
+                self._add_id(where, job)
+        self.total = len(self._ids) if self._is_file else None  # jobs
+        self.skipped = 0  # jobs that have a result already
+        self.engine: LocalEngine | RayEngine | None = None  # while it is at work
         self._stopped = False
 
     def stop(self) -> None:
@@ -128,95 +119,90 @@ class Batch:
 
         `tick` is called when it is known how much is to be done, and again and again from then on.
         """
-        work = f"{self.out}.work" if self.out else _temporary()
-        if self.out and not self._resume and os.path.lexists(self.out):
-            raise UsageError(f"{self.out} is there already: --resume goes on with it, or name another file")
-        _make(work)
-        handle = lock(work)
-        try:
-            if self.out:
-                with ResultsFile(self.out, resume=self._resume) as results:
-                    yield from self._carry_out(work, handle, results, tick)
+        with ExitStack() as stack:
+            results, done = None, Ids()
+            if self.out is None:
+                work = stack.enter_context(tempfile.TemporaryDirectory(prefix="clada-batch-"))
             else:
-                yield from self._carry_out(work, handle, None, tick)
-        finally:
-            workspaces.remove_directories(work)
-            os.close(handle)
+                results = stack.enter_context(ResultsFile(self.out, resume=self._resume))
+                work = f"{os.path.abspath(self.out)}.work"
+                done = self._read_done(work)
+                stack.callback(_remove_if_empty, work)
+            config = self._config.replace(work=f"{work}/{token_hex(8)}")
+            stack.callback(_remove_run, config)
+            if config.container:
+                container.find_program()
+                make_private_directory(config.work)
+                container.write_archive(container.archive_of(config))
+            tick()
+            engine = self.engine = self._make_engine(config)
+            stack.enter_context(engine)
+            if self._stopped:
+                engine.stop()
+            try:
+                for finished in engine.run(self._remaining(done)):
+                    tick()
+                    if finished:
+                        if results:
+                            results.add(finished.line)
+                        yield finished
+            finally:
+                self.engine = None
 
-    def _carry_out(
-        self, work: str, handle: int, results: ResultsFile | None, tick: Callable[[], None]
-    ) -> Iterator[Finished]:
-        config = self._config.replace(work=work)
-        done = results.done if results else Ids()
-        journal.unpack(work, lambda _number, id_: id_ not in done)
-        self._put_back(config, done)
+    def _read_done(self, work: str) -> Ids:
+        """Return the ids that have results, and remove workspaces that a killed batch has left."""
+        done, kept = Ids(), set()
+        for result in read_results(self.out or ""):
+            done.add(result["id"])
+            if result.get("workspace"):
+                kept.add(result["workspace"])
+            if self._is_file:
+                self._ids.remove(result["id"])
         self.skipped = len(done)
-        lines = (line for line in self._lines() if line.job.id not in done) if done else self._lines()
-        tick()
-        try:
-            with self._make_engine(config, handle) as engine:
-                self.engine = engine
-                if self._stopped:
-                    engine.stop()
-                try:
-                    for finished in engine.run(lines):
-                        tick()
-                        new = results.add(finished) if results and finished else finished
-                        for each in new:
-                            if each.kept and each.line.job.in_place:
-                                workspaces.forget(_place(each.line.number, each.line.job, config))
-                        yield from new
-                finally:
-                    self.engine = None
-        finally:
-            with suppress(CladaError):  # what there is no room for is found in its journal by the next batch
-                journal.unpack(work, lambda _number, id_: results is not None and id_ not in done)
+        with suppress(OSError):
+            for run in os.scandir(work):
+                for entry in os.scandir(run.path):
+                    if entry.path not in kept:
+                        remove_if_possible(entry.path)
+                with suppress(OSError):
+                    os.rmdir(run.path)
+        return done
 
-    def _make_engine(self, config: Config, handle: int) -> JobEngine:
-        if self._engine == RAY:
-            from clada.batch.ray_engine import RayEngine
-
-            return RayEngine(config, self._address, self._workers)
-        from clada.batch.local import LocalEngine
-
-        return LocalEngine(config, self._workers, handle)
-
-    def _lines(self) -> Iterator[Line]:
-        if isinstance(self._jobs, str):
-            return lines_of(self._jobs, self._marks)
-        return lines_from(self._jobs)
-
-    def _put_back(self, config: Config, done: Ids) -> None:
-        """Put back what was begun in place and has no result, the last first."""
-        begun = workspaces.begun_jobs(config.work)
-        if not begun:
-            return
-        if not isinstance(self._jobs, str):
-            self._jobs = list(self._jobs)  # a generator yields them once, and they are to run, too
-        keys = {key for _number, key, _path in begun}
-        known: dict[str, Job] = {}
-        for line in self._lines():
-            key = key_of(line.job.id)
-            if key in keys:
-                known[key] = line.job
-        for number, key, path in begun:
-            job = known.get(key)
-            if job is None:
-                message = f"a job was begun that is not in the jobs file any more: {path}"
-                raise CladaError("io_error", message, "put it there again, or remove what is kept of it")
-            place = _place(number, job, config)
-            if job.in_place and job.id not in done:
-                workspaces.restore(place)
+    def _remaining(self, done: Ids) -> Iterator[Job]:
+        """Yield the jobs that have no result; those that came into the file after it was checked are left."""
+        for where, job in self._source.jobs():
+            if self._is_file:
+                if self._ids.remove(job.id):
+                    yield job
             else:
-                workspaces.forget(place)
+                self._add_id(where, job)
+                if job.id not in done:
+                    yield job
+
+    def _add_id(self, where: str, job: Job) -> None:
+        if not self._ids.add(job.id):
+            raise BadJobError(f"{where}: the id {json.dumps(job.id)} is there twice")
+
+    def _make_engine(self, config: Config) -> LocalEngine | RayEngine:
+        if self._engine == RAY:
+            return RayEngine(config, self._address, self._workers)
+        return LocalEngine(config, self._workers)
 
 
-def _place(number: int, job: Job, config: Config) -> workspaces.JobPlace:
-    return workspaces.place_of(number, job, config.work, config.base)
+def _remove_run(config: Config) -> None:
+    if config.container:
+        remove_if_possible(container.archive_of(config))
+    _remove_if_empty(config.work)
 
 
-def _check(config: Config, engine: str, address: str | None, workers: int | None) -> None:
-    for name, value, choices in (("engine", engine, ENGINES), ("keep", config.keep, KEPT)):
+def _remove_if_empty(path: str) -> None:
+    """Remove a directory in which no workspace was kept."""
+    with suppress(OSError):
+        os.rmdir(path)
+
+
+def _check_arguments(config: Config, engine: str, address: str | None, workers: int | None) -> None:
+    for name, value, choices in (("engine", engine, ENGINES), ("keep", config.keep, KEEP)):
         if value not in choices:
             raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     if address is not None and engine != RAY:
@@ -224,22 +210,5 @@ def _check(config: Config, engine: str, address: str | None, workers: int | None
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be 1 or more, not {workers}")
     for name in ("timeout", "memory", "processes", "max_output"):
-        if getattr(config, name) <= 0:
+        if not 0 < getattr(config, name) < float("inf"):
             raise UsageError(f"{name} must be more than 0, not {getattr(config, name)}")
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _temporary() -> str:
-    import tempfile
-
-    return tempfile.mkdtemp(prefix="clada-batch-")
-
-
-def _make(work: str) -> None:
-    try:
-        workspaces.make_directories(work)
-    except OSError as error:
-        raise UsageError(f"{work}: {(error.strerror or str(error)).lower()}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clada.batch.perform import PLANNED, STATUSES
+from clada.batch.run_job import PLANNED, STATUSES
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False

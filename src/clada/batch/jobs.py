@@ -1,11 +1,17 @@
-"""Jobs: what one line of a jobs file says, checked; whatever is wrong names its line."""
+"""Jobs: what the rows of JSON Lines, Parquet and Arrow files say, mapped and checked.
+
+source = JobSource("predictions.jsonl", mapping={"document": "model_patch"})
+for where, job in source.jobs(): ...
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from array import array
+import re
 from hashlib import blake2b
+from importlib import import_module
+from math import isfinite
 
 from clada.errors import UsageError
 from clada.settings import Settings
@@ -16,278 +22,373 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-LONGEST = 256 << 20  # bytes of a line; a document has at most 50 MB, which JSON can make five times as long
-LONGEST_ID = 500  # characters
+    Row = Mapping[str, Any]
+
+MAX_LINE = 256 << 20  # bytes; a document has at most 50 MB, which JSON can make five times as long
+MAX_ID = 500  # characters
+ROWS_AT_ONCE = 64  # rows of a Parquet file that are in memory
 SCALARS = (str, int, float, bool, type(None))
 TEXTS = ("path", "repo", "commit", "document", "document_file")
-OWN = (*TEXTS, "id", "in_place", "options", "checks")
-# What a result says itself: a job may have no fields of these names.
-RESULT = (
+JOB_FIELDS = (*TEXTS, "id", "in_place", "options", "checks")
+# Fields of a result, which a job may not have under the same name.
+RESULT_FIELDS = (
     "schema", "status", "error", "error_type", "notation", "dialect", "report", "diff", "workspace",
-    "attempts", "engine", "seconds", "seconds_workspace", "seconds_run", "seconds_checks", "cpu_seconds",
-    "peak_memory",
+    "attempts", "seconds", "seconds_workspace", "seconds_run", "seconds_checks", "cpu_seconds",
 )  # fmt: skip
-CHANGED = "it was changed after it was checked: start the batch again with --resume"
-NOT_AN_OPTION = {
+# The columns of SWE-bench: those of a predictions file, and those of the dataset.
+SWE_BENCH = {
+    "id": "instance_id", "model": "model_name_or_path", "document": "model_patch", "repo": "repo",
+    "commit": "base_commit",
+}  # fmt: skip
+COLUMN = re.compile(r"\{(\w+)\}")  # in a template such as mirrors/{repo}.git
+FORBIDDEN_OPTIONS = {
     "workspace": "the job's path, or its repo, is the workspace",
     "lock_file": "jobs do not wait for each other by a lock",
 }
+NO_IN_PLACE = (
+    "in_place is no longer supported: each job works on a copy. "
+    "Keep the copies with --keep=all, or apply the results' diffs with git apply"
+)
+NEEDS_PYARROW = "{} needs pyarrow: pip install 'clada[parquet]'"
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+class Check(Value):
+    """A command that is run after the document."""
 
-
-_DECODE = json.JSONDecoder(parse_constant=_refuse).decode
-
-
-class BadJob(UsageError):  # noqa: N818 (it is one kind of UsageError)
-    """A job that cannot be one, with its line."""
+    command: str
+    timeout: float | None = None  # seconds
+    junit: str | None = None  # JUnit XML file that the command writes
 
 
 class Job(Value):
-    """One job: an answer, and the workspace that it is carried out in."""
+    """An answer, and the directory or the commit that it is applied to."""
 
     id: str
-    path: str | None = None  # a directory, which is copied
-    in_place: bool = False  # or changed where it is
-    repo: str | None = None  # a git repository
-    commit: str | None = None  # of which each job gets a work tree of its own
+    path: str | None = None
+    repo: str | None = None
+    commit: str | None = None
     document: str | None = None
     document_file: str | None = None
     options: Mapping[str, Any] = {}
-    checks: tuple[str, ...] = ()
-    fields: Mapping[str, Any] = {}  # all others, which the result keeps
+    checks: tuple[Check, ...] = ()
+    fields: Mapping[str, Any] = {}  # all others, which are copied into the result
 
 
-class Line(Value):
-    """A line of a jobs file: the number of the job from 0, its text, and what it says."""
-
-    number: int
-    text: bytes
-    job: Job
+class BadJobError(UsageError):
+    """A row that is not a job, with its file and line."""
 
 
-def read_job(text: bytes) -> Job:
-    """Return what a line says; UsageError says what is wrong with it."""
-    try:
-        found = _DECODE(text.decode())
-    except UnicodeDecodeError as error:
-        raise UsageError(f"it is not UTF-8, at byte {error.start}") from None
-    except RecursionError:
-        raise UsageError("it is nested too deeply") from None
-    except ValueError as error:
-        raise UsageError(f"it is not JSON: {error}") from None
-    return job_of(found)
+# One job.
 
 
-def known_job(text: bytes) -> Job:
-    """Return what a line says that was checked before: the same as `read_job`, in half the time."""
-    found = _DECODE(text.decode())
-    take = found.pop
-    return Job(
-        str(take("id")),
-        take("path", None),
-        take("in_place", False),
-        take("repo", None),
-        take("commit", None),
-        take("document", None),
-        take("document_file", None),
-        take("options", {}),
-        tuple(take("checks", ())),
-        found,
-    )
-
-
-def job_of(found: object) -> Job:
-    """Return the job that a dict describes; UsageError says what is wrong with it."""
-    if not isinstance(found, dict):
+def job_from(row: object) -> Job:
+    """Return the job that a row describes; UsageError says what is wrong with it."""
+    if not isinstance(row, dict):
         raise UsageError('a job is an object, such as {"id": …, "path": …, "document": …}')
-    own = {name: found[name] for name in OWN if name in found}
-    fields = {name: value for name, value in found.items() if name not in OWN}
+    own = {name: row[name] for name in JOB_FIELDS if row.get(name) is not None}
+    fields = {name: value for name, value in row.items() if name not in JOB_FIELDS}
+    if own.pop("in_place", False):
+        raise UsageError(NO_IN_PLACE)
     own["id"] = _id(own.get("id"))
     for name in TEXTS:
-        if name in own and (not isinstance(own[name], str) or (not own[name] and name != "document")):
-            raise UsageError(f"{name} must be a text that is not empty, not {_shown(own[name])}")
-    _check_workspace(own)
+        value = own.get(name, "text")
+        if not isinstance(value, str) or (not value and name != "document"):
+            raise UsageError(f"{name} must be a text that is not empty, not {_shorten(value)}")
+        if "\0" in value and name != "document":
+            raise UsageError(f"{name} has a NUL in it")
+    if ("path" in own) == ("repo" in own):
+        raise UsageError("a job has a path, or a repo and a commit, and not both")
+    if ("repo" in own) != ("commit" in own):
+        raise UsageError("repo and commit go together")
     if ("document" in own) == ("document_file" in own):
         raise UsageError("a job has a document or a document_file, and not both")
-    if not isinstance(own.get("in_place", False), bool):
-        raise UsageError(f"in_place must be true or false, not {_shown(own['in_place'])}")
     if "options" in own:
-        _check_options(own["options"])
-    if "checks" in own:
-        own["checks"] = _checks(own["checks"])
-    if fields:
-        _check_fields(fields)
+        own["options"] = _options(own["options"])
+    own["checks"] = _checks(own.get("checks", ()))
+    _check_fields(fields)
     return Job(**own, fields=fields)
 
 
 def _id(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str) or not value or len(value) > LONGEST_ID:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID:
         raise UsageError(
-            f"id must be a number, or a text of 1 to {LONGEST_ID} characters, not {_shown(value)}"
+            f"id must be an integer, or a text of 1 to {MAX_ID} characters, not {_shorten(value)}"
         )
     return value
 
 
-def _check_workspace(own: Mapping[str, Any]) -> None:
-    if ("path" in own) == ("repo" in own):
-        raise UsageError("a job has a path, or a repo and a commit, and not both")
-    if ("repo" in own) != ("commit" in own):
-        raise UsageError("repo and commit go together")
-    if own.get("in_place") and "repo" in own:
-        raise UsageError("in_place goes with a path: each job has a work tree of its own of a repo")
-    for name in ("path", "repo", "commit", "document_file"):
-        if "\0" in own.get(name, ""):
-            raise UsageError(f"{name} has a NUL in it")
-
-
-def _check_options(options: object) -> None:
+def _options(options: object) -> dict[str, Any]:
     if not isinstance(options, dict):
-        raise UsageError(f"options must be an object, not {_shown(options)}")
-    for name, reason in NOT_AN_OPTION.items():
+        raise UsageError(f"options must be an object, not {_shorten(options)}")
+    for name, reason in FORBIDDEN_OPTIONS.items():
         if name in options:
             raise UsageError(f"options cannot have {name}: {reason}")
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     try:
-        Settings.from_options(**options)
+        json.dumps(given, allow_nan=False)
+        Settings.from_options(**given)
     except (TypeError, ValueError) as error:
         raise UsageError(f"options: {str(error).removeprefix('execute() ')}") from None
+    return given
 
 
-def _checks(checks: object) -> tuple[str, ...]:
-    if not isinstance(checks, list | tuple) or not all(
-        isinstance(check, str) and check.strip() for check in checks
-    ):
-        raise UsageError(f"checks must be a list of commands, not {_shown(checks)}")
-    return tuple(checks)
+def _checks(checks: object) -> tuple[Check, ...]:
+    if not isinstance(checks, list | tuple):
+        raise UsageError(f"checks must be a list of commands, not {_shorten(checks)}")
+    return tuple(map(_check, checks))
 
 
-def _check_fields(fields: Mapping[str, Any]) -> None:
+def _check(check: object) -> Check:
+    given = {"command": check} if isinstance(check, str) else check
+    if not isinstance(given, dict) or set(given) - {"command", "timeout", "junit"}:
+        raise UsageError(f"a check is a command, or has command, timeout and junit, not {_shorten(check)}")
+    command, timeout, junit = given.get("command"), given.get("timeout"), given.get("junit")
+    if not isinstance(command, str) or not command.strip():
+        raise UsageError(f"the command of a check must be a text that is not empty, not {_shorten(command)}")
+    if timeout is not None and not (_is_number(timeout) and timeout > 0):
+        raise UsageError(f"the timeout of a check must be seconds, more than 0, not {_shorten(timeout)}")
+    if junit is not None and not (isinstance(junit, str) and junit):
+        raise UsageError(f"the junit of a check must be a path, not {_shorten(junit)}")
+    return Check(command, timeout, junit)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _check_fields(fields: Row) -> None:
     for name, value in fields.items():
-        if name in RESULT:
-            raise UsageError(f"the field {name} is one of the result's own: give it another name")
+        if name in RESULT_FIELDS:
+            raise UsageError(f"the field {name} is one of the result's own: rename it")
         if not isinstance(value, SCALARS):
-            raise UsageError(
-                f"the field {name} must be a text, a number, true, false or null: fields are flat"
-            )
+            raise UsageError(f"the field {name} must be a text, a number, true, false or null")
+        if isinstance(value, float) and not isfinite(value):
+            raise UsageError(f"the field {name} must be a finite number, not {value}")
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = json.dumps(value, default=repr)
     return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 (as in other messages)
 
 
-# Many of them.
+# Many jobs.
 
 
-def check(path: str) -> array[int]:
-    """Check every line of a file; return a mark of each job, by which `lines_of` knows its line again.
+class JobSource:
+    """The jobs of a file, of a directory of shards, or of a program.
 
-    Each id is there once; BadJob names the line that is wrong.
+    `mapping` says which column is which field; `dataset` has further columns, joined by the id.
     """
-    ids, marks = Ids(), array("q")
-    for place, text in _texts(path):
-        try:
-            _checked(text, ids)
-        except UsageError as error:
-            raise BadJob(f"{path}, line {place}: {error}") from None
-        marks.append(_mark(text))
-    return marks
+
+    def __init__(
+        self,
+        jobs: str | Iterable[Row],
+        mapping: Mapping[str, str] | None = None,
+        dataset: str | None = None,
+    ) -> None:
+        self._jobs, self._mapping = jobs, dict(mapping or {})
+        self.files = _shards(jobs) if isinstance(jobs, str) else []
+        self.base = os.getcwd()  # from which the paths in jobs count
+        if isinstance(jobs, str):
+            self.base = os.path.abspath(jobs if os.path.isdir(jobs) else os.path.dirname(jobs) or ".")
+        if not isinstance(jobs, str) and (mapping or dataset):
+            raise UsageError("mapping and dataset go with a file of jobs")
+        self._joined = self._read_dataset(dataset) if dataset else {}
+
+    def jobs(self) -> Iterator[tuple[str, Job]]:
+        """Yield each job, with the words for where it is; BadJobError names the row that is not one."""
+        for where, row in self._rows():
+            try:
+                yield where, job_from(self._map(row))
+            except UsageError as error:
+                raise BadJobError(f"{where}: {error}") from None
+
+    def _rows(self) -> Iterator[tuple[str, Any]]:
+        if isinstance(self._jobs, str):
+            for file in self.files:
+                yield from _rows_of(file)
+        else:
+            for number, row in enumerate(self._jobs, 1):
+                yield f"job {number}", dict(row) if hasattr(row, "keys") else row
+
+    def _map(self, row: Any) -> Any:
+        """Return a row with the names that fields of jobs have."""
+        is_swe_bench = (
+            isinstance(row, dict) and "model_patch" in row and "instance_id" in row and "id" not in row
+        )
+        mapping = {**SWE_BENCH, **self._mapping} if is_swe_bench else self._mapping
+        if not mapping or not isinstance(row, dict):
+            return row
+        row = {**self._joined.get(str(row.get(mapping.get("id", "id"))), {}), **row}
+        mapped = {name: row[name] for name in JOB_FIELDS if name in row}
+        for name, column in mapping.items():
+            if name in self._mapping or column in row:
+                mapped[name] = _value(row, column)
+        if mapped.get("document") is None and "document" in mapping:
+            mapped["document"] = ""  # a model that gave no answer
+        return mapped
+
+    def _read_dataset(self, path: str) -> dict[str, Row]:
+        """Return the rows of a dataset by their id, with the columns that the mapping names."""
+        mapping = {**SWE_BENCH, **self._mapping}
+        columns = {name for text in mapping.values() for name in (COLUMN.findall(text) or [text])}
+        found: dict[str, Row] = {}
+        for file in _shards(path):
+            for where, row in _rows_of(file):
+                if mapping["id"] not in row:
+                    raise BadJobError(f"{where}: there is no column {mapping['id']}")
+                found[str(row[mapping["id"]])] = {name: row[name] for name in columns if name in row}
+        return found
 
 
-def lines_of(path: str, marks: Iterable[int]) -> Iterator[Line]:
-    """Yield the jobs of a file that were checked; BadJob names a line that is not what it was.
-
-    Lines that were added behind them are left for another batch.
-    """
-    texts, place = _texts(path), 0
-    for number, mark in enumerate(marks):
-        place, text = next(texts, (place + 1, b""))
-        if _mark(text) != mark:
-            raise BadJob(f"{path}, line {place}: {CHANGED}")
-        yield Line(number, text, known_job(text))
+def parse_mapping(text: str) -> dict[str, str]:
+    """Return the mapping that `document=model_patch,repo=mirrors/{repo}.git` says."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not pairs or not all(name.strip() and column.strip() for name, _equals, column in pairs):
+        raise UsageError(f"--map takes FIELD=COLUMN,…, such as document=model_patch, not {text!r}")
+    return {name.strip(): column.strip() for name, _equals, column in pairs}
 
 
-def _texts(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers from 1. Blank ones count for nothing."""
-    place = 0
+def _value(row: Row, column: str) -> Any:
+    """Return the value of a column, or of a template with columns in it."""
+    for name in COLUMN.findall(column) or [column]:
+        if name not in row:
+            raise UsageError(f"there is no column {name}")
+    return COLUMN.sub(lambda match: str(row[match[1]]), column) if "{" in column else row[column]
+
+
+# Files.
+
+
+def _shards(path: str) -> list[str]:
+    """Return the files of a dataset directory in order, or the one file that it is."""
+    if not os.path.isdir(path):
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise UsageError(f"{path} is not a regular file: jobs are read twice, first to check them")
+        return [path]
+    found = [
+        os.path.join(folder, name)
+        for folder, _folders, names in os.walk(path)
+        for name in names
+        if name.endswith(tuple(READERS)) and not name.startswith(".")
+    ]
+    if not found:
+        raise UsageError(f"{path} has no files of jobs ({', '.join(READERS)})")
+    return sorted(found)
+
+
+def _rows_of(file: str) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a file, each with the words for where it is."""
+    reader = READERS.get(os.path.splitext(file)[1], _read_json_lines)
     try:
-        with open(path, "rb") as file:
-            while text := file.readline(LONGEST):
-                place += 1
-                if not text.isspace():
-                    yield place, text
+        yield from reader(file)
     except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{file}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _mark(text: bytes) -> int:
-    return hash(text.rstrip(b"\r\n"))  # the last line gets its break when others are added behind it
+def _read_json_lines(file: str) -> Iterator[tuple[str, Any]]:
+    with open(file, "rb") as lines:
+        number = 0
+        while line := lines.readline(MAX_LINE):
+            number += 1
+            if not line.isspace():
+                where = f"{file}, line {number}"
+                yield where, _decode(line, where)
 
 
-def lines_from(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
-    """Yield jobs that a program gives; BadJob names the one that is wrong, counted from 1."""
-    ids = Ids()
-    for number, given in enumerate(jobs):
-        try:
-            text = json.dumps(given).encode()
-            yield Line(number, text, _checked(text, ids))
-        except (UsageError, TypeError, ValueError) as error:
-            raise BadJob(f"job {number + 1}: {error}") from None
+def _decode(line: bytes, where: str) -> Any:
+    if len(line) >= MAX_LINE:
+        raise BadJobError(f"{where}: longer than {MAX_LINE >> 20} MB")
+    try:
+        return _JSON.decode(line.decode())
+    except UnicodeDecodeError as error:
+        raise BadJobError(f"{where}: not UTF-8, at byte {error.start}") from None
+    except RecursionError:
+        raise BadJobError(f"{where}: nested too deeply") from None
+    except ValueError as error:
+        raise BadJobError(f"{where}: not JSON: {error}") from None
 
 
-def _checked(text: bytes, ids: Ids) -> Job:
-    if len(text) >= LONGEST:
-        raise UsageError(f"it is longer than {LONGEST >> 20} MB")
-    job = read_job(text)
-    if not ids.add(job.id):
-        raise UsageError(f"the id {_shown(job.id)} was there before: each job needs one of its own")
-    return job
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _read_parquet(file: str) -> Iterator[tuple[str, Any]]:
+    with _arrow("pyarrow.parquet", file).ParquetFile(file) as table:
+        yield from _batches(file, table.iter_batches(batch_size=ROWS_AT_ONCE))
+
+
+def _read_arrow(file: str) -> Iterator[tuple[str, Any]]:
+    """Read what `datasets.save_to_disk` writes: a stream of record batches."""
+    with (
+        _arrow("pyarrow", file).memory_map(file) as mapped,
+        _arrow("pyarrow.ipc", file).open_stream(mapped) as stream,
+    ):
+        yield from _batches(file, stream)
+
+
+def _batches(file: str, batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    number = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+            for row in batch.slice(start, ROWS_AT_ONCE).to_pylist():
+                number += 1
+                yield f"{file}, row {number}", row
+
+
+def _arrow(module: str, file: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UsageError(NEEDS_PYARROW.format(file)) from None
+
+
+READERS = {".jsonl": _read_json_lines, ".parquet": _read_parquet, ".arrow": _read_arrow}
+
+
+# Ids.
 
 
 class Ids:
-    """The ids of a batch: each may be there once. They are kept as short digests, for there may be many."""
+    """A set of ids, as digests of 16 bytes: a million take about 100 MB."""
 
     def __init__(self) -> None:
-        self._seen: set[int] = set()
+        self._digests: set[int] = set()
 
     def add(self, id_: str) -> bool:
-        """Take an id; return whether it is new."""
-        before = len(self._seen)
-        self._seen.add(_number(id_))
-        return len(self._seen) > before
+        """Add an id; return whether it is new."""
+        before = len(self._digests)
+        self._digests.add(_digest(id_))
+        return len(self._digests) > before
+
+    def remove(self, id_: str) -> bool:
+        """Remove an id; return whether it was there."""
+        before = len(self._digests)
+        self._digests.discard(_digest(id_))
+        return len(self._digests) < before
 
     def __contains__(self, id_: str) -> bool:
-        return _number(id_) in self._seen
+        return _digest(id_) in self._digests
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._digests)
 
 
-def _number(id_: str) -> int:
-    return int.from_bytes(_digest(id_))  # which takes less room than bytes do
+def _digest(id_: str) -> int:
+    return int.from_bytes(blake2b(id_.encode(errors="surrogatepass"), digest_size=16).digest())
 
 
-def _digest(id_: str) -> bytes:
-    return blake2b(id_.encode(errors="surrogatepass"), digest_size=16).digest()
-
-
-def key_of(id_: str) -> str:
-    """Return a name for a job that can be that of a file, and that no other job has."""
-    return _digest(id_).hex()
-
-
-def name_of(id_: str) -> str:
-    """Return a name for a job's workspace: a person finds it by the id, and no two have the same."""
+def directory_name(id_: str, attempt: int) -> str:
+    """Return a directory name that a person finds by the id, and that no other id has."""
     plain = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in id_)
-    return f"{plain.lstrip('.')[:60] or 'job'}-{key_of(id_)}"
+    return f"{plain.lstrip('.')[:60] or 'job'}-{_digest(id_):032x}-{attempt}"
 
 
-def resolved(base: str, path: str) -> str:
-    """Return a path of a job, which counts from the directory that its file is in."""
-    if path.startswith("~"):
-        path = os.path.expanduser(path)
-    return os.path.normpath(path if path.startswith("/") else f"{base}/{path}")
+def resolve(base: str, path: str) -> str:
+    """Return the absolute path of what a job names."""
+    return os.path.normpath(os.path.join(base, os.path.expanduser(path)))

@@ -1,97 +1,117 @@
-"""What a job takes, and the most that it may: memory and processes of a worker and all that it started."""
+"""Limits of a worker and its processes: resource limits, and a control group where one can be made."""
 
 from __future__ import annotations
 
 import os
 import resource
+import signal
 import sys
+from contextlib import suppress
 
-from clada.world.processes.children import descendants
+from clada.world.processes.children import send_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in which the system counts a peak
-_COUNTED = ("Pss_Anon:", "Pss_Shmem:")
+GROUP = "clada-batch-"
+OWN_PROCESSES = 16  # of clada itself: the worker, supervisors, helpers of the sandbox
+OWN_MEMORY = 128 << 20  # bytes of the worker, which is in the group too
 
 
-def limit_memory(size: int) -> None:
-    """Let this process, and each that it starts, have no more memory than this: for good.
+def limit_worker(memory: int, processes: int) -> None:
+    """Set the limits of this process, for good.
 
-    Memory that is only reserved does not count: some programs reserve far more than they use.
+    No process gets more than `memory`. In a control group all processes together do not, and there are
+    never more than `processes`. Without one, the limit of processes is that of the user; root has none.
     """
     for kind in (
-        (resource.RLIMIT_DATA, resource.RLIMIT_AS) if sys.platform != "linux" else (resource.RLIMIT_DATA,)
+        (resource.RLIMIT_DATA,) if sys.platform == "linux" else (resource.RLIMIT_DATA, resource.RLIMIT_AS)
     ):
-        try:
-            hard = resource.getrlimit(kind)[1]
-            most = size if hard == resource.RLIM_INFINITY else min(size, hard)
-            resource.setrlimit(kind, (most, most))
-        except (ValueError, OSError):  # the system has no such limit
+        _lower(kind, memory + OWN_MEMORY)
+    _lower(resource.RLIMIT_CORE, 0)
+    if not _join_group("pids", {"pids.max": processes + OWN_PROCESSES}) and os.path.isdir("/proc"):
+        _lower(resource.RLIMIT_NPROC, _threads_of_user() + processes)
+    _join_group("memory", {"memory.max": memory + OWN_MEMORY, "memory.limit_in_bytes": memory + OWN_MEMORY})
+
+
+def _lower(kind: int, most: int) -> None:
+    soft, hard = resource.getrlimit(kind)
+    most = min([most, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)])
+    with suppress(ValueError, OSError):  # the system has no such limit
+        resource.setrlimit(kind, (most, most))
+
+
+def _threads_of_user() -> int:
+    count = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended
+            if os.stat(f"/proc/{name}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
+def _join_group(controller: str, limits: dict[str, int]) -> bool:
+    """Make a control group with limits below ours, and join it; return whether that was possible."""
+    folder = _group_folder(controller)
+    if folder is None:
+        return False
+    group = f"{folder}/{GROUP}{os.getpid()}"
+    try:
+        os.mkdir(group)
+        known = [name for name in limits if os.path.exists(f"{group}/{name}")]
+        for name in known:
+            _write(f"{group}/{name}", limits[name])
+        if not known:
+            raise OSError  # noqa: TRY301 (the group does not have this controller)
+        _write(f"{group}/cgroup.procs", os.getpid())
+    except OSError:
+        with suppress(OSError):
+            os.rmdir(group)
+        return False
+    return True
+
+
+def _write(path: str, value: int) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(value))
+
+
+def _group_folder(controller: str) -> str | None:
+    """Return the directory of our own control group for a controller."""
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            ours = dict(line.rstrip("\n").split(":", 2)[1:] for line in file)
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            mounts = [line.split() for line in file]
+    except (OSError, ValueError):
+        return None
+    for fields in mounts:
+        (root, point), (kind, _source, options) = fields[3:5], fields[-3:]
+        if kind == "cgroup" and controller in options.split(","):
+            path = next((path for names, path in ours.items() if controller in names.split(",")), "/")
+        elif kind == "cgroup2":
+            path = ours.get("", "/")
+        else:
             continue
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what crashes leaves no image of its memory
-
-
-class PeakMemory:
-    """The peak of this process: since it began, or since it was last reset, where the system can do that."""
-
-    def __init__(self) -> None:
-        try:
-            self._handle = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
-        except OSError:
-            self._handle = -1
-
-    def reset(self) -> None:
-        """Count from now on."""
-        if self._handle >= 0:
-            os.write(self._handle, b"5")
-
-
-def used_so_far() -> tuple[float, int]:
-    """Return what this process has used: processor time in seconds, and its peak in bytes."""
-    return usage(resource.getrusage(resource.RUSAGE_SELF))
-
-
-def usage(rusage: resource.struct_rusage) -> tuple[float, int]:
-    """Return processor time in seconds, and the peak in bytes of the process that needed most."""
-    return rusage.ru_utime + rusage.ru_stime, rusage.ru_maxrss * _PEAK_UNIT
-
-
-def too_many(count: int, allowed: int) -> str | None:
-    """Return that these are more processes than are allowed; None if they are not."""
-    return f"it had {count} processes, and {allowed} are allowed" if count > allowed else None
-
-
-def excess(worker: int, memory: int, processes: int) -> str | None:
-    """Return which limit a worker is over, with all that it started; None if it is over none."""
-    pids = [worker, *descendants(worker)]
-    if over := too_many(len(pids) - 1, processes):
-        return over
-    # What processes share is counted for each of them; where that is too much, it is counted exactly.
-    if sum(map(_resident, pids)) > memory:
-        exact = proportional(pids)
-        if exact > memory:
-            return f"it had {exact >> 20} MB of memory, and {memory >> 20} MB are allowed"
+        return point + path.removeprefix(root.rstrip("/")).rstrip("/")
     return None
 
 
-def _resident(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * _PAGE
-    except (OSError, IndexError):
-        return 0
+def remove_groups() -> None:
+    """Remove the groups of workers that have ended, with the processes that they have left.
+
+    bwrap 0.8 leaves one if it is killed while it starts.
+    """
+    for group in _groups():
+        if not os.path.exists(f"/proc/{group.rpartition(GROUP)[2]}"):
+            with suppress(OSError):  # a process of it is still ending
+                with open(f"{group}/cgroup.procs", encoding="ascii") as file:
+                    send_signal(map(int, file), signal.SIGKILL)
+                os.rmdir(group)
 
 
-def proportional(pids: Iterable[int]) -> int:
-    """Return the memory of processes in bytes, in which what several share counts once."""
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-                total += sum(int(line.split()[1]) << 10 for line in file if line.startswith(_COUNTED))
-        except (OSError, ValueError):
-            continue  # it has ended, or the system has no such figures
-    return total
+def _groups() -> Iterator[str]:
+    for folder in {_group_folder("pids"), _group_folder("memory")} - {None}:
+        with suppress(OSError):
+            yield from (f"{folder}/{name}" for name in os.listdir(folder) if name.startswith(GROUP))

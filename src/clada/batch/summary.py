@@ -7,8 +7,8 @@ import re
 from collections import Counter
 
 from clada.batch.chart import chart
-from clada.batch.perform import APPLIED, STATUSES
 from clada.batch.results import read_results
+from clada.batch.run_job import APPLIED, STATUSES
 from clada.text.escape import escape_controls
 from clada.values import Value
 
@@ -62,7 +62,6 @@ class Summary(Value):
     failures: list[Failure]
     seconds: float
     cpu_seconds: float
-    peak_memory: int
     by: str | None = None
 
 
@@ -72,7 +71,7 @@ def summarise(path: str, by: str | None = None) -> Summary:
     counts: dict[str, dict[str, Counter[str]]] = {field: {} for field in fields}
     statuses, errors, kinds = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     examples: dict[tuple[str, str], tuple[str, str]] = {}
-    seconds, cpu, peak = 0.0, 0.0, 0
+    seconds = cpu = 0.0
     for result in read_results(path):
         status = result["status"]
         statuses[status] += 1
@@ -92,7 +91,6 @@ def summarise(path: str, by: str | None = None) -> Summary:
                 examples[kind] = min(examples.get(kind, example), example)
         seconds += result.get("seconds") or 0.0
         cpu += result.get("cpu_seconds") or 0.0
-        peak = max(peak, result.get("peak_memory") or 0)
     failures = [Failure(kind[0], count, *examples[kind]) for kind, count in _ranked(kinds)[:MOST_FAILURES]]
     return Summary(
         Group("all", {status: statuses[status] for status in STATUSES if statuses[status]}),
@@ -101,7 +99,6 @@ def summarise(path: str, by: str | None = None) -> Summary:
         failures,
         seconds,
         cpu,
-        peak,
         by,
     )
 
@@ -143,10 +140,7 @@ def as_table(summary: Summary) -> str:
     if summary.errors:
         parts.append(_table(("error", "jobs", "share"), _shares(dict(summary.errors), total)))
         parts.append(_failures(summary.failures))
-    parts.append(
-        f"{summary.seconds:,.1f} s of work, {summary.cpu_seconds:,.1f} s of processor time, "
-        f"{summary.peak_memory / (1 << 20):,.0f} MB at most\n"
-    )
+    parts.append(f"{summary.seconds:,.1f} s of work, {summary.cpu_seconds:,.1f} s of processor time\n")
     return "\n".join(parts)
 
 
@@ -186,7 +180,6 @@ def as_json(summary: Summary) -> str:
         "failures": [failure.by_name() for failure in summary.failures],
         "seconds": round(summary.seconds, 3),
         "cpu_seconds": round(summary.cpu_seconds, 3),
-        "peak_memory": summary.peak_memory,
         **{
             f"by_{field}": {
                 group.name: {

@@ -1,20 +1,19 @@
-"""The workspace of a job: a copy, a work tree of a commit, or a directory that is changed where it is.
-
-What is changed in place can be put back until the job has its result: the files that a document names, or
-a copy of all where it may change anything. Both stand in the batch's own directory, by the job's number; what
-small jobs change is in the journals of their workers first (see journal.py).
-"""
+"""The workspace of a job: a copy of a directory or a work tree of a commit; and what a document changed."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from clada.batch.jobs import key_of, name_of, resolved
-from clada.batch.kept import put_back
+from clada.batch.jobs import resolve
 from clada.errors import CladaError
+from clada.model import Operation
 from clada.values import Value
-from clada.world.handles import OWNER_ALL, make_directory, open_file, remove_tree
+from clada.world.files.paths import is_protected
+from clada.world.git import repository
+from clada.world.git.git import hardened_git
+from clada.world.git.work_tree import is_url, make_work_tree, mirror
+from clada.world.handles import OWNER_ALL, READ, make_directory, read, remove_tree, write
 from clada.world.xdg import cache_home
 
 TYPE_CHECKING = False
@@ -22,261 +21,213 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from clada.batch.jobs import Job
+    from clada.model import Plan
 
     Contents = list[tuple[str, bytes | None, bytes | None]]
     Modes = list[tuple[str, str | None, str | None]]
 
-BEGUN, TREES = "begun", "trees"
-FILES, COPY, UNFINISHED = ".files", ".copy", ".new"
-OWN = (".git", ".clada")  # which a patch does not show
-DIGITS = 9
+CLADA_AND_GIT = (".git", ".clada")  # which a patch does not show
 PIECE = 1 << 23
+NO_DIRECTORY = "there is no directory {}"
 
 
-class JobPlace(Value):
-    """Where one job is at work, and where the batch keeps what it needs to put back."""
-
-    workspace: str
-    work: str  # the batch's own directory
-    number: int  # of the job
-    id: str
-
-    @property
-    def begun(self) -> str:
-        """The path, without its ending, of what is kept."""
-        return begun_of(self.number, self.id, self.work)
-
-    @property
-    def files(self) -> str:
-        """The files that the document names, as they were."""
-        return self.begun + FILES
-
-    @property
-    def copy(self) -> str:
-        """A copy of the workspace as it was."""
-        return self.begun + COPY
-
-
-def make_directories(work: str) -> None:
-    """Make the batch's own directory, which other users cannot look into: copies keep the modes of files."""
-    for path in (work, f"{work}/{BEGUN}", f"{work}/{TREES}"):
-        make_directory(path)
-        os.chmod(path, OWNER_ALL)
-
-
-def remove_directories(work: str) -> None:
-    """Remove what is empty of it: a workspace that was kept, and what has to be put back, stay."""
-    for path in (f"{work}/{BEGUN}", f"{work}/{TREES}", f"{work}/lock", work):
-        try:
-            (os.unlink if path.endswith("/lock") else os.rmdir)(path)
-        except OSError:
-            if path.endswith(BEGUN):
-                return  # a batch that was stopped goes on by it
-
-
-def begun_of(number: int, id_: str, work: str) -> str:
-    """Return the path, without its ending, of what is kept of a job."""
-    return f"{work}/{BEGUN}/{number:0{DIGITS}}-{key_of(id_)}"
-
-
-def place_of(number: int, job: Job, work: str, base: str) -> JobPlace:
-    """Return where a job is at work."""
-    workspace = resolved(base, job.path or "") if job.in_place else f"{work}/{TREES}/{name_of(job.id)}"
-    return JobPlace(workspace, work, number, job.id)
-
-
-def make(job: Job, place: JobPlace, base: str) -> None:
-    """Make the workspace of a job; one that is changed in place has to be there, which is seen later."""
-    source = place.workspace if job.in_place else resolved(base, job.path or "")
-    if job.path and f"{place.work}/{BEGUN}/".startswith(f"{source}/"):
-        message = f"the results of the batch are inside of {job.path}"
-        raise CladaError("path_escape", message, "let --out name a file elsewhere")
-    if job.in_place:
-        return
-    remove_tree(place.workspace)  # of an attempt that was cut short
+def make_workspace(job: Job, target: str, base: str) -> None:
+    """Make the workspace of a job where nothing is; CladaError where that is not possible."""
+    for folder in (os.path.dirname(os.path.dirname(target)), os.path.dirname(target)):
+        make_private_directory(folder)
     if job.repo is None:
-        copy_tree(source, place.workspace)
-        # A copy of another user's files is for the caller alone.
-        os.chmod(place.workspace, os.stat(place.workspace).st_mode & OWNER_ALL)
+        source = resolve(base, job.path or "")
+        if f"{os.path.dirname(target)}/".startswith(f"{source}/"):
+            message = f"the results of the batch are inside of {job.path}"
+            raise CladaError("path_escape", message, "let --out name a file elsewhere")
+        copy_tree(source, target)
+    else:
+        make_work_tree(repository_of(job, base), job.commit or "", target)
+    # The copy of a directory that others may enter is for the caller alone.
+    os.chmod(target, os.stat(target).st_mode & OWNER_ALL)
+
+
+def make_private_directory(path: str) -> None:
+    """Make a directory that only the caller can enter, with those above it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_directory(path)
+    os.chmod(path, OWNER_ALL)
+
+
+def repository_of(job: Job, base: str) -> str:
+    """Return the directory of a job's repository; a URL is mirrored first."""
+    repo = job.repo or ""
+    if is_url(repo):
+        return mirror(repo, job.commit or "", os.path.join(cache_home(), "clada", "mirrors"))
+    return resolve(base, repo)
+
+
+def remove_if_possible(path: str) -> None:
+    """Remove a tree, as far as that can be done: processes that are being killed may still write there."""
+    try:
+        remove_tree(path)
+    except OSError:
         return
-    from clada.world.git.work_tree import is_url, make_work_tree, mirror
-
-    commit = job.commit or ""
-    repo = mirror(job.repo, commit, _mirrors()) if is_url(job.repo) else resolved(base, job.repo)
-    make_work_tree(repo, commit, place.workspace)
 
 
-def check_directory(path: str) -> None:
-    """Raise where there is no such directory."""
-    if not os.path.isdir(path):
-        raise CladaError("file_not_found", f"there is no directory {path}", "mend the job's path")
-
-
-def _mirrors() -> str:
-    return os.path.join(cache_home(), "clada", "mirrors")
-
-
-# Putting back.
-
-
-def keep_copy(place: JobPlace) -> None:
-    """Keep a copy of a workspace that is about to be changed in place by anything."""
-    unfinished = place.begun + UNFINISHED
-    remove_tree(unfinished)
-    copy_tree(place.workspace, unfinished)
-    os.rename(unfinished, place.copy)  # from now on it is whole
-
-
-def restore(place: JobPlace) -> None:
-    """Put a workspace back as it was before the job began, if it did; to do it again changes nothing."""
-    unfinished = place.begun + UNFINISHED
-    remove_tree(unfinished)
-    if os.path.isdir(place.copy):
-        copy_over(place.copy, place.workspace)
-        os.rename(place.copy, unfinished)  # one that a kill leaves half removed must not be put back
-        remove_tree(unfinished)
-    if os.path.exists(place.files):
-        put_back(place.files, place.workspace)
-        os.unlink(place.files)
-
-
-def forget(place: JobPlace) -> None:
-    """Drop what was kept to put a workspace back: the job has its result."""
-    try:
-        os.unlink(place.files)
-    except FileNotFoundError:
-        remove_all([place.copy, place.begun + UNFINISHED])
-
-
-def begun_names(work: str) -> list[str]:
-    """Return the names of all that is kept."""
-    try:
-        return os.listdir(f"{work}/{BEGUN}")
-    except FileNotFoundError:
-        return []
-
-
-def begun_jobs(work: str) -> list[tuple[int, str, str]]:
-    """Return what was kept of jobs that were begun, the last first: number and key of each, and the path."""
-    stems = sorted({name.partition(".")[0] for name in begun_names(work)}, reverse=True)
-    parts = [(stem[:DIGITS], stem[DIGITS + 1 :], f"{work}/{BEGUN}/{stem}") for stem in stems]
-    return [(int(number) if number.isdecimal() else 0, key, path) for number, key, path in parts]
-
-
-# Trees.
+# Copies.
 
 
 def copy_tree(source: str, target: str) -> None:
     """Copy a directory to where nothing is: links as links, modes and times too; no pipes and devices.
 
-    The copy belongs to the caller. It has no setuid or setgid bits, because they would hand the caller's
-    rights to whoever runs the file.
+    The copy belongs to the caller. It has no setuid or setgid bits, which would pass on the caller's rights.
     """
-    check_directory(source)
+    if not os.path.isdir(source):
+        raise CladaError("file_not_found", NO_DIRECTORY.format(source), "mend the job's path")
     os.mkdir(target, OWNER_ALL)
     own = os.stat(target)
     folders = [(source, target)]
-    for here, there in folders:  # it grows; a tree can be deeper than Python can call itself
+    for here, there in folders:  # a queue, because a tree can be deeper than Python's stack
         with os.scandir(here) as entries:
             for entry in entries:
                 path = f"{there}/{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.inode() == own.st_ino and os.path.samestat(os.stat(entry.path), own):
-                        continue  # the copy itself, reached by another name
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISLNK(status.st_mode):
+                    os.symlink(os.readlink(entry.path), path)
+                elif stat.S_ISREG(status.st_mode):
+                    _copy_file(entry.path, path, status)
+                elif stat.S_ISDIR(status.st_mode) and not os.path.samestat(
+                    status, own
+                ):  # not the copy itself
                     os.mkdir(path, OWNER_ALL)
                     folders.append((entry.path, path))
-                else:
-                    _copy_entry(entry.path, path, entry.stat(follow_symlinks=False))
-    for here, there in reversed(folders):  # last, for a directory may be read-only, and its time is the last
-        _copy_times(os.stat(here), there)
+    for here, there in reversed(folders):  # last, because a directory may be read-only
+        _copy_times_and_mode(os.stat(here), there)
 
 
-def _copy_entry(source: str, target: str, status: os.stat_result) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        os.symlink(os.readlink(source), target)
-    elif stat.S_ISREG(status.st_mode):
-        _copy_file(source, target, status.st_size)
-        _copy_times(status, target)
-
-
-def _copy_times(status: os.stat_result, target: str) -> None:
-    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    os.chmod(target, stat.S_IMODE(status.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
-
-
-def _copy_file(source: str, target: str, size: int) -> None:
+def _copy_file(source: str, target: str, status: os.stat_result) -> None:
     reader = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         writer = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if size <= PIECE:
-                _write(writer, os.read(reader, size))
-                return
             while _copy_piece(reader, writer):
                 pass
         finally:
             os.close(writer)
     finally:
         os.close(reader)
+    _copy_times_and_mode(status, target)
 
 
 def _copy_piece(reader: int, writer: int) -> int:
-    """Copy a piece; where the file system can, it is shared instead."""
+    """Copy a piece; the kernel shares it (reflink) where the file system can."""
     try:
         return os.copy_file_range(reader, writer, 1 << 30)
     except (AttributeError, OSError):
         data = os.read(reader, PIECE)
-        _write(writer, data)
+        write(writer, data)
         return len(data)
 
 
-def _write(writer: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(writer, rest) :]
+def _copy_times_and_mode(status: os.stat_result, target: str) -> None:
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.chmod(target, stat.S_IMODE(status.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
 
 
-def copy_over(source: str, target: str) -> None:
-    """Make a directory what another one is; the directory itself stays, for it may be open elsewhere."""
-    status = os.stat(source)
-    os.makedirs(target, exist_ok=True)
-    os.chmod(target, OWNER_ALL)
-    for name in os.listdir(target):
-        remove_tree(f"{target}/{name}")
-    with os.scandir(source) as entries:
-        for entry in entries:
-            path = f"{target}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                copy_tree(entry.path, path)
-            else:
-                _copy_entry(entry.path, path, entry.stat(follow_symlinks=False))
-    _copy_times(status, target)
+# Changes.
 
 
-def differences(before: str, after: str, since: int) -> tuple[Contents, Modes]:
-    """Return how a tree differs from a copy of it: contents and modes before and after, by path.
+class Snapshot(Value):
+    """The files of a workspace before a document is carried out.
 
-    What was not changed `since` a moment, in nanoseconds of the file system's clock, is not looked into.
+    Of a document that only writes and edits, the files that it names, with their contents. Of any other, the
+    status of all files; the content of a changed one is read from the original when it is needed.
     """
-    old, new = dict(_entries(before)), dict(_entries(after))
-    contents: Contents = []
-    modes: Modes = []
-    for path in sorted({*old, *new}):
-        was, now = old.get(path), new.get(path)
-        if was and now and now.st_ctime_ns < since:
+
+    workspace: str
+    job: Job
+    base: str
+    statuses: dict[str, os.stat_result]
+    contents: dict[str, bytes | None] | None = None
+    since: int = 0  # the file system's clock after the workspace was made
+    commit: str = ""  # hash of the commit that a work tree was made of
+
+    def changes(self) -> tuple[Contents, Modes] | None:
+        """Return the contents and modes that differ, before and after; None where the original is gone."""
+        now = dict(
+            _entries(self.workspace) if self.contents is None else _statuses(self.workspace, self.contents)
+        )
+        contents: Contents = []
+        modes: Modes = []
+        for path in sorted({*self.statuses, *now, *(self.contents or ())}):
+            old, new = self.statuses.get(path), now.get(path)
+            if self.contents is None and old and new and new.st_ctime_ns < self.since:
+                continue
+            was = self.contents[path] if self.contents is not None else self._original(path, old)
+            if was is None and _git_mode(old):
+                return None
+            content = _content(f"{self.workspace}/{path}", new)
+            if was != content:
+                contents.append((path, was, content))
+            if _git_mode(old) != _git_mode(new):
+                modes.append((path, _git_mode(old), _git_mode(new)))
+        return contents, modes
+
+    def _original(self, path: str, status: os.stat_result | None) -> bytes | None:
+        """Return the content that a file had; None where there was none, or it has changed since."""
+        if status is None:
+            return None
+        if self.job.repo is not None:
+            git = hardened_git(repository.find(self.workspace))
+            found = git.call("cat-file", "blob", f"{self.commit}:{path}")
+            return found.output if not found.code else None
+        original = f"{resolve(self.base, self.job.path or '')}/{path}"
+        try:
+            now = os.lstat(original)
+        except OSError:
+            return None
+        same = (now.st_size, now.st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+        return _content(original, now) if same or stat.S_ISLNK(status.st_mode) else None
+
+
+def take_snapshot(workspace: str, job: Job, base: str, plan: Plan) -> Snapshot:
+    """Return what is needed to say later what a plan changed."""
+    names = _named_files(plan) if not job.options.get("atomic") and not plan.atomic else None
+    if names is None or any(os.path.islink(f"{workspace}/{name}") for name in names):
+        commit = ""
+        if job.repo is not None:
+            with open(f"{workspace}/.git/HEAD", encoding="ascii") as file:
+                commit = file.read().strip()
+        return Snapshot(workspace, job, base, dict(_entries(workspace)), None, _clock(workspace), commit)
+    statuses = dict(_statuses(workspace, names))
+    contents = {name: _content(f"{workspace}/{name}", statuses.get(name)) for name in names}
+    return Snapshot(workspace, job, base, statuses, contents)
+
+
+def _named_files(plan: Plan) -> list[str] | None:
+    """Return the files that a plan changes; None where it may change others, too."""
+    found: dict[str, None] = {}
+    for block in plan.blocks:
+        for item in block.operations:
+            if isinstance(item, Operation):
+                paths = [os.path.normpath(path) for path in item.paths]
+                if not item.only_its_paths or not all(map(_is_plain, paths)):
+                    return None
+                found.update(dict.fromkeys(paths))
+    return list(found)
+
+
+def _is_plain(path: str) -> bool:
+    odd = path.startswith(("/", "..")) or path == "." or "\\" in path or "\0" in path
+    return not odd and not any(map(is_protected, path.split("/")))
+
+
+def _statuses(top: str, names: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    for name in names:
+        try:
+            yield name, os.lstat(f"{top}/{name}")
+        except OSError:
             continue
-        old_mode, new_mode = _git_mode(was), _git_mode(now)
-        if old_mode != new_mode:
-            modes.append((path, old_mode, new_mode))
-        was_content = _content(f"{before}/{path}", was)
-        content = _content(f"{after}/{path}", now)
-        if was_content != content:
-            contents.append((path, was_content, content))
-    return contents, modes
 
 
 def _entries(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield files and links below a directory, each with its status."""
+    """Yield the files and links below a directory, each with its status."""
     folders = [""]
     for folder in folders:
         try:
@@ -285,48 +236,42 @@ def _entries(top: str) -> Iterator[tuple[str, os.stat_result]]:
             continue  # a command has closed it
         for entry in entries:
             path = f"{folder}{entry.name}"
+            if entry.name in CLADA_AND_GIT:
+                continue
             if entry.is_dir(follow_symlinks=False):
-                folders += [] if entry.name in OWN else [f"{path}/"]
-            elif entry.name not in OWN:
+                folders.append(f"{path}/")
+            else:
                 yield path, entry.stat(follow_symlinks=False)
 
 
 def _git_mode(status: os.stat_result | None) -> str | None:
-    if status is None:
+    if status is None or not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         return None
     if stat.S_ISLNK(status.st_mode):
         return "120000"
-    if not stat.S_ISREG(status.st_mode):
-        return None
     return "100755" if status.st_mode & stat.S_IXUSR else "100644"
 
 
 def _content(path: str, status: os.stat_result | None) -> bytes | None:
-    if _git_mode(status) is None:
+    if status is None or _git_mode(status) is None:
         return None
     try:
-        if status and stat.S_ISLNK(status.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return os.fsencode(os.readlink(path))
-        with open(open_file(path), "rb") as file:
-            return file.read()
+        handle = os.open(path, READ)
     except OSError:
         return None
+    try:
+        return read(handle, status.st_size)
+    finally:
+        os.close(handle)
 
 
-def clock_of(folder: str) -> int:
+def _clock(workspace: str) -> int:
     """Return the time of a file system, as it stamps what changes from now on."""
-    path = f"{folder}/.clock-{os.getpid()}"
+    path = f"{os.path.dirname(workspace)}/.clock-{os.getpid()}"
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     try:
         return os.stat(path).st_ctime_ns
     finally:
         os.unlink(path)
-
-
-def remove_all(paths: Iterable[str]) -> None:
-    """Remove these trees, as far as that can be done."""
-    for path in paths:
-        try:
-            remove_tree(path)
-        except OSError:
-            continue

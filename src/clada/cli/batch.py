@@ -1,4 +1,4 @@
-"""`clada batch`: carries out a file of jobs, shows how far it is, and sums up results."""
+"""`clada batch`: carries out jobs with a progress display, sums up results, and shows them in the browser."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import shutil
 import time
 from contextlib import suppress
 
-from clada.batch import DEFAULTS, STATUSES, Batch
-from clada.batch.perform import WENT_WELL
+from clada.batch import DEFAULTS, STATUSES, WENT_WELL, Batch, parse_mapping
+from clada.batch.results import check_pyarrow, write_parquet
+from clada.batch.summary import FORMS, summarise
 from clada.cli.console import STDERR
 from clada.cli.flags import BATCH_FLAGS
 from clada.cli.signals import stop_on_signals
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
 EVERY = 10.0  # seconds between two lines where there is no terminal
 OFTEN = 0.1  # seconds between two looks of the bar
-SUMMARY = "summary"
-SUMMARY_FLAGS = ("by", "as")
+# The commands on results, and the flags that go with each.
+COMMANDS = {"summary": ("by", "as")}
+USAGE = "clada batch takes JOBS, or summary RESULTS; see clada batch --help"
 PLURAL = 120  # seconds from which on minutes are told
 BAR = 20  # columns of the bar
 ECHO = 4  # columns that are left for what the terminal shows of a key
@@ -33,24 +35,24 @@ CLEAR = "\r\x1b[K"  # removes the line that the cursor is on
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Carry out a file of jobs; or sum up results."""
+    """Carry out a file of jobs; or sum up results, or show them."""
     given = set(options.pop("given"))
     options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, **options}
-    if list(arguments[:1]) == [SUMMARY]:
-        return _summarise(options, arguments[1:], given, console)
-    for name in SUMMARY_FLAGS:
-        if name in given:
-            raise UsageError(f"--{name} goes with clada batch summary")
-    if len(arguments) != 1:
-        raise UsageError(
-            "clada batch takes a file of jobs, or summary and a file of results; see clada batch --help"
-        )
+    command = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    for name in given:
+        owners = [owner for owner, flags in COMMANDS.items() if name in flags]
+        if owners != ([command] if command else []):
+            owner = f"clada batch {owners[0]}" if owners else "a file of jobs"
+            raise UsageError(f"--{name.replace('_', '-')} goes with {owner}")
+    if command == "summary" and len(arguments) == 2:  # noqa: PLR2004 (the command, and a file)
+        console.write(FORMS[options["as"]](summarise(arguments[1], options["by"])))
+        return 0
+    if command or len(arguments) != 1:
+        raise UsageError(USAGE)
     if options["out"] is None:
         raise UsageError("--out=FILE says where the results go; see clada batch --help")
     if options["parquet"]:
-        from clada.batch.parquet import check
-
-        check()
+        check_pyarrow()
     return _carry_out(options, arguments[0], console)
 
 
@@ -62,41 +64,30 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
         max_output=options["max_output"],
         keep=options["keep"],
         approve_checks=options["approve_checks"],
+        container=options["container"],
     )
     batch = Batch(
         jobs, config, out=options["out"], resume=options["resume"], engine=options["engine"],
-        address=options["address"], workers=options["workers"],
+        address=options["address"], workers=options["workers"], dataset=options["dataset"],
+        mapping=parse_mapping(options["map"]) if options["map"] else None,
     )  # fmt: skip
     progress = _progress(batch, console)
 
-    def end() -> None:  # in order; at a second signal the workers see that we are gone, and end
+    def end() -> None:  # in order; a second signal kills this process, and its workers end with it
         batch.stop()
         running = batch.engine.running if batch.engine else 0
-        progress.say(f"clada: ending; {_jobs(running)} at work; once more ends at once")
+        progress.say(f"clada: stopping; {_jobs(running)} still running; press Ctrl-C again to end at once")
 
     with progress, stop_on_signals(end) as stop:
         for finished in batch.finished(progress.tick):
             progress.counts[finished.status] += 1
     if options["parquet"]:
-        from clada.batch.parquet import write
-
-        write(options["out"], options["parquet"])
+        write_parquet(options["out"], options["parquet"])
     left = progress.left()
     if stop.signal and left:
-        console.complain(f"clada: stopped; {left:,} of {batch.total:,} jobs are left: --resume goes on")
+        console.complain(f"clada: stopped; {left:,} of {batch.total:,} jobs left. Continue with --resume")
         return SIGNALLED + stop.signal
     return FAILED if left else 0
-
-
-def _summarise(options: dict[str, Any], words: Sequence[str], given: set[str], console: Console) -> int:
-    for name in given.difference(SUMMARY_FLAGS):
-        raise UsageError(f"--{name.replace('_', '-')} goes with a file of jobs, not with batch summary")
-    if len(words) != 1:
-        raise UsageError("clada batch summary takes a file of results; see clada batch --help")
-    from clada.batch.summary import FORMS, summarise
-
-    console.write(FORMS[options["as"]](summarise(words[0], options["by"])))
-    return 0
 
 
 def _progress(batch: Batch, console: Console) -> _Progress:
@@ -122,7 +113,7 @@ class _Progress:
         if kind is None:
             self.close()
             told = [f"{count:,} {status}" for status, count in self.counts.items() if count]
-            before = f"; {self.batch.skipped:,} had results before" if self.batch.skipped else ""
+            before = f"; {self.batch.skipped:,} already had results" if self.batch.skipped else ""
             done = sum(self.counts.values())
             seconds = _duration(time.monotonic() - self._began)
             self.say(f"clada: {_jobs(done)} in {seconds}: {', '.join(told) or 'nothing to do'}{before}")

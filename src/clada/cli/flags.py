@@ -32,16 +32,21 @@ HTML = Setting("html", "text", None, "write it as a page, into one HTML file", O
 CONVERTIBLE = tuple(row.name for row in NOTATIONS.values() if row.writer)
 TO = Setting("to", "choice", None, "the notation to write", READING, "NAME", choices=CONVERTIBLE)
 JOB_OUTPUT = FLAGS["max_output"].replace(meaning="output kept of the tasks of a job, and of its checks")
-# Of `clada batch`; batch/perform.py has the defaults of the limits, too, and is not loaded here.
+# Of `clada batch`; batch/run_job.py has the defaults of the limits, too, and is not loaded here.
 BATCH_FLAGS = (
-    Setting("out", "text", None, "the file of results, a line each", OUTPUT, "FILE"),
-    Setting("resume", "switch", False, "go on with a batch that was stopped", RUNNING),
+    Setting("out", "text", None, "results file (JSON Lines), or a directory/ of shards", OUTPUT, "FILE"),
+    Setting("resume", "switch", False, "continue a batch that was stopped", RUNNING),
+    Setting(
+        "map", "text", None, "columns of the jobs, such as document=model_patch", READING, "FIELD=COLUMN"
+    ),
+    Setting("dataset", "text", None, "further columns of the jobs, joined by the id", READING, "PATH"),
     Setting("engine", "choice", "local", "where jobs run", RUNNING, choices=("local", "ray")),
     Setting("address", "text", None, "of the Ray cluster; without it, one on this machine", RUNNING, "HOST"),
     Setting("workers", "number", None, "jobs at a time (default: one a processor)", RUNNING, "NUMBER"),
     Setting("job_timeout", "duration", 300.0, "time limit of each job", RUNNING, "TIME"),
     Setting("job_memory", "size", 2 << 30, "memory that a job may have", RUNNING, "SIZE"),
-    Setting("job_processes", "number", 64, "processes that a job may have", RUNNING, "NUMBER"),
+    Setting("job_processes", "number", 512, "processes and threads that a job may have", RUNNING, "NUMBER"),
+    Setting("container", "text", None, "run each job in this image, by podman or docker", RUNNING, "IMAGE"),
     FLAGS["max_output"],
     Setting("keep", "choice", "none", "workspaces that are kept", RUNNING, choices=("none", "failed", "all")),
     Setting("approve_checks", "switch", False, "run the commands that jobs have as checks", SAFETY),
@@ -242,7 +247,7 @@ COMMANDS: dict[str, Command] = {
         most_words=2,
         examples=(
             ("clada batch jobs.jsonl --out=results.jsonl", "carry out all jobs"),
-            ("clada batch jobs.jsonl --out=results.jsonl --resume", "go on after an interrupt"),
+            ("clada batch jobs.jsonl --out=results.jsonl --resume", "continue after an interrupt"),
             ("clada batch summary results.jsonl --by=model", "compare models"),
         ),
         configured=False,
