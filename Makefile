@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test test-all check cover bench prove screenshots cases docs applybench clean
+.PHONY: demo test test-all check cover bench screenshots cases docs applybench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,10 +12,10 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.run          ## show the main job on an example answer
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo
 
-test: check                 ## everything that must hold
+test: check                 ## style, types, and all tests that are not slow
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-all: test              ## the slow tests too
+test-all: test              ## the slow tests too: kills, races, attacks, browsers
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
@@ -29,9 +29,6 @@ cover: $(VENV)/.dev         ## the lines and branches that no test reaches; slow
 
 bench: $(VENV)/.dev         ## speed and memory, as ratios in one run; PARTS="start git" for some, WRITE=1 for the page
 	$(BIN)/python -m tools.benchmarks $(if $(WRITE),--write) $(PARTS)
-
-prove: $(VENV)/.prove       ## what holds under load, faults and hostile input; QUICK=1 for a quick look
-	$(BIN)/python -m tools.prove $(if $(QUICK),--quick)
 
 screenshots: $(VENV)/.browser  ## the pictures of docs/review.md, taken of a real review
 	$(BIN)/python -m tools.screenshots
@@ -60,6 +57,3 @@ $(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
 
 $(VENV)/.browser: requirements/browser.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" browser
-
-$(VENV)/.prove: requirements/prove.txt $(VENV)/.dev
-	@sh tools/setup "$(PYTHON)" "$(VENV)" prove

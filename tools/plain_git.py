@@ -1,4 +1,4 @@
-"""What plain git is told by tests and proofs: who commits, and to do no more than it is asked for."""
+"""What plain git is told by tests: who commits, and to do no more than it is asked for."""
 
 from __future__ import annotations
 

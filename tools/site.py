@@ -27,7 +27,10 @@ PARTS = (
     ("Start", ("README.md",)),
     ("Workflows", ("docs/workflows/web-chat.md", "docs/workflows/*.md")),
     ("Reference", ("docs/*.md",)),
-    ("Contributing", ("CONTRIBUTING.md", "docs/contributing/*.md", "CHANGELOG.md")),
+    (
+        "Contributing",
+        ("CONTRIBUTING.md", "docs/contributing/*.md", "docs/contributing/decisions/*.md", "CHANGELOG.md"),
+    ),
 )
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 
 import pytest
-from tools.prove.kills import WORKER, kills
+from tests.world.repository.kills import WORKER, kills
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes by /proc"),
+]
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes by /proc")
-def test_a_few_kills_lose_nothing() -> None:
+def test_kills_lose_nothing() -> None:
     """The repository is sound, every content from before is kept, and undo gives the tree as it was."""
-    assert kills(6, seed=1) == []
+    assert kills(60, seed=1) == []
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes by /proc")
 def test_the_proof_notices_lost_work() -> None:
     """Without a record, work is lost, and the proof says so."""
     careless = WORKER.replace('"record": "commits"', '"record": "none"')
@@ -22,7 +26,6 @@ def test_the_proof_notices_lost_work() -> None:
     assert any("lost what was in" in complaint for complaint in kills(12, worker=careless))
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes by /proc")
 def test_the_proof_notices_what_undo_does_not_take_back() -> None:
     """A run that changes something behind its record's back."""
     note = "    try:\n        if chance"
