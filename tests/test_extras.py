@@ -24,5 +24,5 @@ def test_each_extra_that_is_named_is_there() -> None:
         name for page in pages for name in re.findall(r"clada\[([a-z]+)\]", page.read_text(encoding="utf-8"))
     }
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert "review" in named
+    assert "mcp" in named
     assert named <= set(extras["project"]["optional-dependencies"])
