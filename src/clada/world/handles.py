@@ -1,7 +1,7 @@
-"""Handles: files and directories opened below another handle through no link, and trees removed by them.
+"""Open, read, write and remove files by handles, without following links.
 
-Everything here raises OSError as the system does. `below` is the handle of the directory that a name is
-in; without it, the name is a path.
+All functions raise OSError as the system does. `below` is the handle of the directory that contains a name;
+without it, the name is a path.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_FOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
-NO_LINK = DIRECTORY | NO_FOLLOW  # a directory that is no link
-READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW  # a FIFO would block
-PIECE = 1 << 24  # bytes that are read at once
-ZEROS = bytes(4096)  # a block that need not be on the disk
+NO_LINK = DIRECTORY | NO_FOLLOW  # a directory, and no link to one
+READ = os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW  # opening a FIFO would block otherwise
+PIECE = 1 << 24  # bytes to read at once
+ZEROS = bytes(4096)  # a block that can be a hole
 OWNER_ALL = 0o700
 
 
@@ -23,17 +23,17 @@ OWNER_ALL = 0o700
 
 
 def open_directory(name: str, below: int | None = None) -> int:
-    """Open a directory that is no link."""
+    """Open a directory; refuse a link to one."""
     return os.open(name, NO_LINK, dir_fd=below)
 
 
 def open_file(name: str, below: int | None = None) -> int:
-    """Open for reading what is no link, and do not wait where it is a pipe."""
+    """Open a file for reading; refuse a link, and do not wait for a pipe."""
     return os.open(name, READ, dir_fd=below)
 
 
 def open_descendant(root: str, path: str, *, make: bool = False) -> int:
-    """Open a directory by its path below a root, where nothing may be a link; `make` what is missing."""
+    """Open a directory by its path below a root, without links; with `make`, create missing ones."""
     handle = open_directory(root)
     for name in path.split("/") if path else ():
         above = handle
@@ -55,7 +55,7 @@ def make_directory(name: str, below: int | None = None) -> None:
 
 
 def make_shared_directory(path: str) -> None:
-    """Make a directory, unless it is there, for all who may write in the one that it is in."""
+    """Make a directory unless it exists, writable for the same users as the one that contains it."""
     try:
         os.mkdir(path)
     except FileExistsError:
@@ -65,7 +65,7 @@ def make_shared_directory(path: str) -> None:
         os.chmod(path, mode)
 
 
-# Looking.
+# Checking.
 
 
 def is_link(name: str, below: int | None = None) -> bool:
@@ -74,7 +74,7 @@ def is_link(name: str, below: int | None = None) -> bool:
 
 
 def is_directory(name: str, below: int | None = None) -> bool:
-    """Whether there is a directory of this name; a link to one is none."""
+    """Whether there is a directory of this name; a link to one does not count."""
     return _has_kind(stat.S_IFDIR, name, below)
 
 
@@ -86,12 +86,12 @@ def _has_kind(kind: int, name: str, below: int | None) -> bool:
 
 
 def is_regular(handle: int) -> bool:
-    """Whether an open file is a regular one: no directory, pipe, socket or device."""
+    """Whether an open file is a regular one, not a directory, pipe, socket or device."""
     return stat.S_ISREG(os.fstat(handle).st_mode)
 
 
 def has_no_xattrs(handle: int) -> bool:
-    """Whether an open file has no extended attributes; not where the system cannot tell."""
+    """Whether an open file has no extended attributes; False if the system cannot tell."""
     try:
         return sys.platform == "linux" and not os.listxattr(handle)
     except OSError:
@@ -99,7 +99,7 @@ def has_no_xattrs(handle: int) -> bool:
 
 
 def read(handle: int, size: int) -> bytes:
-    """Return what an open file holds, which is `size` bytes unless it grows or shrinks meanwhile."""
+    """Return the content of an open file: `size` bytes, unless it grows or shrinks meanwhile."""
     first = os.read(handle, size + 1)
     if len(first) == size:
         return first
@@ -110,7 +110,7 @@ def read(handle: int, size: int) -> bytes:
 
 
 def read_at_most(handle: int, limit: int) -> bytes:
-    """Return what an open file holds, but no more than `limit` bytes of it."""
+    """Return the first `limit` bytes of an open file."""
     with open(handle, "rb", closefd=False) as file:
         return file.read(limit)
 
@@ -119,7 +119,7 @@ def read_at_most(handle: int, limit: int) -> bytes:
 
 
 def write(handle: int, data: bytes | memoryview, written: int = 0) -> None:
-    """Write all of this, or what is left of it, however much the system takes at once: most often, all."""
+    """Write all of the data, or the rest after `written` bytes, in as many calls as the system needs."""
     written = written or os.write(handle, data)
     if written < len(data):
         with memoryview(data) as view:
@@ -137,12 +137,12 @@ def sync_file(name: str, below: int | None = None) -> None:
 
 
 def write_with_holes(handle: int, data: bytes) -> None:
-    """Write all of this to a new file; blocks of zeros take no room on the disk."""
+    """Write all of the data to a new file; blocks of zeros become holes."""
     if b"\0" not in data or ZEROS not in data:
         write(handle, data)
         return
     with memoryview(data) as view:
-        start = 0  # of what is not written yet
+        start = 0  # of the data that is not written yet
         for at in range(0, len(data), len(ZEROS)):
             if view[at : at + len(ZEROS)] == ZEROS:
                 if start < at:
@@ -158,7 +158,7 @@ def write_with_holes(handle: int, data: bytes) -> None:
 
 
 def remove_tree(name: str, below: int | None = None) -> None:
-    """Remove what is there, of any depth and with any rights. Nobody else may be at work there."""
+    """Remove an entry with all below it, of any depth and mode. No other process may be at work there."""
     if not is_directory(name, below):
         _unlink(name, below)
         return
@@ -173,7 +173,7 @@ def remove_tree(name: str, below: int | None = None) -> None:
 
 
 def _remove_entry(name: str, top: int) -> None:
-    """Remove one entry. The directories in it come to the top first, so that no depth is too deep."""
+    """Remove one entry. Directories in it are moved to the top first, so that any depth can be removed."""
     if not is_directory(name, top):
         os.unlink(name, dir_fd=top)
         return
@@ -191,7 +191,7 @@ def _remove_entry(name: str, top: int) -> None:
 
 
 def _open_writable(name: str, below: int | None) -> int:
-    """Open a directory, after taking the rights to empty it."""
+    """Open a directory, after making it writable for its owner."""
     os.chmod(name, OWNER_ALL, dir_fd=below)
     return open_directory(name, below)
 

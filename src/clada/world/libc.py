@@ -1,4 +1,4 @@
-"""The C library, for system calls that Python has no function for."""
+"""The C library, for system calls without a Python function."""
 
 from __future__ import annotations
 
@@ -18,4 +18,6 @@ __all__ = [
 ]
 
 LIBC = CDLL(None, use_errno=True)
-HOLDING_LIBC = PyDLL(None, use_errno=True)  # calls that keep the interpreter's lock, as between fork and exec
+HOLDING_LIBC = PyDLL(
+    None, use_errno=True
+)  # keeps the interpreter's lock during a call, as needed between fork and exec

@@ -1,4 +1,4 @@
-"""What the operations of one run act on: files, settings, who is told and asked, and the run's clock."""
+"""The world of one run: its files, settings, callbacks, output and clock, which operations act on."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
     class Ask(Protocol):
-        """Puts a command to a person."""
+        """Asks a person about a command."""
 
         def __call__(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
-            """Return once, always, no or never, with `+network` behind it; None where nobody can be asked."""
+            """Return once, always, no or never, perhaps followed by `+network`; None without a person to ask."""
 
 
 SIGINT = 2
 
 
 class Stop:
-    """Ends a run early, in order: another thread, or a signal handler, calls `set`.
+    """Ends a run early and in order: another thread, or a signal handler, calls `set`.
 
-    `handle` becomes readable then, so that whoever waits for something else can wait for it, too. `on_set`
-    is called right after, whatever is under way: it may have to make an end of that.
+    `handle` becomes readable then, so that a thread that waits for something else can wait for it, too.
+    `on_set` is called right after; it may end what is under way.
     """
 
     def __init__(self, on_set: Callable[[], None] = lambda: None) -> None:
         self._on_set = on_set
-        self.signal: int | None = None  # set, once the run is to end
-        self._pipes: list[tuple[int, int]] = []  # the first counts: of two threads, both may make one
+        self.signal: int | None = None  # set once the run is to end
+        self._pipes: list[tuple[int, int]] = []  # the first one is used: two threads may each make one
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +55,7 @@ class Stop:
 
     @property
     def handle(self) -> int:
-        """What to wait for; made when first asked for, as most runs wait for nothing."""
+        """The readable end of a pipe, which is made when it is first needed."""
         if not self._pipes:
             self._pipes.append(os.pipe())
             if self.signal is not None:  # there was no pipe when it was set
@@ -64,19 +64,19 @@ class Stop:
 
     @property
     def writer(self) -> int:
-        """The other end of that pipe: a byte written to it makes `handle` readable."""
+        """The other end of the pipe: a byte written to it makes `handle` readable."""
         return self._pipes[0][1] if self.handle else -1
 
     def set(self, signal: int = SIGINT) -> None:
         """End the run as this signal would."""
-        self.signal = signal  # first: whoever makes the pipe from here on sees it
+        self.signal = signal  # first, so that a thread that makes the pipe from now on sees it
         if self._pipes:
             os.write(self._pipes[0][1], b"!")
         self._on_set()
 
 
 class World:
-    """What the operations of one run act on, and what they leave word of."""
+    """What the operations of one run act on, and where they leave their output."""
 
     def __init__(
         self,
@@ -87,23 +87,22 @@ class World:
         stop: Stop | None = None,
     ) -> None:
         self.files, self.settings, self.emit, self.ask, self.stop = files, settings, emit, ask, stop
-        self.consent: Callable[[str], bool] | None = None  # puts a yes/no question to a person
+        self.consent: Callable[[str], bool] | None = None  # asks a person a yes/no question
         self.deadline: float | None = None
         if settings.total_timeout is not None:
             self.deadline = time.monotonic() + settings.total_timeout
             self.emit = lambda event: self.untimed(emit, event)
         self.autorun: AutorunGuard | None = None  # decides on files that run by themselves
-        self.noted: set[str] = set()  # what the person was told, once
+        self.noted: set[str] = set()  # notes that were emitted, because each is emitted once
         self.recording: Recording | None = None  # of this run, if it is recorded
-        # What takes back what was to be all or nothing, if a part of it fails: the overlay of a dry run, or
-        # the recording of this one.
+        # Rolls back an atomic block if a part of it fails: the overlay of a dry run, or the recording.
         self.takes_back: Any = files if settings.dry_run else None
-        # What was last seen of the workspace, and after which operation; None: clada has changed it since.
+        # The last scan of the workspace, and the operation after which it was made; None if it is outdated.
         self.tree: Tree | None = None
         self.tree_after: int | None = None
-        self.repository: tuple[str, ...] | None = None  # what commands read of the repository, if looked for
+        self.repository: tuple[str, ...] | None = None  # paths of the repository that commands may read
         self._secrets: WorkspaceSecrets | None = None
-        self.position = 0  # index of the operation that is carried out
+        self.position = 0  # index of the current operation
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
 
@@ -116,7 +115,7 @@ class World:
 
     @property
     def secrets(self) -> WorkspaceSecrets:
-        """What is known of the secrets in the workspace; made when a command first needs it."""
+        """The secrets in the workspace; searched for when a command first needs them."""
         if self._secrets is None:
             from clada.world.secrets.mask import WorkspaceSecrets  # loads json and re: 5 ms
 
@@ -129,7 +128,7 @@ class World:
             self._secrets.is_stale = True
 
     def keep(self, lines: Sequence[str], *, cut: bool = False) -> None:
-        """Keep lines of output for the report, as far as there is room, and that there were more, if so."""
+        """Keep lines of output for the report, up to the limit, and note if some were cut off."""
         size = len("".join(lines)) + len(lines)
         if size > self._room:
             ends = accumulate(len(line) + 1 for line in lines)
@@ -142,22 +141,22 @@ class World:
             self.output.append(None)
 
     def untimed(self, call: Callable[..., Result], *arguments: object, **named: object) -> Result:
-        """Call what waits for somebody else, a person or a reader: the run's clock stands still meanwhile."""
+        """Call a function that waits for a person or a reader; its waiting does not count toward the timeout."""
         result, waited = seconds_waited(call, *arguments, **named)
         if self.deadline is not None:
             self.deadline += waited
         return result
 
     def asked(self, question: str) -> bool:
-        """Put a question to a person that yes or no answers; no where there is nobody."""
+        """Ask a person a yes/no question; without a person, the answer is no."""
         return self.consent is not None and self.untimed(self.consent, question)
 
     def remaining(self) -> float | None:
-        """Return how many seconds the whole run has left; None where it has no limit."""
+        """Return the seconds that are left of the whole run; None without a limit."""
         return None if self.deadline is None else self.deadline - time.monotonic()
 
     def halted(self) -> str | None:
-        """Return why nothing more is to be done, if that is so."""
+        """Return why the run must stop now: interrupted, or out of time; None if it goes on."""
         if self.stop and self.stop.signal:
             return "interrupted"
         if self.deadline is not None and time.monotonic() >= self.deadline:

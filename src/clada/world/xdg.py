@@ -1,4 +1,4 @@
-"""Where a user's programs keep their files, by the XDG base directory specification."""
+"""The directories of the XDG base directory specification."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import os
 
 
 def config_home() -> str:
-    """Return where programs look for what the user has set."""
+    """Return the directory of configuration files."""
     return _directory("XDG_CONFIG_HOME", "~/.config")
 
 
 def state_home() -> str:
-    """Return where programs keep what they remember from one start to the next."""
+    """Return the directory of state that is kept between runs."""
     return _directory("XDG_STATE_HOME", "~/.local/state")
 
 
 def cache_home() -> str:
-    """Return where programs keep what they can make again."""
+    """Return the directory of files that can be created again."""
     return _directory("XDG_CACHE_HOME", "~/.cache")
 
 
 def _directory(variable: str, otherwise: str) -> str:
-    given = os.environ.get(variable, "")  # the specification says to ignore a relative path
+    given = os.environ.get(variable, "")  # the specification says that a relative path is ignored
     return given if os.path.isabs(given) else os.path.expanduser(otherwise)

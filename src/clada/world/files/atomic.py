@@ -1,4 +1,4 @@
-"""Putting content in place: a reader, or a crash, sees the old or the new content and never a mix."""
+"""Atomic replacement: a reader, or a crash, sees the old or the new content and never a mix."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from clada.world.files.scratch import Scratch
 
 PROC = "/proc/self/fd"
-NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # a name is given by way of /proc
+NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # its name is given through /proc
 WRITE = os.O_WRONLY | os.O_CLOEXEC
-NEW, PRIVATE = 0o666, 0o600  # modes; a file that takes another's place may hold what only its owner may read
+NEW, PRIVATE = 0o666, 0o600  # modes; the replacement of a private file starts private
 RIGHTS = 0o777  # of a mode
 ACL = "system.posix_acl_access"
-# What the system keeps for itself, and lets few set: kept where it is permitted.
+# Attributes of the system, which few users may set: kept where that is permitted.
 PRIVILEGED = ("security.", "trusted.")
 
 Xattrs = dict[str, bytes]
@@ -37,27 +37,27 @@ UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 
 class Ownership(Value):
-    """What a file has beside content and mode."""
+    """The owner and the extended attributes of a file."""
 
     owner: tuple[int, int]  # user and group
     xattrs: Xattrs
 
 
 class Target(Value):
-    """Where content is put: a name in a directory, and what is known of the file that has this name."""
+    """A name in a directory to write to, and what is known of the file that has this name."""
 
     parent: int
     name: str
-    old: os.stat_result | None  # the file that is there
-    read: Version | None = None  # the same, where what is put there was made of its content
-    durable: bool = False  # new content reaches the disk before it takes the place
-    given: Ownership | None = None  # what the file gets, rather than what the old one has
-    scratch: Scratch | None = None  # where it has a name until then
+    old: os.stat_result | None  # the existing file
+    read: Version | None = None  # the existing file as it was read, if the new content was made from it
+    durable: bool = False  # flush new content to the disk before the rename
+    given: Ownership | None = None  # overrides the ownership of the existing file
+    scratch: Scratch | None = None  # where new content has a name until the rename
     folder: str = ""  # the path of the directory
 
     @classmethod
     def find(cls, parent: int, name: str, read: Version | None = None) -> Self:
-        """Return what is known of the file that is to be replaced, if there is one; it must be regular."""
+        """Return the target for a name; an existing file must be a regular one."""
         if read:
             return cls(parent, name, read.status, read)
         try:
@@ -76,11 +76,11 @@ class Target(Value):
         *,
         named: bool = False,
     ) -> None:
-        """Put a file with this content there, or replace the one that is there.
+        """Create the file with this content, or replace the existing one.
 
-        The old file's mode, extended attributes and, as far as we may, owner are kept; where that would let
-        others in, it is not replaced. Other hard links keep the old content. Where the content was made of
-        the one that was `read`, that must still be there. What else must hold then, `confirm` raises about.
+        The old file's mode, extended attributes and, if permitted, owner are kept; if that would grant rights
+        to others, it is not replaced. Other hard links keep the old content. If the file was `read`, it must
+        not have changed since. `confirm` is called right before the file takes its place, and may raise.
         """
         parent, (fd, waiting) = self.parent, self._open_new(named=named)
         try:
@@ -103,7 +103,7 @@ class Target(Value):
             self._forget_name(waiting)
             waiting = None
         except _OutOfReachError:
-            os.ftruncate(fd, 0)  # the other one may need its room
+            os.ftruncate(fd, 0)  # the second attempt may need its space
             self.fill(data, mode, confirm, named=True)
         finally:
             os.close(fd)
@@ -112,14 +112,14 @@ class Target(Value):
                 self._forget_name(waiting)
 
     def _open_new(self, *, named: bool) -> tuple[int, _Name | None]:
-        """Open a new file in the directory, so that it gets what that hands down to new files.
+        """Open a new file in the directory, so that it inherits the directory's defaults.
 
-        It has no name, where the file system can do that, so that a kill leaves nothing.
+        It has no name if the file system supports that, so that a kill leaves nothing.
         """
         mode = NEW if self.old is None and self.given is None else PRIVATE
         if NAMELESS and not named:
-            # Nobody else can open it yet: it may begin with the rights of the old one. Without ours to write,
-            # it would take no attributes.
+            # No other process can open it yet, so it may start with the rights of the old file. Its owner
+            # must be able to write, or attributes could not be set.
             needed = mode if self.old is None or self.given else self.old.st_mode & RIGHTS | PRIVATE
             try:
                 return os.open(".", WRITE | NAMELESS, needed, dir_fd=self.parent), None
@@ -135,7 +135,7 @@ class Target(Value):
             raise
 
     def _give_name(self, fd: int) -> _Name:
-        """Give a nameless file a name: outside of the workspace, if that is on the same file system."""
+        """Give a nameless file a name: outside the workspace, if that is on the same file system."""
         name = scratch_name()
         if self.scratch and self.scratch.handle >= 0:
             try:
@@ -153,25 +153,25 @@ class Target(Value):
         return name
 
     def _forget_name(self, waiting: _Name) -> None:
-        """Remove the note of a name, if it is in the workspace."""
+        """Remove the note of a name that was in the workspace."""
         if self.scratch and waiting.folder == self.parent:
             self.scratch.forget(waiting.name)
 
 
 class _Name(Value):
-    """A name that a new file has until it takes its place."""
+    """The temporary name of a new file."""
 
     folder: int
     name: str
 
 
 def put(parent: int, name: str, data: bytes) -> None:
-    """Put a file with this content into a directory, or replace the one that is there."""
+    """Write a file in a directory atomically."""
     Target.find(parent, name).fill(data)
 
 
 def _not_replaceable_error(old: os.stat_result) -> CladaError:
-    """Return why what stands there cannot be replaced by a file."""
+    """Return the error of an existing entry that cannot be replaced by a file."""
     if stat.S_ISLNK(old.st_mode):
         return CladaError("symlink_not_allowed", "is a symbolic link")
     if stat.S_ISDIR(old.st_mode):
@@ -180,7 +180,7 @@ def _not_replaceable_error(old: os.stat_result) -> CladaError:
 
 
 def _copy_metadata(fd: int, target: Target, mode: int | None) -> None:
-    """Give the new file the owner, the extended attributes and the mode of the old one: never more rights."""
+    """Give the new file the owner, the extended attributes and the mode of the old one; never more rights."""
     if target.given is not None:
         _apply_ownership(fd, target.given, mode)
         return
@@ -207,16 +207,16 @@ def _rights(status: os.stat_result) -> tuple[int, int, int]:
 
 
 def _safe_mode(mode: int, *, same_owner: bool, same_group: bool) -> int:
-    """Return the old file's mode without what it would grant to others than it did."""
+    """Return the old file's mode without rights that it would grant to other users than before."""
     if not (same_owner and same_group):
         mode &= ~AS_OWNER
     if not same_group:
-        mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3  # to the new group as to everybody
+        mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3  # the new group gets what all others have
     return mode
 
 
 def _apply_ownership(fd: int, given: Ownership, mode: int | None) -> None:
-    """Give the new file what it had once, as far as we may; without its list, nobody else gets in."""
+    """Restore an earlier owner and attributes as far as permitted; without its list, no group gets rights."""
     same_owner, same_group = _set_owner(fd, os.fstat(fd), given.owner)
     if same_group or ACL not in given.xattrs:
         try:
@@ -228,7 +228,7 @@ def _apply_ownership(fd: int, given: Ownership, mode: int | None) -> None:
 
 
 def _set_owner(fd: int, new: os.stat_result, owner: tuple[int, int]) -> tuple[bool, bool]:
-    """Give the new file this owner, or at least the group; return whether it has each."""
+    """Give the new file this owner, or at least the group; return whether it has the owner, and the group."""
     if (new.st_uid, new.st_gid) == owner:
         return True, True
     for uid, gid in (owner, (-1, owner[1])):
@@ -245,7 +245,7 @@ class _OutOfReachError(Exception):
 
 
 def _link(fd: int, parent: int, name: str) -> bool:
-    """Give a nameless file its name; False where somebody made a file of that name meanwhile."""
+    """Give a nameless file its name; return False if another program has made a file of that name."""
     try:
         os.link(f"{PROC}/{fd}", name, dst_dir_fd=parent, follow_symlinks=True)
     except FileExistsError:
@@ -259,7 +259,7 @@ def _discard(parent: int, name: str) -> None:
     try:
         os.unlink(name, dir_fd=parent)
     except OSError:
-        return  # what was wrong is being told already
+        return  # the error that led here is being raised already
 
 
 # Extended attributes: the access control list of a file, and other metadata. A file that takes another's
@@ -277,9 +277,9 @@ def read_xattrs(parent: int, name: str) -> Xattrs:
         if error.errno not in (errno.ENOENT, errno.EACCES):
             raise
     try:
-        handle = open_file(name, parent)  # for who has changed users may not look into /proc
+        handle = open_file(name, parent)  # a process that has changed users may not read /proc
     except FileNotFoundError:
-        return {}  # it is gone, and lets nobody in
+        return {}  # it is gone
     try:
         return _list_xattrs(handle)
     finally:
@@ -312,7 +312,7 @@ def set_xattrs(handle: int, xattrs: Xattrs) -> None:
         return
     present = _list_xattrs(handle)
     for name in present.keys() - xattrs.keys():
-        if name.startswith("system."):  # what its directory hands down to new files
+        if name.startswith("system."):  # inherited from the directory
             os.removexattr(handle, name)
     for name, value in xattrs.items():
         if present.get(name) != value:
@@ -329,5 +329,5 @@ def _xattr_error(name: str, error: OSError) -> CladaError:
 
 
 def _acl_group_error() -> CladaError:
-    """Return the trouble of a list that would mean another group than it does."""
+    """Return the error of an access control list that would apply to another group."""
     return CladaError("permission_denied", "its access control list cannot be kept: its group is not ours")

@@ -1,4 +1,4 @@
-"""The content of a file: read and checked, known to be unchanged, and added to at its end."""
+"""The content of a file: reading it, checking that it is unchanged, and appending to it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _SAMPLE, NUL = 64, 0  # bytes by which UTF-16 is recognised, and the one that it has many of
 SECOND = 10**9
-# How long the times of files may stand still, in nanoseconds: a kernel's tick, or that of file systems which
-# count in seconds. What is saved twice within it can have the same times.
+# Resolution of file times in nanoseconds: a tick of the kernel; or two seconds, on file systems that count in
+# seconds. A file that is saved twice within it can have the same times.
 TICK, COARSE_TICK = SECOND // 50, 2 * SECOND
 EXTEND = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | NO_FOLLOW
 AS_OWNER = stat.S_ISUID | stat.S_ISGID  # bits that would mean another user where the owner is not kept
@@ -41,7 +41,7 @@ def read_regular(fd: int) -> tuple[os.stat_result, bytes]:
 
 
 def check_utf8(data: bytes) -> bytes:
-    """Return the data, which must be UTF-8; without its mark, UTF-16 can look as if it was."""
+    """Return the data if it is UTF-8, else raise CladaError; UTF-16 without a BOM can look like UTF-8."""
     sample = data[:_SAMPLE]
     if NUL in sample and len(data) % 2 == 0 and any(sample[0::2]) != any(sample[1::2]):
         raise CladaError("invalid_utf8", "not UTF-8, but UTF-16 by its looks")
@@ -54,22 +54,22 @@ def check_utf8(data: bytes) -> bytes:
 
 
 class Version:
-    """What a file was when it was read."""
+    """A file as it was read, to detect that another program saves it before it is replaced."""
 
     __slots__ = ("_data", "bare", "status")
 
     def __init__(self, status: os.stat_result, data: bytes, read_at: int, *, bare: bool = False) -> None:
-        """Take the file's status, what was read, and the time (time_ns) from before both.
+        """Take the file's status, its content, and the time (time_ns) before both were read.
 
-        It was `bare` if it had no extended attributes. That holds for as long as its times stay the same,
-        unless they may stand still.
+        `bare` says that it had no extended attributes. That holds as long as its times stay the same, unless
+        it was changed within the resolution of the times.
         """
         recent = _is_recent(status, read_at)
         self.status, self.bare = status, bare and not recent
         self._data = data if recent else None
 
     def confirm(self, parent: int, name: str) -> None:
-        """Raise where the file of this name is no longer what was read."""
+        """Raise CladaError if the file of this name is no longer the one that was read."""
         if not self._is_current(parent, name):
             raise changed()
 
@@ -80,21 +80,21 @@ class Version:
                 return False
             return self._data is None or _read_file(parent, name, status.st_size) == self._data
         except OSError:
-            return False  # it is gone, or not ours to look at any more
+            return False  # it is gone, or cannot be read any more
 
 
 def now() -> int:
-    """Return the time by which it is judged later whether a file was just being written."""
+    """Return the time before a file is read, for Version."""
     return time.time_ns()
 
 
 def changed(when: str = "while it was being edited") -> CladaError:
-    """Return the trouble of a file that is not what was read."""
+    """Return the error of a file that is no longer the one that was read."""
     return CladaError("io_error", f"changed {when}", "another program saved it: look at it, and try again")
 
 
 def _is_recent(status: os.stat_result, read_at: int) -> bool:
-    """Whether a file was changed so shortly before that the next save may leave the same times."""
+    """Whether a file was changed so recently that another save may leave the same times."""
     last = max(status.st_mtime_ns, status.st_ctime_ns)
     return read_at - last < (TICK if last % SECOND else COARSE_TICK)
 
@@ -107,14 +107,14 @@ def _read_file(parent: int, name: str, size: int) -> bytes:
         os.close(handle)
 
 
-# Adding to the end: in place and in one write, so that a log keeps what others write to it.
+# Appending: in place and in one write, so that a log keeps what other programs write to it.
 
 
 class Addition:
-    """What is added to one file: each piece on a line of its own, with the file's own line ending."""
+    """Text to append to one file: each piece on its own line, with the file's line ending."""
 
     def __init__(self, parts: Parts, content: bytes, read: Version | None = None) -> None:
-        """Take the file's content, which must be a text in UTF-8."""
+        """Take the content of the file, or its end, which must be UTF-8."""
         self.parts, self.read = parts, read
         self.data = bytearray()
         self._ending = _last_ending(check_utf8(content))
@@ -126,17 +126,15 @@ class Addition:
         self._ending = self._ending or _last_ending(data)
 
     def lead(self, content: bytes | bytearray) -> bytes:
-        """Return what must stand between this content, or the end of it, and more of it."""
+        """Return the line break that is missing at the end of this content, if one is."""
         return (self._ending or LF) if content and content[-1:] not in (LF, CR) else b""
 
 
 def extend(parent: int, name: str, addition: Addition, confirm: Callable[[], None]) -> bool:
-    """Add to a file in one write, or not at all; return False where it has to be replaced.
+    """Append to a file in one write, or not at all; return False if the file has to be replaced instead.
 
-    What must hold right before the write, `confirm` raises about.
-
-    That is so where others have the same file under another name, where writing would take away setuid bits,
-    and where only its directory may be written.
+    That is the case if it has other hard links, if writing would remove setuid bits, and if only its
+    directory is writable. `confirm` is called right before the write, and may raise.
     """
     try:
         handle = os.open(name, EXTEND, dir_fd=parent)
@@ -159,7 +157,7 @@ def extend(parent: int, name: str, addition: Addition, confirm: Callable[[], Non
 
 
 def _write_or_truncate(handle: int, data: bytes) -> None:
-    """Write all of it at the end; where that fails, take back what was written."""
+    """Write all of it at the end; if that fails, truncate the file to its old size."""
     written = os.write(handle, data)
     if written == len(data):
         return
@@ -169,13 +167,15 @@ def _write_or_truncate(handle: int, data: bytes) -> None:
             written += os.write(handle, data[written:])
     except BaseException:
         end = os.lseek(handle, 0, os.SEEK_CUR)
-        if end - start == written and os.fstat(handle).st_size == end:  # else others have added to it
+        if (
+            end - start == written and os.fstat(handle).st_size == end
+        ):  # else another program has appended, too
             os.ftruncate(handle, start)
         raise
 
 
 def _last_ending(content: bytes) -> bytes | None:
-    """Return the line ending that was used last; None where there is none yet."""
+    """Return the last line ending; None if there is none yet."""
     if LF not in content and CR not in content:
         return None
     return endings_at(content, [len(content)])[0]

@@ -1,6 +1,7 @@
-"""The workspace's own directory, and the handles of those below it.
+"""The workspace's own directory, and handles of the directories below it.
 
-They are walked to through no link, made on the way, and kept for their neighbours.
+Paths are opened without following links; missing directories are created on request; handles are kept,
+because the next operation is often nearby.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
     from clada.world.record.snapshot import Snapshot
 
 HANDLES = "/proc/self/fd"
-DELETED = " (deleted)"  # how the system marks the path of a directory that is gone
-MAX_HANDLES = 32  # kept open, for the next operation is often a neighbour
-FAR = 8  # levels: on the way to what is farther from all that is kept, some handles are kept, too
-MAX_CLIMB = 1000  # levels that one path can go up
+DELETED = " (deleted)"  # what Linux adds to the path of a removed directory
+MAX_HANDLES = 32  # upper limit of handles that are kept open
+FAR = 8  # levels below the nearest kept handle: on longer paths, some handles on the way are kept, too
+MAX_CLIMB = 1000  # levels that one path of `../` can go up
 
 
 # The workspace.
 
 
 def check_workspace(directory: str) -> None:
-    """Raise where this can be no workspace: before anything waits, is recorded or executed."""
+    """Raise CladaError if a directory cannot be a workspace, before anything is recorded or executed."""
     os.close(open_workspace(directory)[0])
 
 
@@ -46,15 +47,15 @@ def open_workspace(directory: str) -> tuple[int, str]:
         os.close(handle)
         raise _workspace_error(error) from None
     for part in path.split("/"):
-        if is_protected(part):  # so is every file in it, though no path says so
+        if is_protected(part):  # every file in it is protected, too
             os.close(handle)
             message = f"{path} is in a directory that is protected ({part})"
-            raise _workspace_error(CladaError("permission_denied", message, "work outside of it"))
+            raise _workspace_error(CladaError("permission_denied", message, "work outside it"))
     return handle, path
 
 
 def _workspace_error(error: CladaError) -> CladaError:
-    """Say that it is the workspace itself that cannot be used: that is a mistake in the call."""
+    """Mark an error as one of the workspace itself: a mistake in the call, not in the document."""
     return CladaError.of(error.error.replace(stage="WORKSPACE"))
 
 
@@ -69,18 +70,18 @@ def _absolute_path(directory: str) -> str:
     try:
         return os.path.abspath(directory)
     except OSError:
-        return directory  # nobody knows where the current directory is
+        return directory  # the current directory is gone
 
 
 def _path_of(handle: int, directory: str) -> str:
-    """Return the path of an open directory, without links: as the system knows it, or by following them."""
+    """Return the path of an open directory without links: as /proc has it, or by resolving them."""
     path = ""
     try:
         path = os.readlink(f"{HANDLES}/{handle}")
         if os.path.samestat(os.stat(path), os.fstat(handle)):
             return path
     except OSError:
-        pass  # there are no such paths here, we may not look at ours, or it is one of the system's own making
+        pass  # there is no /proc here, it may not be read, or the path is a special one
     try:
         return os.path.realpath(directory)
     except FileNotFoundError:  # there is no current directory any more
@@ -88,18 +89,18 @@ def _path_of(handle: int, directory: str) -> str:
         raise CladaError("file_not_found", f"{place} has been removed") from None
 
 
-# What is below it.
+# Directories below it.
 
 
 class Limits:
-    """What one document may create: without a limit, a few lines of `cp -r` double a tree without end."""
+    """Limits on what one document may create: a few lines of `cp -r` could double a tree without end."""
 
     def __init__(self, max_files: int = 200_000, max_bytes: int = 10 << 30) -> None:
         self.max_files, self.max_bytes = max_files, max_bytes  # directories count as files
-        self._files = self._bytes = 0  # that it has created so far
+        self._files = self._bytes = 0  # created so far
 
     def add(self, files: int, size: int) -> None:
-        """Count so many files and directories, and bytes that are written; raise where that is too much."""
+        """Count new files and directories, and bytes that are written; raise CladaError beyond a limit."""
         files, size = self._files + files, self._bytes + size
         if files > self.max_files:
             raise _limit_error(f"{files:,} files and directories", f"{self.max_files:,}", "max_files")
@@ -108,7 +109,7 @@ class Limits:
         self._files, self._bytes = files, size
 
     def check(self, files: int, size: int) -> None:
-        """Raise where so many more would be too much."""
+        """Raise CladaError if this many more would exceed a limit."""
         counted = self._files, self._bytes
         self.add(files, size)
         self._files, self._bytes = counted
@@ -120,32 +121,29 @@ def _limit_error(more: str, most: str, setting: str) -> CladaError:
 
 
 class Directories:
-    """The directories of one workspace. The handles are its own: nobody else closes them.
+    """Handles of the directories of one workspace, kept open for the next operation.
 
-    Somebody may move a directory away while its handle is kept. So each time that a handle is asked for, it
-    is looked at whether it still leads to its path; if not, the path is walked anew.
+    Another program may move a directory while its handle is kept. So each time a handle is requested, it is
+    checked that it still leads to its path; if not, the path is opened again. Callers do not close handles.
     """
 
     def __init__(self, root: int, touched: set[Parts] | None = None, limits: Limits | None = None) -> None:
-        """Take the handle of the top; `touched` gets what is made below it, within the limits."""
-        self._root, self._touched, self._limits = (
-            root,
-            set() if touched is None else touched,
-            limits or Limits(),
-        )
+        """Take the handle of the top; directories that are created below it are added to `touched`."""
+        self._root, self._limits = root, limits or Limits()
+        self._touched = set() if touched is None else touched
         self._root_identity = identity_of(os.fstat(root))
-        self._kept: dict[Parts, tuple[int, Identity]] = {}  # those that were used last at its end
+        self._kept: dict[Parts, tuple[int, Identity]] = {}  # the most recently used last
         self._most = _handle_limit()
-        self.snapshot: Snapshot | None = None  # in which what is made is told of first
-        self.made: list[Parts] = []  # by the present step
+        self.snapshot: Snapshot | None = None  # records each new directory before it is made
+        self.made: list[Parts] = []  # directories that the current step has created
 
-    def make(self, parts: Parts, *, looking: bool = True) -> int:
-        """Return the handle of a directory, which is made if need be, with its parents: a step begins.
+    def make(self, parts: Parts, *, check: bool = True) -> int:
+        """Begin a step: return the handle of a directory, creating it and its parents if they are missing.
 
-        Who does not act at once, and calls `confirm` right before, need not have it looked at now.
+        With `check=False`, a kept handle is returned unchecked: the caller calls `confirm` before it acts.
         """
         self.made.clear()
-        if not looking and parts in self._kept:
+        if not check and parts in self._kept:
             return self._kept[parts][0]
         return self.handle(parts, create=True)
 
@@ -162,21 +160,21 @@ class Directories:
             os.close(kept[0])
 
     def remove_made(self) -> None:
-        """Remove what the present step has made, for it has failed."""
+        """Remove the directories that the current step has created, because it failed."""
         while self.made:
             parts = self.made.pop()
             self.forget(parts)
             try:
                 os.rmdir(parts[-1], dir_fd=self.handle(parts[:-1]))
             except (OSError, CladaError):
-                return  # somebody else has put something there
+                return  # another program has put something there
             self._touched.discard(parts)
 
     def confirm(self, parts: Parts, handle: int | None = None) -> None:
-        """Raise where a directory has left its place: right before something is done there, and after.
+        """Raise CladaError if a directory is no longer at its path: called right before and after a change.
 
-        The kept handle stays open, for whoever acts still has to clear up; the next who asks for it gets
-        another. Who acts by a `handle` of their own gives it: the one that is kept may be another by now.
+        The kept handle stays open, because the caller still has to clean up; the next request gets a new one.
+        A caller with its own `handle` passes it, because the kept one may be another by now.
         """
         kept = self._kept.get(parts) if handle is None else (handle, identity_of(os.fstat(handle)))
         if parts and kept and not self._is_in_place(parts, *kept):
@@ -184,10 +182,10 @@ class Directories:
             raise CladaError("io_error", message, "look where it is now: what was done may be there")
 
     def _is_in_place(self, parts: Parts, handle: int, identity: Identity) -> bool:
-        """Whether a handle is the directory that its path leads to, and that is below the workspace.
+        """Whether a handle is the directory that its path leads to, and lies below the workspace.
 
-        The path alone would not tell, for it may lead through a link by now; nor would going up alone, for
-        the directory may have got another name.
+        Following the path down is not enough, because it may lead through a link by now; going up from the
+        handle is not enough either, because the directory may have been renamed.
         """
         try:
             if parts[0] == OUTSIDE:
@@ -204,10 +202,10 @@ class Directories:
             return False  # it is gone
 
     def handle(self, parts: Parts, *, create: bool = False) -> int:
-        """Return the handle of a directory; `create` makes it if need be, with its parents.
+        """Return the handle of a directory; with `create`, make it and its parents if they are missing.
 
-        It may be closed once the next one is asked for. Raises CladaError where something is in the way, and
-        OSError where the directory is not there.
+        The handle may be closed once the next one is requested. Raise CladaError if a link or a file is in
+        the way, and OSError if the directory does not exist.
         """
         if not parts:
             return self._root
@@ -215,19 +213,19 @@ class Directories:
             if self._is_in_place(parts, *self._kept[parts]):
                 self._kept[parts] = kept = self._kept.pop(parts)
                 return kept[0]
-            self.forget_all()  # what is below or beside it is no more to be trusted
+            self.forget_all()  # handles below or beside it may be wrong, too
         walk = self._open_outside if parts[0] == OUTSIDE else self._open_path
         for size, handle in walk(parts, create=create).items():
             if len(self._kept) >= self._most:
-                self.forget(next(iter(self._kept)))  # the oldest: the others lead to where we are
+                self.forget(next(iter(self._kept)))  # the least recently used
             self._kept[parts[:size]] = handle, identity_of(os.fstat(handle))
         return self._kept[parts][0]
 
     def _open_path(self, parts: Parts, *, create: bool) -> dict[int, int]:
-        """Return the handles on the way to a directory that are to be kept, by their depth; its own is last.
+        """Open a path component by component; return the handles to keep, by their depth, the last one last.
 
-        Of a long way, those are kept whose distances from its end double: so whoever goes back up from there,
-        level by level, finds one near, and the square of the depth is never walked.
+        Of a long path, the handles at 1, 2, 4, 8 … levels from its end are kept. So a caller that goes back
+        up, level by level, finds one nearby, and the work does not grow with the square of the depth.
         """
         known = self._nearest_kept(parts) if self._kept else 0
         handle, is_far = self._kept[parts[:known]][0] if known else self._root, len(parts) - known > FAR
@@ -255,12 +253,12 @@ class Directories:
         return way
 
     def _nearest_kept(self, parts: Parts) -> int:
-        """Return how much of the way to a directory a handle is kept of, which still is at its place."""
+        """Return the depth of the nearest directory above whose handle is kept, and still in place."""
         nearest = parts[:-1] if parts[:-1] in self._kept else ()
         if not nearest and len(parts) > FAR:
             ways = [way for way in self._kept if parts[: len(way)] == way]
             for way in ways:
-                self._kept[way] = self._kept.pop(way)  # all that lead there are of use
+                self._kept[way] = self._kept.pop(way)  # mark them as used
             nearest = max(ways, key=len, default=())
         if nearest and not self._is_in_place(nearest, *self._kept[nearest]):
             self.forget_all()
@@ -278,7 +276,7 @@ class Directories:
             if self.snapshot:
                 self.snapshot.done(parts, parent)
         except FileExistsError:
-            pass  # somebody made it meanwhile: open it, if it is a directory
+            pass  # another program made it meanwhile: open it, if it is a directory
         except OSError as error:
             raise from_os_error(error, "/".join(parts)) from None
         try:
@@ -287,7 +285,7 @@ class Directories:
             raise _obstacle_error(error, parent, parts[-1], "/".join(parts), create=True) from None
 
     def _open_outside(self, parts: Parts, *, create: bool) -> dict[int, int]:
-        """Do the same outside of the workspace, where links on the way are followed."""
+        """Do the same outside the workspace, where links on the way are followed."""
         path = display_path(parts)
         protect(tuple(os.path.realpath(path).split("/")))
         try:
@@ -307,13 +305,13 @@ class Directories:
 
 
 def _handle_limit() -> int:
-    """Return how many handles may be kept open, where the system allows only few."""
+    """Return how many handles may be kept open: fewer if the system allows only a few."""
     allowed, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_HANDLES if allowed < 0 else max(1, min(MAX_HANDLES, allowed // 8))
 
 
 def _identity_below(handle: int, path: bytes) -> Identity:
-    """Return what a path leads to from an open directory; a link at its end is not followed."""
+    """Return the identity of a path below an open directory; a link at its end is not followed."""
     if len(path) < MAX_PATH:
         return identity_of(os.stat(path, dir_fd=handle, follow_symlinks=False))
     end = path.rindex(b"/", 0, MAX_PATH)
@@ -325,7 +323,7 @@ def _identity_below(handle: int, path: bytes) -> Identity:
 
 
 def _identity_above(handle: int, levels: int) -> Identity:
-    """Return what directory is so many levels above an open one."""
+    """Return the identity of the directory this many levels above an open one."""
     if levels <= MAX_CLIMB:
         return identity_of(os.stat("../" * levels, dir_fd=handle))
     half_way = os.open("../" * MAX_CLIMB, DIRECTORY, dir_fd=handle)
@@ -336,7 +334,7 @@ def _identity_above(handle: int, levels: int) -> Identity:
 
 
 def _obstacle_error(error: OSError, parent: int, name: str, path: str, *, create: bool) -> CladaError:
-    """Return why a directory on the way could not be opened: a link, a file, or no permission."""
+    """Return the error of a directory that could not be opened: a link, a file, or no permission."""
     try:
         kind = entry_of(os.stat(name, dir_fd=parent, follow_symlinks=False)).kind
     except OSError:

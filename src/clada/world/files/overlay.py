@@ -1,4 +1,4 @@
-"""The overlay: the same file access as the workspace, with all changes held in memory, for dry runs."""
+"""The overlay for dry runs: the same file access as the workspace, with all changes held in memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from clada.world.files.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Self
-
     from clada.world.autorun import AutorunGuard
     from clada.world.files.paths import Parts
     from clada.world.files.workspace import Workspace
@@ -26,7 +24,7 @@ KINDS = {"file": "10", "directory": "04", "link": "12", "other": "00"}  # the fi
 
 
 class _NewEntry(Value):
-    """Something that the overlay put at a place: new content, or what stands elsewhere on disk."""
+    """An entry that the overlay has put at a path: new content, or that of another path on disk."""
 
     entry: Entry
     data: bytes | None = None
@@ -34,17 +32,17 @@ class _NewEntry(Value):
 
 
 class _Node:
-    """What the overlay knows of one place and of those below it."""
+    """What the overlay knows of one path and of those below it."""
 
     __slots__ = ("below", "is_changed", "made")
 
     def __init__(self) -> None:
         self.below: dict[str, _Node] = {}
-        self.is_changed = False  # by the overlay; then the disk does not count here, nor below
-        self.made: _NewEntry | None = None  # None where it is changed: it was removed, with all below it
+        self.is_changed = False  # by the overlay: then the disk does not count here and below
+        self.made: _NewEntry | None = None  # None if it is changed: it was removed, with all below it
 
     def copy(self) -> _Node:
-        """Return a copy, with copies of all below it."""
+        """Return a deep copy."""
         copy = _Node()
         waiting = [(self, copy)]
         while waiting:
@@ -56,37 +54,28 @@ class _Node:
 
 
 class Overlay:
-    """A view of a workspace in which changes seem made."""
+    """A view of a workspace in which changes appear to be made."""
 
     def __init__(self, under: Workspace) -> None:
         self.under = under
         self.root = under.root
         self.locate = under.locate
         self.locate_directory = under.locate_directory
-        self.limits = under.limits  # which nothing else counts on in a dry run
+        self.limits = under.limits  # a dry run counts only here
         self.identity = under.identity
         self.lineage = under.lineage
         self.touched: set[Parts] = set()
         self.guard: AutorunGuard | None = None  # while an operation is carried out
         self._tree = _Node()
-        # Where the last look was, and whether the disk counts there: the next one is often a neighbour's.
+        # The node that was found last, and whether the disk counts there: the next one is often nearby.
         self._near: tuple[Parts, _Node, bool] = ((), self._tree, True)
         self._held: tuple[Parts, Text] | None = None  # new content, as the workspace holds it
-        self._loaded: tuple[Parts, bytes] = (
-            (),
-            b"",
-        )  # from disk, the last: a copy of it is a reference
+        self._loaded: tuple[Parts, bytes] = ((), b"")  # last content from disk: a copy refers to it
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.under.close()
-
-    # Looking.
+    # Reading.
 
     def entry(self, parts: Parts) -> Entry | None:
-        """Return what seems to stand at this place, or None."""
+        """Return the entry at a path, or None."""
         branch, on_disk = self._find_node(parts)
         if branch and branch.is_changed:
             return branch.made.entry if branch.made else None
@@ -126,7 +115,7 @@ class Overlay:
         return data
 
     def text(self, parts: Parts) -> Text:
-        """Return the content of a file that must be UTF-8; what is held of it, as it is."""
+        """Return the content of a file that must be UTF-8; content that is held is not read again."""
         if self._held and self._held[0] == parts:
             return self._held[1]
         return Text(check_utf8(self.load(parts)))
@@ -138,7 +127,7 @@ class Overlay:
     # Changing.
 
     def hold(self, parts: Parts, text: Text) -> None:
-        """Take the new content of a file."""
+        """Hold the new content of a file."""
         if self.guard:
             self.guard.check(parts, lambda: text.data)
         if self._held and self._held[0] != parts:
@@ -146,7 +135,7 @@ class Overlay:
         self._held = (parts, text)
 
     def append(self, parts: Parts, data: bytes) -> bool:
-        """Add this to the end of a file, on a line of its own; return False where there is no file."""
+        """Append this to a file, on a line of its own; return False if there is no file."""
         if not self.entry(parts):
             return False
         old = self.load(parts)
@@ -158,12 +147,12 @@ class Overlay:
         return True
 
     def mark(self) -> _Node:
-        """Return what the overlay has changed by now."""
+        """Return the changes so far, for `end_mark`."""
         self.flush()
         return self._tree.copy()
 
     def end_mark(self, mark: _Node, *, keep: bool) -> tuple[None, frozenset[str]]:
-        """Go back to what it had changed then, unless what came since is kept; nothing can go wrong."""
+        """Go back to the changes of a mark, unless later ones are kept; it cannot fail."""
         self.flush()
         if not keep:
             self._tree = mark
@@ -171,16 +160,16 @@ class Overlay:
         return None, frozenset()
 
     def flush(self) -> None:
-        """Put what is held in its place."""
+        """Store what is held."""
         held, self._held = self._held, None
         if held:
             self._store(held[0], held[1].data, None, len(held[1].data))
 
     def forget(self) -> None:
-        """Do nothing: there are no handles of its own."""
+        """Do nothing: an overlay has no handles."""
 
     def store(self, parts: Parts, data: bytes, mode: int | None = None) -> None:
-        """Put this content at a place, making parents."""
+        """Write a file, and create its parents."""
         if self.guard:
             self.guard.check(parts, lambda: data)
         self._store(parts, data, mode, len(data))
@@ -200,7 +189,7 @@ class Overlay:
         )
 
     def make(self, parts: Parts, mode: int = NEW_DIRECTORY) -> None:
-        """Make a directory; its parent exists."""
+        """Make a directory in an existing one."""
         if self.entry(parts):
             raise errno_error(errno.EEXIST)
         above = self.entry(parts[:-1])
@@ -212,9 +201,9 @@ class Overlay:
         self._set(parts, _NewEntry(Entry("directory", mode & NEW_DIRECTORY)))
 
     def make_all(self, parts: Parts) -> list[Parts]:
-        """Make a directory and those above it; return which were not there, the topmost first."""
+        """Make a directory and its parents; return those that were missing, the topmost first."""
         missing: list[Parts] = []
-        # Where the directory above is there, all that leads to it is: a look at each would cost its depth.
+        # If the directory above exists, all above it do: to check each would cost as much as it is deep.
         above = self.entry(parts[:-1]) if len(parts) > 1 else None
         first = len(parts) if above and above.kind == "directory" else 1
         for size in range(first, len(parts) + 1):
@@ -231,7 +220,7 @@ class Overlay:
         return missing
 
     def rename(self, source: Parts, target: Parts) -> None:
-        """Move what is at one place to another, making parents; over a file, or an empty directory."""
+        """Rename an entry, also over a file or an empty directory; create the parents of the target."""
         there, moved = self.entry(target), [((), self._new_entry(source)), *self._new_entries_below(source)]
         itself = there and there.identity and there.identity == moved[0][1].entry.identity  # respelled
         if there and not itself and there.kind == "directory" and self.names(target):
@@ -258,7 +247,7 @@ class Overlay:
         self._set(parts, None)
 
     def is_read_only(self, parts: Parts) -> bool:
-        """Whether nobody is allowed to write a file."""
+        """Whether the mode of a file lets no user write it."""
         entry = self.entry(parts)
         return entry is not None and entry.kind == "file" and not entry.mode & 0o222
 
@@ -276,7 +265,9 @@ class Overlay:
         changed = self._changed_paths()
         places = set(changed)
         for parts in changed:
-            places.update(_files_below(self.under, parts))  # a directory may be gone with all that was in it
+            places.update(
+                _files_below(self.under, parts)
+            )  # a directory may have been removed with all that was in it
         known: dict[Parts, bytes | None] = {}
         contents = (
             (parts, _content(self.under, parts), self._content(parts, known)) for parts in sorted(places)
@@ -284,15 +275,15 @@ class Overlay:
         return [(display_path(parts), old, new) for parts, old, new in contents if old != new]
 
     def modes(self) -> list[tuple[str, str | None, str | None]]:
-        """Return each place whose kind or mode differs from the disk: its path, and both in git's form."""
+        """Return each path whose mode differs from the disk, with the old and the new mode in git's form."""
         self.flush()
         both = ((parts, _mode(self.under, parts), _mode(self, parts)) for parts in self._changed_paths())
         return [(display_path(parts), old, new) for parts, old, new in both if old != new]
 
     def _find_node(self, parts: Parts) -> tuple[_Node | None, bool]:
-        """Return what the overlay knows of a place, and whether the disk counts for what it does not know.
+        """Return the node of a path, if there is one, and whether the disk counts for what it does not know.
 
-        It does not where something above was made or removed by the overlay.
+        It does not if the overlay has made or removed something above the path.
         """
         if self._held:
             self.flush()
@@ -313,7 +304,7 @@ class Overlay:
         return branch, on_disk
 
     def _content(self, parts: Parts, known: dict[Parts, bytes | None]) -> bytes | None:
-        """Return what is in a file; of what stands elsewhere on disk, all copies share one text in memory."""
+        """Return the content of a file; copies of one file on disk share one text in memory."""
         branch, _on_disk = self._find_node(parts)
         origin = branch.made.origin if branch and branch.made else None
         if origin is None:
@@ -323,7 +314,7 @@ class Overlay:
         return known[origin]
 
     def _changed_paths(self) -> list[Parts]:
-        """Return each place that the overlay has changed, in order."""
+        """Return each path that the overlay has changed, in order."""
         found: list[Parts] = []
         waiting: list[tuple[Parts, _Node]] = [((), self._tree)]
         while waiting:
@@ -341,7 +332,7 @@ class Overlay:
         return old
 
     def _new_entry(self, parts: Parts) -> _NewEntry:
-        """Return what seems to stand at a place, to be put at another."""
+        """Return the entry at a path, to be put at another."""
         branch, _on_disk = self._find_node(parts)
         if branch and branch.made:
             return branch.made
@@ -365,9 +356,9 @@ class Overlay:
     def _set(self, parts: Parts, made: _NewEntry | None) -> None:
         start, branch, on_disk = self._near
         if len(parts) <= len(start) or parts[: len(start)] != start:
-            start, branch, on_disk = self._near = ((), self._tree, True)  # what was near may be gone
+            start, branch, on_disk = self._near = ((), self._tree, True)  # the last node may be gone
         for size in range(len(start), len(parts)):
-            if size == len(parts) - 1:  # the next is often below or beside it, many steps down
+            if size == len(parts) - 1:  # the next path is often below or beside it
                 self._near = (parts[:size], branch, on_disk)
             on_disk = on_disk and not branch.is_changed
             branch = branch.below.get(parts[size]) or branch.below.setdefault(parts[size], _Node())
@@ -395,7 +386,7 @@ def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
 
 
 def _mode(files: Workspace | Overlay, parts: Parts) -> str | None:
-    """Return what stands at a place as git writes it: its kind, and its permissions in octal digits."""
+    """Return the mode of an entry as git writes it: its kind, and its permissions in octal digits."""
     try:
         entry = files.entry(parts)
     except CladaError:

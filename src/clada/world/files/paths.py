@@ -1,4 +1,4 @@
-"""Paths as documents write them: normalised by their text alone, and refused where they may not lead."""
+"""Paths as documents write them: normalised as text, and refused if they lead where they may not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 # The components of a path below the workspace. Outside of it, which takes --allow-escape, the first is "/".
 Parts = tuple[str, ...]
 OUTSIDE = "/"
-FIRST_LETTERS = tuple(".gGcC")  # of protected names: a quick look, for nearly all others
+FIRST_LETTERS = tuple(".gGcC")  # of protected names, to skip nearly all others quickly
 PROTECTED = (".git", ".clada", "git~1", "clada~1")  # the last two are their short names on NTFS and FAT
 # Characters that HFS+ leaves out when it compares names; the list is git's own (core.protectHFS).
 _IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-# What Python loads before clada has a say, by the directories that documents may write and in which it looks
-# for modules when clada is started as it was. The command line fills it; hardly ever is there one.
+# Names of modules that Python imports before clada runs, by the directory in which it looks for them, if that
+# is one that documents may write. The command line fills it; with the usual start it is empty.
 early_imports: dict[str, frozenset[str]] = {}
-_MODULES = ("py", "pyc", "so")  # how the names of modules end
+_MODULES = ("py", "pyc", "so")  # extensions of modules
 
 
 def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False) -> Parts:
@@ -41,7 +41,7 @@ def locate(path: str, root: str, base: Parts = (), *, allow_escape: bool = False
     parts = _normalise(text, base, root, allow_escape=allow_escape)
     if parts[:1] == (OUTSIDE,):
         parts = inside(parts, root)
-    known = len(base) if parts[: len(base)] == base else 0  # what a run is in already was looked at
+    known = len(base) if parts[: len(base)] == base else 0  # the current directory was checked already
     if known:
         _refuse_long_total(parts)
     for part in parts[known:]:
@@ -72,9 +72,9 @@ def inside(parts: Parts, root: str) -> Parts:
 
 
 def new_on_the_way(parts: Parts, known: Container[Parts]) -> list[Parts]:
-    """Return a place and those above it, the topmost first, as far as they are not known.
+    """Return a path and its parents, the topmost first, except those that are known.
 
-    All that is above a known place is known: so of many places, each is looked at once.
+    All parents of a known path are known, so each path is visited once.
     """
     found = []
     while parts and parts not in known:
@@ -100,7 +100,7 @@ def _protected_error(part: str) -> CladaError:
 
 
 def refuse_early_import(parts: Parts, root: str) -> None:
-    """Refuse what Python would load in place of its own when clada is started like this the next time."""
+    """Refuse a file that Python would import instead of its own the next time that clada starts."""
     path = display_path(parts) if parts[0] == OUTSIDE else f"{root.rstrip('/')}/{display_path(parts)}"
     for place, names in early_imports.items():
         module, _, rest = path.removeprefix(f"{place}/").partition("/")
@@ -119,24 +119,24 @@ def is_protected(name: str) -> bool:
 
 
 def fold_name(name: str) -> str:
-    """Return what a name has in common with all that some file system takes for the same.
+    """Return the form that a name shares with all names that some file system treats as the same.
 
     HFS+ and NTFS ignore letter case. HFS+ ignores some invisible characters. NTFS drops dots and blanks at
-    the end, and takes what follows a colon for a stream of the file. So git takes `.git.` for its own, too.
+    the end, and takes what follows a colon for a stream of the file. So git protects `.git.`, too.
     """
     visible = name if name.isascii() else name.translate(_IGNORED)
     return visible.partition(":")[0].rstrip(". ").casefold()
 
 
 def _refuse_long(path: str) -> None:
-    """Refuse what no file system takes, before each of its thousands of components costs a look."""
+    """Refuse a path that is too long for any file system, before each of its components is checked."""
     complaint = long_path_complaint(path)
     if complaint:
         raise CladaError("io_error", f"file name too long: {complaint}")
 
 
 def _refuse_long_total(parts: Parts) -> None:
-    """Refuse the same of what many a `cd` adds up to; each name was looked at."""
+    """Refuse a path that is too long together with the current directory; each name was checked."""
     if len("/".join(parts)) > MAX_PATH // 4:
         size = byte_length("/".join(parts))
         if size > MAX_PATH:
@@ -164,7 +164,7 @@ def _normalise(text: str, base: Parts, root: str, *, allow_escape: bool) -> Part
 
 
 def _climb(parts: list[str], root: str, *, allow_escape: bool) -> None:
-    """Go up from a top: that of the file system has nothing above it, that of the workspace may have."""
+    """Go up from the root of the file system, which is its own parent, or from the workspace."""
     if parts:
         return
     if allow_escape:

@@ -1,6 +1,6 @@
-"""The workspace, to be looked at: contained file access by directory handles.
+"""Reading in the workspace: contained file access by directory handles.
 
-Every path is walked from the workspace's own handle, component by component, without following links. So
+Every path is opened from the workspace's own handle, component by component, without following links. So
 another process that changes the tree meanwhile cannot lead an operation out of it: there is no moment between
 a check and its use.
 """
@@ -41,8 +41,11 @@ class WorkspaceReader:
         self._root, self.root = open_workspace(directory)
         self.identity: Identity = identity_of(os.fstat(self._root))
         self._directories = Directories(self._root, self.touched, self.limits)
-        self._located: tuple[str, Parts] = ("", ())  # the last path below it, which many edits in a row name
-        self._read: tuple[Parts, Version] | None = None  # the last file, if nothing was looked at since
+        self._located: tuple[str, Parts] = (
+            "",
+            (),
+        )  # the last path, because many edits in a row name the same
+        self._read: tuple[Parts, Version] | None = None  # the last file, if nothing else was read since
 
     def flush(self) -> None:
         """Write what is held in memory, before anything is looked at. A reader holds nothing."""
@@ -62,9 +65,9 @@ class WorkspaceReader:
         return parts
 
     def _by_other_names(self, parts: Parts) -> Parts:
-        """Return the parts below the workspace where an outside path leads into it by a link, or a mount.
+        """Return the parts below the workspace if an outside path leads into it by a link, or a mount.
 
-        Links on the way are followed outside; what is at the end of the path is not.
+        Outside, links on the way are followed; a link at the end of the path is not.
         """
         real = parts_outside(os.path.realpath(display_path(parts[:-1]))) + parts[-1:]
         found = inside(real, self.root)
@@ -76,12 +79,12 @@ class WorkspaceReader:
         return parts
 
     def locate_directory(self, path: str, base: Parts = ()) -> Parts:
-        """Return the parts of a directory to run in: here an absolute path inside the workspace is fine."""
+        """Return the parts of a directory to run in; it may be an absolute path inside the workspace."""
         inside = locate_inside(path, self.root)
         return self.locate(path, base) if inside is None else self.locate("/".join(inside))
 
     def lineage(self) -> set[Identity]:
-        """Return what the workspace is, and all directories above it, by whatever names they are known."""
+        """Return the identities of the workspace and of all directories above it."""
         found: set[Identity] = set()
         up = "."
         while (above := identity_of(os.stat(up, dir_fd=self._root))) not in found:
@@ -89,10 +92,10 @@ class WorkspaceReader:
             up += "/.."
         return found
 
-    # Looking. A link is never followed, and none is allowed on the way.
+    # Reading. A link is never followed, and none is allowed on the way.
 
     def entry(self, parts: Parts) -> Entry | None:
-        """Return what stands at this place, or None."""
+        """Return the entry at a path, or None."""
         self.flush()
         self._read = None
         if not parts:
@@ -111,7 +114,7 @@ class WorkspaceReader:
             raise
 
     def is_read_only(self, parts: Parts) -> bool:
-        """Whether nobody is allowed to write a file; what is held of it, and was read, stays as it is."""
+        """Whether the mode of a file lets no user write it. Content that is held stays in memory."""
         if parts in ROOTS:
             return False
         try:
@@ -136,7 +139,7 @@ class WorkspaceReader:
         fd = self._open(parts, READ)
         try:
             status, data = read_regular(fd)
-            bare = to_edit and has_no_xattrs(fd)  # here it is one call, and by its path a long way
+            bare = to_edit and has_no_xattrs(fd)  # cheap while the file is open
         except OSError as error:
             raise from_os_error(error) from None
         finally:
@@ -161,7 +164,7 @@ class WorkspaceReader:
             raise from_os_error(error) from None
 
     def forget(self) -> None:
-        """Close the directory handles that are kept: where directories move, and before a command."""
+        """Close the kept directory handles: after a directory was moved, and before a command."""
         self._directories.forget_all()
 
 

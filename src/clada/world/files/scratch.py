@@ -1,8 +1,9 @@
-"""Where new content has a name before it takes the place of a file: outside of the workspace.
+"""The scratch directory: where new content has a name until it replaces a file.
 
-There it can be neither committed nor confused with a file of the user, if clada is killed at this moment.
-The directory is in the record of the run, or else below $XDG_STATE_HOME. If that is on another file system,
-the name has to be in the workspace; a link in this directory notes it first, and the next run removes it.
+It is outside the workspace, so that a temporary file is neither committed nor confused with a user's file if
+clada is killed at this moment: in the record of the run, or else below $XDG_STATE_HOME. If that is on another
+file system, the temporary file has to be in the workspace; a link in the scratch directory notes its path
+first, and the next run removes it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import os
 from clada.world.handles import OWNER_ALL, open_directory
 from clada.world.xdg import state_home
 
-LEFTOVER = ".clada-tmp-"  # then the process and a random number
-CHANCE = 8  # bytes of it
-MAX_DIGITS = 9  # of a process
+LEFTOVER = ".clada-tmp-"  # followed by the process ID and a random number
+CHANCE = 8  # bytes of the random number
+MAX_DIGITS = 9  # of a process ID
 
 
 def scratch_name() -> str:
@@ -23,10 +24,10 @@ def scratch_name() -> str:
 
 
 class Scratch:
-    """One such directory. It is made when it is first needed; where it cannot be, `handle` is -1."""
+    """One scratch directory, created when it is first needed; if that fails, `handle` is -1."""
 
     def __init__(self, directory: str | None = None) -> None:
-        """Take a directory of a record; None stands for the one of runs that are not recorded."""
+        """Take the directory of a record; None stands for that of unrecorded runs."""
         self._directory, self._is_recorded = directory, directory is not None
         self._handle: int | None = None
 
@@ -46,7 +47,9 @@ class Scratch:
     def _open(self) -> int:
         path = self._path()
         try:
-            if not self._is_recorded:  # a record that is gone, with its repository perhaps, is not made anew
+            if (
+                not self._is_recorded
+            ):  # a record that was removed, perhaps with its repository, is not created again
                 os.makedirs(os.path.dirname(path), OWNER_ALL, exist_ok=True)
             if not os.path.isdir(path):
                 os.mkdir(path, OWNER_ALL)
@@ -59,21 +62,21 @@ class Scratch:
         return -1
 
     def note(self, name: str, folder: str) -> None:
-        """Note that a file gets this name in a directory of the workspace, as far as that is possible."""
+        """Note that a temporary file gets this name in a directory of the workspace, if possible."""
         try:
             os.symlink(os.path.join(folder, name), name, dir_fd=self.handle)
         except OSError:
             return
 
     def forget(self, name: str) -> None:
-        """Remove such a note."""
+        """Remove a note."""
         try:
             os.unlink(name, dir_fd=self.handle)
         except OSError:
             return
 
     def clear(self) -> None:
-        """Remove what killed processes have left here, and in the workspace by names that are noted here."""
+        """Remove temporary files of killed processes: here, and in the workspace where a note says so."""
         path = self._path()
         try:
             names = os.listdir(path)
@@ -100,7 +103,7 @@ def _remove(path: str) -> None:
 
 
 def _is_abandoned(name: str) -> bool:
-    """Whether a file has a name that we give, and the process that gave it is gone."""
+    """Whether a name is one of ours, and its process is gone."""
     pid, _, chance = name.removeprefix(LEFTOVER).partition("-")
     if not name.startswith(LEFTOVER) or len(chance) != 2 * CHANCE:
         return False
@@ -111,5 +114,5 @@ def _is_abandoned(name: str) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        pass  # it is another user's
+        pass  # the process belongs to another user
     return False

@@ -1,4 +1,4 @@
-"""What the system tells about a file: its kind, which one it is, and a stamp that changes with it."""
+"""File metadata: the kind of an entry, its identity, and a stamp that changes with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Identity = tuple[int, int]  # the device, and the number of the file on it: the 
 
 
 def identity_of(status: os.stat_result) -> Identity:
-    """Return what a file is known by, whatever its names."""
+    """Return the identity of a file, which is the same under all its names."""
     return status.st_dev, status.st_ino
 
 
@@ -70,14 +70,14 @@ def is_same_save(one: Stamp | None, other: Stamp | None) -> bool:
 
 
 class Entry(Value):
-    """What stands at a path: a file, a directory, a link, or something else (other)."""
+    """An entry of a directory: a file, a directory, a link, or another kind (a pipe, a socket, a device)."""
 
-    kind: str
+    kind: str  # file, directory, link, other
     mode: int = 0
     size: int = 0
     modified: int = 0  # nanoseconds
-    links: int = 1  # names that the file has
-    identity: Identity | None = None  # None of what is in no file system
+    links: int = 1  # number of hard links
+    identity: Identity | None = None  # None if it is only in the overlay
 
 
 def entry_of(status: os.stat_result) -> Entry:
@@ -95,7 +95,7 @@ def entry_of(status: os.stat_result) -> Entry:
 
 
 def refuse_shared(entry: Entry) -> None:
-    """Refuse to change what would change for other names too: links, and files that have several."""
+    """Refuse to change a symbolic link, or a file with several hard links."""
     if entry.kind == "link":
         raise CladaError("symlink_not_allowed", "is a symbolic link")
     if entry.kind == "file" and entry.links > 1:
@@ -109,7 +109,7 @@ def errno_error(number: int) -> CladaError:
 
 
 def not_a_directory(path: str) -> CladaError:
-    """Return the error of a file that stands where a directory is needed."""
+    """Return the error of a file where a directory is needed."""
     return CladaError(
         "permission_denied", f"{path} is not a directory", system=errno_error(errno.ENOTDIR).system
     )

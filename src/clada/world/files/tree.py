@@ -1,4 +1,4 @@
-"""What takes more than one step in a tree of files: on disk and on the overlay alike."""
+"""Operations of several steps on a tree of files: on disk and on the overlay alike."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTAINS_WORKSPACE = "contains the workspace"
 
 
 def existing(files: Files, parts: Parts) -> Entry:
-    """Return what stands at this place; it must."""
+    """Return the entry at a path; raise CladaError if there is none."""
     entry = files.entry(parts)
     if entry is None:
         raise errno_error(errno.ENOENT)
@@ -49,14 +49,14 @@ def walk(
             continue
         entry = files.entry(parts)
         if entry is None:
-            continue  # somebody else removed it meanwhile
+            continue  # another program removed it meanwhile
         waiting.append((parts, entry))
         if entry.kind == "directory" and enter(parts[-1]):
             waiting.extend(((*parts, name), None) for name in files.names(parts))
 
 
 def walk_unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
-    """Return all that is below a directory, as walk does; git's or clada's own files may not be there."""
+    """Return all entries below a directory, as walk does; raise CladaError if one is protected."""
     found = list(walk(files, top))
     for parts, entry in found:
         if entry.kind == "directory" and entry.identity == files.identity:  # mounted there once more
@@ -68,7 +68,7 @@ def walk_unprotected(files: Files, top: Parts) -> list[tuple[Parts, Entry]]:
 
 
 def refuse_workspace(files: Files, parts: Parts) -> None:
-    """Refuse to take away the workspace, or a directory that it lies in."""
+    """Refuse to move or remove the workspace, or a directory that contains it."""
     if not parts:
         raise CladaError("permission_denied", "is the workspace itself")
     entry = files.entry(parts) if parts[0] == OUTSIDE else None
@@ -77,9 +77,9 @@ def refuse_workspace(files: Files, parts: Parts) -> None:
 
 
 def remove(files: Files, parts: Parts) -> list[Parts]:
-    """Remove whatever stands at this place, with all below it; links are removed, never followed.
+    """Remove an entry with all below it; links are removed, never followed.
 
-    Where something cannot be removed, raise PartlyRemovedError with what is gone by then.
+    If something below cannot be removed, raise PartlyRemovedError with what was removed by then.
     """
     entry = existing(files, parts)
     refuse_workspace(files, parts)
@@ -100,7 +100,7 @@ def remove(files: Files, parts: Parts) -> list[Parts]:
 
 
 class PartlyRemovedError(CladaError):
-    """Something below a directory could not be removed; `removed` is what was, by then."""
+    """Something below a directory could not be removed; `removed` lists what was removed before."""
 
     def __init__(self, trouble: CladaError, place: Parts, removed: list[Parts]) -> None:
         error = trouble.error
@@ -112,16 +112,16 @@ class PartlyRemovedError(CladaError):
 
 
 def add_removed(removed: list[Parts], parts: Parts) -> None:
-    """Add a place to what is removed, the topmost only: what was removed below it goes without saying."""
+    """Add a path to those that were removed, and drop the paths below it."""
     while removed and removed[-1][: len(parts)] == parts:
         removed.pop()
     removed.append(parts)
 
 
 def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
-    """Move what stands at one place to another; into it, if it is a directory. Return where it is then.
+    """Move an entry to another path, or into it if it is a directory. Return the new path.
 
-    `into` says that the target was named as a directory, which a file is then moved into.
+    `into` says that the target was named as a directory, so that a file is moved into it.
     """
     entry = existing(files, source)
     refuse_workspace(files, source)
@@ -143,10 +143,10 @@ def move(files: Files, source: Parts, target: Parts, *, into: bool) -> Parts:
 
 
 def relation_of(files: Files, source: tuple[Parts, Entry], target: tuple[Parts, Entry | None]) -> str | None:
-    """Return what one place has to do with another, if one file stands at both; else None.
+    """Return how two paths are related if they are one file; else None.
 
-    It is the `same`, by whatever spelling of the directories; `respelled`, where the file system takes both
-    names for one, as those do that ignore letter case; or the two are hard `links`.
+    They are the `same`, however their directories are spelled; `respelled`, if the file system takes both
+    names for one, as those that ignore letter case do; or hard `links`.
     """
     (old, entry), (new, there) = source, target
     if there is not None and old == new:
@@ -166,7 +166,7 @@ def _is_same_directory(files: Files, one: Parts, other: Parts) -> bool:
 
 
 def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> None:
-    """Rename, whatever one place has to do with the other."""
+    """Rename an entry; `relation` is that of the two paths."""
     if early_imports or files.guard:
         _check_move(files, source, target)
     files.rename(source, target)
@@ -177,7 +177,7 @@ def rename(files: Files, source: Parts, target: Parts, relation: str | None) -> 
 
 
 def _check_move(files: Files, source: Parts, target: Parts) -> None:
-    """Refuse to move what would then run by itself: the file, or one in a directory that is moved."""
+    """Refuse to move a file, alone or in a directory, to where it would run by itself."""
     entry = existing(files, source)
     below = walk(files, source) if entry.kind == "directory" else ()
     for parts, each in ((source, entry), *below):
@@ -189,12 +189,12 @@ def _check_move(files: Files, source: Parts, target: Parts) -> None:
 
 
 def _read(files: Files, parts: Parts, entry: Entry) -> bytes:
-    """Return what is in a file; of a link or a pipe, nothing."""
+    """Return the content of a file; of a link or a pipe, nothing."""
     return files.load(parts) if entry.kind == "file" else b""
 
 
 def _respell(files: Files, source: Parts, target: Parts) -> None:
-    """Rename in two steps, where the system takes the two names for one, and the work for done."""
+    """Rename in two steps, because the system takes the two names for one and does nothing."""
     aside = (*source[:-1], f".clada-renamed-{os.urandom(8).hex()}")
     files.rename(source, aside)
     try:

@@ -1,7 +1,6 @@
 """The workspace: contained and atomic file access, by directory handles.
 
-Files are created, replaced, renamed and removed relative to the handle of their directory, which reader.py
-walks to.
+Files are created, replaced, renamed and removed relative to the handle of their directory (directories.py).
 
 New content is written to a file without a name (or, where the file system has none, with one of our own) and
 put in place by a link or a rename: a reader sees the old or the new content. A kill between these steps
@@ -38,7 +37,7 @@ PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes of a file of which only the end is read to add to it
 TAIL = 1 << 16  # bytes at the end of a large file that show its encoding and its line ending
 ITSELF = (".",)  # the workspace, as the record names it
-TRIES = 5  # to keep what another program keeps saving, before it is moved
+TRIES = 5  # to save files that another program keeps changing, before they are moved
 
 
 class Workspace(WorkspaceReader):
@@ -49,23 +48,23 @@ class Workspace(WorkspaceReader):
     ) -> None:
         super().__init__(directory, allow_escape=allow_escape, limits=limits)
         self._scratch, self._has_cleared = Scratch(), False
-        self._held: tuple[Parts, Text, Version | None] | None = None  # new content; or else a file that grows
-        self._addition: Addition | None = None
-        self._snapshot: Snapshot | None = None
+        self._held: tuple[Parts, Text, Version | None] | None = None  # new content of a file
+        self._addition: Addition | None = None  # text to append; not both are set
+        self._snapshot: Snapshot | None = None  # saves each file before it is changed
         self.guard: AutorunGuard | None = None  # while an operation is carried out
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """Where what is changed is kept first, if it is."""
+        """The snapshot in which files are saved before they are changed, if the run is recorded."""
         return self._snapshot
 
     def stop_recording(self) -> Snapshot | None:
-        """Keep nothing more before it is changed; return where it was kept."""
+        """Stop saving files before they are changed; return the snapshot."""
         snapshot, self._snapshot, self._directories.snapshot = self._snapshot, None, None
         return snapshot
 
     def record_in(self, snapshot: Snapshot, planned: Iterable[str] = ()) -> None:
-        """Let what is changed from now on be kept first; what is planned to change, now and all at once."""
+        """Save files before they are changed from now on; those that are planned to change, at once."""
         self._snapshot = self._directories.snapshot = snapshot
         self._scratch.close()
         self._scratch = Scratch(snapshot.scratch)
@@ -81,9 +80,9 @@ class Workspace(WorkspaceReader):
         return self
 
     def close(self, error: type[BaseException] | None = None, *_: object) -> None:
-        """Write what is held, and close all handles; to do so again does nothing.
+        """Write what is held in memory, and close all handles; a second call does nothing.
 
-        Raise where the workspace itself is not at its place any more, unless there is another error.
+        Raise CladaError if the workspace itself was moved or removed, unless there is another error.
         """
         if self._root < 0:
             return
@@ -105,7 +104,7 @@ class Workspace(WorkspaceReader):
     __exit__ = close
 
     def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
-        """Return the end of a large file, from the beginning of a character on, and what the file was."""
+        """Return the end of a large file, from the start of a character, and the version that was read."""
         start = now()
         fd = self._open(parts, READ)
         try:
@@ -119,24 +118,24 @@ class Workspace(WorkspaceReader):
         return data[inner:], Version(status, data, start)
 
     def text(self, parts: Parts) -> Text:
-        """Return the content of a file that must be UTF-8; what is held of it, without reading it again."""
+        """Return the content of a file that must be UTF-8; content that is held is not read again."""
         if self._held and self._held[0] == parts:
             return self._held[1]
         data = self.load(parts, to_edit=True)
         return Text(check_utf8(data))
 
     def changes(self) -> list[tuple[str, bytes | None, bytes | None]]:
-        """Return what differs from the disk, as the overlay does: here nothing."""
+        """Return the files that differ from the disk, as the overlay does: none."""
         return []
 
     def modes(self) -> list[tuple[str, str | None, str | None]]:
-        """Return whose mode differs from the disk: nothing either."""
+        """Return the modes that differ from the disk: none."""
         return []
 
     # Changing.
 
     def hold(self, parts: Parts, text: Text) -> None:
-        """Take the new content of a file; it is written before anything else could look at it."""
+        """Hold the new content of a file in memory; it is written before anything else can read it."""
         if self.guard:
             self.guard.check(parts, lambda: text.data)
         if self._held and self._held[0] == parts:
@@ -146,9 +145,9 @@ class Workspace(WorkspaceReader):
             self._held = (parts, text, self._take_version(parts))
 
     def append(self, parts: Parts, data: bytes) -> bool:
-        """Add this to the end of a file, on a line of its own; return False where there is no file.
+        """Append this to a file, on a line of its own; return False if there is no file.
 
-        It is held, too: additions in a row are written once.
+        It is held in memory, too: several additions in a row are written once.
         """
         if not self._addition or self._addition.parts != parts:
             entry = self.entry(parts)
@@ -164,7 +163,7 @@ class Workspace(WorkspaceReader):
         return True
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write what is held in memory."""
         if self._held:
             (parts, text, read), self._held = self._held, None
             self._store(parts, text.data, None, read)
@@ -173,13 +172,13 @@ class Workspace(WorkspaceReader):
             self._extend(addition)
 
     def _extend(self, addition: Addition) -> None:
-        """Add to a file in place; where that cannot be, replace it."""
+        """Append to a file in place, or replace it if that is not possible."""
         parts, above = addition.parts, addition.parts[:-1]
         if early_imports:
             refuse_early_import(parts, self.root)
         self.limits.add(0, len(addition.data))
         try:
-            parent = self._directories.make(above, looking=False)
+            parent = self._directories.make(above, check=False)
             if self._snapshot:
                 self._snapshot.extend(parts, parent, addition)
 
@@ -200,7 +199,7 @@ class Workspace(WorkspaceReader):
         self._note_change(parts, parent)
 
     def _note_change(self, parts: Parts, parent: int) -> None:
-        """Note that a change has been made."""
+        """Note that a file was changed."""
         self.touched.add(parts)
         if self._snapshot:
             self._snapshot.done(parts, parent)
@@ -208,9 +207,9 @@ class Workspace(WorkspaceReader):
     def store(
         self, parts: Parts, data: bytes, mode: int | None = None, given: Ownership | None = None
     ) -> None:
-        """Put this content at a place, making parents; the mode is kept, or the umask's for a new file.
+        """Write a file, and create its parents; it keeps its mode, or gets that of the umask.
 
-        If the file there was the last that was read, it must still be what was read.
+        If it was the last file that was read, it must not have changed since.
         """
         if self.guard:
             self.guard.check(parts, lambda: data)
@@ -218,7 +217,7 @@ class Workspace(WorkspaceReader):
         self._store(parts, data, mode, self._take_version(parts), given)
 
     def _take_version(self, parts: Parts) -> Version | None:
-        """Return what the file at this place was when it was read, if that was the last look at anything."""
+        """Return the version of a file that was read, if nothing else was read since."""
         read, self._read = self._read, None
         return read[1] if read and read[0] == parts else None
 
@@ -235,11 +234,11 @@ class Workspace(WorkspaceReader):
         if early_imports:
             refuse_early_import(parts, self.root)
         above, directories = parts[:-1], self._directories
-        if not self._has_cleared:  # what an earlier run, which was killed, has left
+        if not self._has_cleared:  # files of an earlier run that was killed
             self._has_cleared = True
             self._scratch.clear()
         try:
-            parent = directories.make(above, looking=False)
+            parent = directories.make(above, check=False)
             target = Target.find(parent, parts[-1], read)
             folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
             target = target.replace(scratch=self._scratch, folder=folder)
@@ -258,18 +257,18 @@ class Workspace(WorkspaceReader):
             self._snapshot.done(parts, parent)
 
     def _confirm_unchanged(self, above: Parts, parent: int) -> None:
-        """Look once more, right before content takes its place."""
+        """Raise CladaError if the directory or the file has changed, right before the file is replaced."""
         self._directories.confirm(above)
         if self._snapshot:
             self._snapshot.confirm(parent)
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
-        """Make a directory; its parent exists."""
+        """Make a directory in an existing one."""
         self.limits.add(1, 0)
         self._change(os.mkdir, parts, mode)
 
     def make_all(self, parts: Parts) -> list[Parts]:
-        """Make a directory and those above it; return which were not there, the topmost first."""
+        """Make a directory and its parents; return those that were missing, the topmost first."""
         self.flush()
         try:
             self._directories.make(parts)
@@ -278,7 +277,7 @@ class Workspace(WorkspaceReader):
         return list(self._directories.made)
 
     def rename(self, source: Parts, target: Parts) -> None:
-        """Move what is at one place to another, making parents; over a file, or an empty directory."""
+        """Rename an entry, also over a file or an empty directory; create the parents of the target."""
         self.flush()
         for parts in (source, target):
             if parts in ROOTS:
@@ -296,7 +295,7 @@ class Workspace(WorkspaceReader):
                 raise
             if self._snapshot:
                 self._snapshot.moved_all()
-                self._snapshot.done(target, new)  # its own times are others now
+                self._snapshot.done(target, new)  # the rename has changed its times
         except (OSError, CladaError) as error:
             raise self._undo_step(error) from None
         else:
@@ -308,7 +307,7 @@ class Workspace(WorkspaceReader):
         self.touched.update((source, target))
 
     def _announce_move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
-        """Record a move; again, if another program has saved something of it at this moment."""
+        """Record a move; once more if another program has saved a file of it meanwhile."""
         for tries_left in reversed(range(TRIES)):
             moved = self._save_moved(old, new)
             for parts, parent in (old, new):
@@ -318,7 +317,7 @@ class Workspace(WorkspaceReader):
             self._snapshot.retract_move()
 
     def _save_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
-        """Keep what is moved, with all that is in it, and what has to make room for it; return these."""
+        """Save what is moved, with all that is in it, and what it replaces; return their paths."""
         snapshot = self._snapshot
         if snapshot is None:
             return []
@@ -334,15 +333,15 @@ class Workspace(WorkspaceReader):
         return [*(parts for parts, _entry in below), source, target]
 
     def _is_as_saved(self, parts: Parts) -> bool:
-        """Whether a path still is what was kept of it, right before it is changed."""
+        """Whether a path is unchanged since it was saved; asked right before it is changed."""
         return self._snapshot is None or self._snapshot.is_as_kept(
             parts, self._directories.handle(parts[:-1])
         )
 
     def adopt(self, parts: Parts, folder: int, state: State, started: int) -> None:
-        """Move a file here from a directory outside of the workspace, on the same file system.
+        """Move a file here from a directory outside the workspace, on the same file system.
 
-        Its state is told to the record. What has the same name must not have changed since it `started`.
+        Its state goes into the record. A file of the same name must not have changed since `started`.
         """
         above, name = parts[:-1], parts[-1]
         try:
@@ -360,7 +359,7 @@ class Workspace(WorkspaceReader):
         self._note_change(parts, parent)
 
     def make_link(self, parts: Parts, target: bytes) -> None:
-        """Make a symbolic link, which undo does; its parent exists."""
+        """Make a symbolic link in an existing directory, for undo."""
         try:
             parent = self._directories.handle(parts[:-1])
             if self._snapshot:
@@ -407,14 +406,14 @@ class Workspace(WorkspaceReader):
         self._note_change(parts, parent)
 
     def _undo_step(self, error: OSError | CladaError) -> CladaError:
-        """Remove the directories that a step has made, for it has failed; return the trouble that it had."""
+        """Remove the directories that a failed step has created; return its error."""
         self._directories.remove_made()
-        if os.fstat(self._root).st_nlink == 0:  # that is why nothing can be written any more
+        if os.fstat(self._root).st_nlink == 0:  # this is why nothing can be written
             return CladaError("file_not_found", f"the workspace {self.root} has been removed")
         return from_os_error(error) if isinstance(error, OSError) else error
 
     def _act_on_pinned(self, parts: Parts, action: Callable[[Any], None]) -> None:
-        """Act on exactly what stands at this place, which is no link: chmod and utime would follow one."""
+        """Act on exactly this entry, which must not be a link: chmod and utime would follow it."""
         self.flush()
         by_path = _can_use_proc()
         fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
@@ -432,7 +431,7 @@ class Workspace(WorkspaceReader):
 
 
 def _ctime(name: str, parent: int) -> int:
-    """Return when a file was changed last; 0 where there is none."""
+    """Return the time of the last change of a file; 0 if there is none."""
     try:
         return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ctime_ns
     except FileNotFoundError:
@@ -440,5 +439,5 @@ def _ctime(name: str, parent: int) -> int:
 
 
 def _can_use_proc() -> bool:
-    """Whether open files have paths: a process that has changed users may not look into its own /proc."""
+    """Whether /proc gives paths of open files: a process that has changed users may not read its own."""
     return os.path.exists(HANDLES) and os.access(HANDLES, os.X_OK, effective_ids=True)
