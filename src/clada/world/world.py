@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         """Asks a person about a command."""
 
         def __call__(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
-            """Return once, always, no or never, perhaps followed by `+network`; None without a person to ask."""
+            """Return once, always, no or never, perhaps with `+network`; None without a person to ask."""
 
 
 SIGINT = 2
@@ -141,7 +141,7 @@ class World:
             self.output.append(None)
 
     def untimed(self, call: Callable[..., Result], *arguments: object, **named: object) -> Result:
-        """Call a function that waits for a person or a reader; its waiting does not count toward the timeout."""
+        """Call a function that waits for a person or a reader; that time does not count."""
         result, waited = seconds_waited(call, *arguments, **named)
         if self.deadline is not None:
             self.deadline += waited
