@@ -1,4 +1,4 @@
-"""edit: texts in a file are replaced, if each is there exactly as often as expected."""
+"""edit: replace texts in a file, if each is found exactly as often as expected."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from clada.text.match import Matches, Text
     from clada.world.world import World
 
-    # A text with its replacements, how many there are, in which lines, and what is to be said of them.
+    # A text with its replacements, their number, their lines, and remarks.
     Edited = tuple[Text, int, tuple[int, ...], tuple[str, ...]]
 
-MOST_LINES = 1000  # line numbers that a report names, of however many matches
+MOST_LINES = 1000  # upper limit of line numbers in a report
 # How a search text is compared with the file's. Each way allows what the one before it does, and more:
 # `blanks` other blanks at the ends of lines, an indentation that differs evenly, blank lines around it;
 # `typographic` other dashes, quotes and spaces, too. See text/tiers.py.
 EXACT, BLANKS, TYPOGRAPHIC = WAYS = ("exact", "blanks", "typographic")
-SEVERAL_DIVIDERS = 'lines of "=======": use longer markers'  # after how many there are
+SEVERAL_DIVIDERS = 'lines of "=======": use longer markers'  # follows the number of dividers
 
 _USUAL = {"path", "count", "search", "replace"}  # the fields of most edits
-_TEXTS = ("search", "search_start", "search_end", "replace", "near")  # of an edit of one text
+_TEXTS = ("search", "search_start", "search_end", "replace", "near")  # fields of an edit without hunks
 
 
 class Hunk(Value):
@@ -44,15 +44,15 @@ class Hunk(Value):
 
     search: str
     replacement: str
-    search_end: str | None = None  # all to the nearest such text is replaced; only where a hunk is alone
-    anchors: tuple[str, ...] = ()  # lines that stand before it, one after the other
-    near: int | None = None  # the line that decides between several exact places, if it is that of one
-    at_end: bool = False  # it ends where the file does, but for one blank line
+    search_end: str | None = None  # replace up to the nearest such text; only in an edit of one hunk
+    anchors: tuple[str, ...] = ()  # lines that come before it, in order
+    near: int | None = None  # decides between several exact matches, if one starts at this line
+    at_end: bool = False  # it must end at the end of the file, except for one blank line
     after_line: int | None = None  # where an insertion goes; 0 is the top
-    line: int | None = None  # where it stands in the document
-    through_line: int | None = None  # with `after_line`: the last line that goes
-    end_once: bool = False  # with `search_end`: that must not stand again behind it
-    instead: tuple[Hunk, ...] = ()  # other readings of the same text: the only one that has a place counts
+    line: int | None = None  # its line in the document
+    through_line: int | None = None  # with `after_line`: the last line that is removed
+    end_once: bool = False  # with `search_end`: that text must not occur again after it
+    instead: tuple[Hunk, ...] = ()  # other readings of the same text: exactly one must match
 
 
 class Edit(Operation):
@@ -67,7 +67,7 @@ class Edit(Operation):
     match: str = EXACT  # one of WAYS, unless a setting says otherwise
     whole_lines: bool = False  # search texts match whole lines only
     final_newline: bool | None = None  # whether the file ends in a line break afterwards; None: as it did
-    placeholder: bool = False  # the path looks like an example: if there is no such file, that is said
+    placeholder: bool = False  # the path looks like an example: an error for a missing file says so
     dialect: str = ""
 
     name: ClassVar = "edit"
@@ -86,7 +86,7 @@ class Edit(Operation):
             required=False,
             excludes=("count", *_TEXTS, "insert_line"),
             fields=(
-                Field("search", "lines", required=False),  # none, or an empty one, is that of an insertion
+                Field("search", "lines", required=False),  # missing or empty: an insertion
                 Field("replace", "lines"),
                 Field("anchors", "anchors", required=False),
                 Field("near", "number", required=False),
@@ -121,7 +121,7 @@ class Edit(Operation):
     def from_fields(
         cls, line: int, span: tuple[int, int], attributes: Mapping[str, str], values: Mapping[str, Any]
     ) -> Self:
-        """Make it from its fields: what is not a list of hunks is one."""
+        """Make an edit from its fields; without a list of hunks, the fields are one hunk."""
         if len(values) == len(_USUAL) and values.keys() == _USUAL:
             hunk = Hunk(values["search"], values["replace"])
             return cls(line, span, attributes, values["path"], (hunk,), values["count"])
@@ -142,7 +142,7 @@ class Edit(Operation):
         return self.path
 
     def values(self) -> dict[str, Any]:
-        """Return its fields by their names in plans, with those that are not always there only if set."""
+        """Return its fields by their names in plans; optional ones only if they are set."""
         unset, names = Edit.field_defaults, ("match", "whole_lines", "final_newline", "placeholder")
         others = {name: getattr(self, name) for name in names if getattr(self, name) != unset[name]}
         return {"path": self.path, **self._texts(), **others}
@@ -164,7 +164,7 @@ class Edit(Operation):
         return {"count": self.count, **texts, "replace": hunk.replacement, **others}
 
     def apply(self, world: World) -> Done:
-        """Replace all matches, or none where their number is not the expected one."""
+        """Replace all matches, or none if their number is not the expected one."""
         parts = world.files.locate(self.path)
         if self.placeholder and not world.files.entry(parts):
             raise CladaError("invalid_operation", f"{self.path} is an example, not a file")
@@ -181,29 +181,29 @@ class Edit(Operation):
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
 
     def edited(self, text: Text, way: str) -> Edited:
-        """Return the text with all replacements; raise CladaError where one has no place."""
+        """Return the text with all replacements; raise CladaError if one has no match."""
         hunk = self.hunks[0]
         if hunk.instead:
             return self._only_reading(text, way, (hunk.replace(instead=()), *hunk.instead))
         return self._exactly(text, way) or self._by_lines(text, way)
 
     def _only_reading(self, text: Text, way: str, readings: Sequence[Hunk]) -> Edited:
-        """Return the text after the one reading of a hunk that has a place."""
+        """Return the text edited by the one reading of a hunk that matches."""
         found: list[Edited] = []
-        troubles: list[CladaError] = []
+        errors: list[CladaError] = []
         for hunk in readings:
             try:
                 found.append(self.replace(hunks=(hunk,)).edited(text, way))
-            except CladaError as trouble:
-                troubles.append(trouble)
+            except CladaError as raised:
+                errors.append(raised)
         if not found:
-            raise troubles[0]  # it tells the closest place of the shortest text
+            raise errors[0]  # it names the closest match of the shortest text
         if len(found) > 1:
             raise CladaError("invalid_operation", f"{len(readings)} {SEVERAL_DIVIDERS}")
         return found[0]
 
     def _exactly(self, text: Text, way: str) -> Edited | None:
-        """Replace one text, or range, wherever it is exactly; None where it takes more than that."""
+        """Replace one text, or range, by exact matches; return None if that is not enough."""
         hunk = self.hunks[0]
         if self.whole_lines or not self._is_plain(hunk) or self.final_newline is not None:
             return None
@@ -220,11 +220,11 @@ class Edit(Operation):
             raise CladaError.of(self._mismatch(text, hunk, found))
         if hunk.end_once:
             _check_end(text, hunk.search_end or "", found.ends[0])
-        lines = _lines(text, found)  # before splicing, for what it learns about the text is handed on
+        lines = _lines(text, found)  # before splicing, because the new text reuses the line index
         return text.replaced(found, hunk.replacement.encode()), found.count, lines, ()
 
     def _is_plain(self, hunk: Hunk) -> bool:
-        """Whether a hunk is alone, and to be found by its text."""
+        """Whether a hunk is the only one, and is found by its text alone."""
         return bool(len(self.hunks) == 1 and hunk.search and not hunk.anchors and not hunk.at_end)
 
     def _by_lines(self, text: Text, way: str) -> Edited:
@@ -240,7 +240,7 @@ class Edit(Operation):
         return text.locate_range(hunk.search.encode(), hunk.search_end.encode(), limit)
 
     def _mismatch(self, text: Text, hunk: Hunk, found: Matches) -> Error:
-        """Return the error, explained: somebody will try again by what it says."""
+        """Return the error with an explanation, by which a model can try again."""
         matches = "1 match" if found.count == 1 else f"{found.count} matches"
         expected = "at least 1" if self.count == "all" else self.count
         error = Error(
@@ -266,7 +266,7 @@ def _lines(text: Text, found: Matches) -> tuple[int, ...]:
 
 
 def _check_end(text: Text, search_end: str, end: int) -> None:
-    """Raise CladaError where the end text of a range stands again behind the range."""
+    """Raise CladaError if the end text of a range occurs again after it."""
     again = [start for start in text.locate(search_end.encode()).starts if start >= end]
     if again:
         (line,) = text.lines(again[:1])
@@ -293,7 +293,7 @@ def _hunk(values: Mapping[str, Any]) -> Hunk:
 
 
 def _hunk_to_dict(hunk: Hunk) -> dict[str, Any]:
-    """Return a hunk as plans have it: its texts, and what else is set."""
+    """Return a hunk as plans write it: its texts, and other fields that are set."""
     unset = Hunk.field_defaults
     values = hunk.by_name()
     shown = {name: value for name, value in values.items() if name not in unset or value != unset[name]}

@@ -1,4 +1,4 @@
-"""The hunks of an edit: located in order in one text, as whole lines or within them; replaced together."""
+"""Edits of several hunks: located in order in one text, as whole lines or within them; replaced together."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from clada.text.hunks import Missing
 
 MOST_LINES = 1000  # line numbers that a report names
-MOST_EXPLAINED = 3  # hunks of one edit whose failure is told in full
-MOST_NAMED = 10  # further ones that are named
+MOST_EXPLAINED = 3  # hunks of one edit whose failure is explained
+MOST_NAMED = 10  # further failed hunks that are named
 OUT_OF_ORDER = "out of order"
 
 
 def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[int, ...], tuple[str, ...]]:
-    """Return the text with all hunks replaced, how many, at which lines, and remarks on how they were found.
+    """Return the text with all hunks replaced, their number, their lines, and remarks on how they matched.
 
-    Raise CladaError where one has no place.
+    Raise CladaError if one has no match.
     """
     if any(hunk.search_end is not None for hunk in edit.hunks):
         raise CladaError("invalid_operation", "a range, with a start and an end text, stands alone")
-    has_bom = text.data.startswith(BOM_UTF8)  # which is no part of the first line
+    has_bom = text.data.startswith(BOM_UTF8)  # it is not part of the first line
     text = Text(text.data[len(BOM_UTF8) :]) if has_bom else text
     base = _with_final_break(text)
     search = _Search(edit, base, way, added_break=base is not text)
@@ -46,7 +46,7 @@ def replace_hunks(edit: Edit, text: Text, way: str) -> tuple[Text, int, tuple[in
 
 
 def _with_final_break(text: Text) -> Text:
-    """Return the text with a line break at its end, so that all lines are alike; the same if it has one."""
+    """Return the text with a line break at its end, so that all lines are alike."""
     if not text.data or text.data.endswith((LF, CR)):
         return text
     (ending,) = endings_at(text.data, [len(text.data)])
@@ -64,7 +64,7 @@ def _set_final_break(text: Text, *, with_break: bool) -> Text:
 
 
 def _splice(text: Text, found: Sequence[Found]) -> Text:
-    """Return the text with the splices of all hunks; raise CladaError where two change the same lines."""
+    """Return the text with the splices of all hunks; raise CladaError if two change the same lines."""
     splices = sorted(
         ((splice, number) for number, place in enumerate(found, 1) for splice in place.splices),
         key=lambda pair: (pair[0].start, pair[0].end),
@@ -86,7 +86,7 @@ def _remarks(found: Sequence[Found]) -> tuple[str, ...]:
 
 
 class _Search:
-    """The search for all hunks of one edit, and what is to be said where it fails."""
+    """The search for all hunks of one edit, and the error if it fails."""
 
     def __init__(self, edit: Edit, text: Text, way: str, *, added_break: bool) -> None:
         data = to_lf(text.data)
@@ -96,11 +96,11 @@ class _Search:
         self._locator = Locator(subject, self._to_wanted, way)
 
     def line_numbers(self, starts: Sequence[int]) -> tuple[int, ...]:
-        """Return the lines of these offsets, which are in order; not of too many."""
+        """Return the line numbers of these sorted offsets, up to a limit."""
         return tuple(self._text.lines(starts[:MOST_LINES]))
 
     def found(self) -> list[Found]:
-        """Return where all hunks are; a single one as often as its count says. Raise CladaError where not."""
+        """Return the matches of all hunks; of a single hunk, as many as its count says."""
         if self._edit.count != 1:
             return self._find_count()
         found, missing = [], {}
@@ -122,7 +122,7 @@ class _Search:
         return found
 
     def _error(self, missing: dict[int, Missing]) -> Error:
-        """Return the error of the first hunk without a place, with all that can be told of the next few."""
+        """Return the error of the first hunk without a match, with details of the next few."""
         errors = [self._hunk_error(number, missing[number]) for number in list(missing)[:MOST_EXPLAINED]]
         first, *more = errors
         if not more:
@@ -134,7 +134,7 @@ class _Search:
         return first.replace(hint=hint, details=details)
 
     def _hunk_error(self, number: int, missing: Missing) -> Error:
-        """Return why one hunk has no place."""
+        """Return why one hunk has no match."""
         if missing.reason:
             return Error("invalid_operation", self._name(number) + missing.reason)
         wanted = self._to_wanted[number]
@@ -151,7 +151,7 @@ class _Search:
         return self._explain(error, wanted)
 
     def _name(self, number: int) -> str:
-        """Return what a message says first, where there are several hunks: which of them it is about."""
+        """Return the start of a message: which hunk it is about, if there are several."""
         hunks = self._edit.hunks
         if len(hunks) == 1:
             return ""
@@ -172,20 +172,20 @@ class _Search:
         )
 
     def _explain(self, error: Error, wanted: Wanted) -> Error:
-        """Return the error with the closest place; a text of whole lines has line breaks around it."""
+        """Return the error with the closest match; a text of whole lines has line breaks around it."""
         if wanted.text:
             why = explain(self._text, wanted.text, wanted.text_new)
         else:
             lines, new = LF.join(wanted.old) + LF, LF.join(wanted.new)
             why = explain(self._text, LF + lines, new)
-            if why.nearest is None:  # no line break is before the first line of a file
+            if why.nearest is None:  # the first line of a file has no line break before it
                 first = explain(self._text, lines, new)
                 why = first if first.nearest and first.nearest.first_line == 1 else why
         return error.replace(hint=why.hint or None, details=why.details or None, nearest=why.nearest)
 
 
 def _to_wanted(hunk: Hunk, *, whole_lines: bool) -> Wanted:
-    """Return a hunk as lines; one that is not of whole lines as a text, too, which is tried first."""
+    """Return a hunk as lines; one that is not of whole lines also as a text, which is tried first."""
     search, replacement = to_lf(hunk.search.encode()), to_lf(hunk.replacement.encode())
     old, new, text, text_new = _split(search), _split(replacement), b"", b""
     if search and not whole_lines:
@@ -193,7 +193,7 @@ def _to_wanted(hunk: Hunk, *, whole_lines: bool) -> Wanted:
         if not search.endswith(LF):
             old, new = search.split(LF), replacement.split(LF)
         if LF not in search or (search.endswith(LF) and replacement and not replacement.endswith(LF)):
-            old, new = (), ()  # it is no whole lines, or would not leave any
+            old, new = (), ()  # it does not consist of whole lines, or would not leave whole lines
     anchors = [anchor.encode() for anchor in hunk.anchors]
     return Wanted(
         old, new, text, text_new, anchors, hunk.near, hunk.at_end, hunk.after_line, hunk.through_line
@@ -201,5 +201,5 @@ def _to_wanted(hunk: Hunk, *, whole_lines: bool) -> Wanted:
 
 
 def _split(text: bytes) -> Sequence[bytes]:
-    """Return the lines of a text: none, if it is empty."""
+    """Return the lines of a text; none if it is empty."""
     return text.removesuffix(LF).split(LF) if text else ()

@@ -1,4 +1,4 @@
-"""move: a file or a directory goes to another place."""
+"""move: move or rename a file or a directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Move(Operation):
     def from_fields(
         cls, line: int, span: tuple[int, int], attributes: Mapping[str, str], values: Mapping[str, Any]
     ) -> Self:
-        """Make it from its fields: `from` is no name that Python would take."""
+        """Make it from its fields; `from` cannot be an argument name in Python."""
         return cls(line, span, attributes, values["from"], values["to"])
 
     def values(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""remove: a file, or a directory with all that is in it, goes."""
+"""remove: remove a file, or a directory with all that is in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Remove(Operation):
     """Remove a file, a link, or a directory with all that is in it."""
 
     path: str
-    content: str | None = None  # that the file must have, but for blanks at the ends of lines
+    content: str | None = None  # the expected content, except for blanks at the ends of lines
     file_only: bool = False  # a directory is refused
     dialect: str = ""
 
@@ -44,7 +44,7 @@ class Remove(Operation):
         return {"path": self.path, **content, **({"file_only": True} if self.file_only else {})}
 
     def _check(self, files: Files, parts: Parts) -> None:
-        """Raise CladaError where what is there is not what was to be removed."""
+        """Raise CladaError if the file is not the one that the answer expects."""
         entry = files.entry(parts) if self.file_only or self.content is not None else None
         if not entry:
             return
@@ -68,8 +68,8 @@ class Remove(Operation):
         self._check(world.files, parts)
         try:
             removed = tree.remove(world.files, parts)
-        except tree.PartlyRemovedError as trouble:
-            return Failed(trouble.error, changes=_changes(trouble.removed))
+        except tree.PartlyRemovedError as raised:
+            return Failed(raised.error, changes=_changes(raised.removed))
         return Done("removed", self.path, changes=_changes(removed))
 
 

@@ -1,4 +1,4 @@
-"""write: a file gets this content, or has it added at its end."""
+"""write: create, overwrite or append to a file."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 BOM = "\ufeff"
-# What is done where the file is already there with another content, and the new one is not appended:
-# it is overwritten; or that is refused; or refused if the new content looks like a part of the old;
-# or refused unless the file is empty, as for an empty SEARCH; or it is left as it is.
+# What to do with an existing file that has another content, unless the new content is appended: overwrite it;
+# refuse; refuse if the new content looks like a part of the old (guard); refuse unless the file is empty, as
+# for an empty SEARCH; leave it unchanged (skip).
 OVERWRITE, REFUSE, GUARD, EMPTY, SKIP = IF_EXISTS = ("overwrite", "refuse", "guard", "empty", "skip")
 PART = "this looks like a part of {}: {} missing"
 WHOLE_OR_EDIT = "send the whole file, or a search/replace block"
 OMITTED = '{} is new, but "{}" stands for code that is not there'
-MARKUP = (".md", ".mdx", ".markdown", ".rst")  # ends of names of files that have fences as markup
+MARKUP = (".md", ".mdx", ".markdown", ".rst")  # files in which fences are markup
 CRLF_KEPT = "CRLF line endings kept"
 NOT_WRITTEN = "shown, not written; --format=whole writes it"
 NO_FILE = "shown, not written: there is no such file"
-# What alone names a file in the answer, and may be meant otherwise: the comment on its first line, without an
-# extension (only a file that is there is written), or a sentence above (a person is asked).
+# Uncertain sources of a file name: a comment on the first line, without an extension (only an existing file
+# is written), or a sentence above the block (a person is asked).
 COMMENT, SENTENCE = NAMED_IN = ("comment", "sentence")
 IN_SENTENCE = "{} is named only in a sentence: put the path alone on the line above the fence"
 QUESTION = "{} is named only in a sentence (line {}). Write it?"
-MOST_SHOWN = 20  # lines of the content that a question shows
+MOST_SHOWN = 20  # lines of the content in a question
 
 
 class Write(Operation):
-    """Write a file, or append to it; parent directories are made."""
+    """Write a file, or append to it; parent directories are created."""
 
     path: str
     content: str
     append: bool = False
     if_exists: str = OVERWRITE  # one of IF_EXISTS
-    final_newline: bool | None = None  # whether the last line gets a line break; None: as below
-    as_lines: bool = False  # it does unless the setting final_newline is false, as in CSL
-    placeholder: bool = False  # the path looks like an example: only a file that is there is written
-    other_path: str = ""  # a second name of the same file, which counts if only that is there
-    named_in: str = ""  # one of NAMED_IN, where the name is not sure
-    raw: bool = False  # what is appended begins right where the file ends, not on a line of its own
+    final_newline: bool | None = None  # whether the last line gets a line break; None: see as_lines
+    as_lines: bool = False  # it does, unless the setting final_newline is false (CSL)
+    placeholder: bool = False  # the path looks like an example: only an existing file is written
+    other_path: str = ""  # another path of the same file, used if only that exists
+    named_in: str = ""  # one of NAMED_IN, if the name is uncertain
+    raw: bool = False  # append directly at the end of the file, not on a new line
     dialect: str = ""
 
     name: ClassVar = "write"
@@ -91,7 +91,7 @@ class Write(Operation):
 
     @property
     def holds(self) -> str | None:
-        """The path, if it appends: additions in a row are written once."""
+        """The path, if it appends: several additions in a row are written once."""
         return self.path if self.append and not self.other_path and not self.raw else None
 
     def values(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Write(Operation):
         return {**super().values(), **{name: value for name in names if (value := getattr(self, name))}}
 
     def text(self, settings: Settings) -> str:
-        """Return its content as it is written: without a fence around it, and with its last line break."""
+        """Return the content to write: without a fence around it, and with its last line break."""
         inner = self.unfenced() if strips_fence(self.path, settings.strip_fences) else None
         text = self.content if inner is None else inner
         said = (self.final_newline, settings.final_newline, self.as_lines)
@@ -108,13 +108,13 @@ class Write(Operation):
         return f"{text}\n" if lacks and next(each for each in said if each is not None) else text
 
     def unfenced(self) -> str | None:
-        """Return its content without a fence around the whole of it, if there is one."""
+        """Return the content without a fence around all of it; None if there is no such fence."""
         if self.dialect or not self.content.startswith(("```", "~~~")):
             return None
         return without_fence(self.content)
 
     def _check(self, world: World, parts: Parts, data: bytes) -> None:
-        """Raise CladaError if the file must not be written, because of what is there or is not."""
+        """Raise CladaError if the file must not be written, because of its content, or because it is missing."""
         files = world.files
         omission = find_elision(self.content, path=self.path)
         if not (omission or self.placeholder) and (self.append or self.if_exists == OVERWRITE):
@@ -150,7 +150,7 @@ class Write(Operation):
             )
 
     def _why_only_shown(self, world: World, parts: Parts) -> str | None:
-        """Return why the file is only shown, if so; raise CladaError where a person does not want it."""
+        """Return why the file is not written, if so; raise CladaError if a person says no."""
         if self.if_exists == SKIP:
             return NOT_WRITTEN
         there = world.files.entry(parts)
@@ -161,7 +161,7 @@ class Write(Operation):
         return None
 
     def _question(self) -> str:
-        """Return what a person is asked, with the content."""
+        """Return the question to a person, with the content."""
         lines = self.content.split("\n")
         shown = [f"  | {line}" for line in lines[:MOST_SHOWN]]
         more = len(lines) - len(shown)
@@ -206,12 +206,12 @@ class Write(Operation):
 
 
 def strips_fence(path: str, setting: bool | None) -> bool:
-    """Whether a fence around a file's whole content is removed: by default unless fences are its markup."""
+    """Whether a fence around a whole content is removed: by default, unless fences are markup in the file."""
     return not path.lower().endswith(MARKUP) if setting is None else setting
 
 
 def _content(files: Files, parts: Parts) -> bytes | None:
-    """Return the content of a file; None where it cannot be read: it may be replaced all the same."""
+    """Return the content of a file; None if it cannot be read, because it may still be replaced."""
     try:
         return files.load(parts)
     except CladaError:
@@ -219,7 +219,7 @@ def _content(files: Files, parts: Parts) -> bytes | None:
 
 
 def _lost_lines_remark(old: bytes, data: bytes) -> tuple[str, ...]:
-    """Return how much of the old content is lost: the author of the answer may not have seen it."""
+    """Return a remark on the lines that are lost, because the model may not have seen them."""
     lines = old.splitlines()
     gone = (Counter(lines) - Counter(data.splitlines())).total()
     if not gone:
@@ -235,7 +235,7 @@ def _append(files: Files, parts: Parts, data: bytes) -> str:
     if data and files.append(parts, data):
         return "appended"
     if not data and files.entry(parts):
-        files.load(parts)  # for it must be a file all the same
+        files.load(parts)  # raises if it is not a file
         return "unchanged"
     files.store(parts, data)
     return "created"

@@ -1,4 +1,4 @@
-"""The built-in commands: clada carries them out itself, so that its own rules and dry runs apply to them."""
+"""The built-in commands, which clada carries out itself, so that its rules and dry runs apply to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BuiltInResult(Value):
     exit_code: int
     here: Parts
     changes: tuple[Change, ...] = ()
-    refused: Error | None = None  # the rule that stopped it, perhaps half way
+    refused: Error | None = None  # the rule that stopped it, perhaps half-way
 
 
 def run(command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> BuiltInResult:

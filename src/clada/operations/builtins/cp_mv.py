@@ -32,7 +32,7 @@ OWNER_ALL, ANY_WRITE = 0o700, 0o222
 
 
 def read_pairs(job: BuiltInJob) -> list[Pair]:
-    """Return each source with its target: the last operand, or in it if it is a directory."""
+    """Return each source with its target: the last operand, or a path in it if it is a directory."""
     operands = job.locate_all()
     if not operands:
         raise CommandError("missing file operand")
@@ -54,7 +54,7 @@ def read_pairs(job: BuiltInJob) -> list[Pair]:
 
 
 def _is_respelled(job: BuiltInJob, sources: list[Operand], target: Operand, there: Entry) -> bool:
-    """Whether a directory gets its own name in other letters, on a file system that ignores their case."""
+    """Whether a directory is renamed in letter case only, on a file system that ignores it."""
     if len(sources) > 1 or target.slash or job.name != "mv":
         return False
     entry = job.entry(sources[0], f"cannot stat {sources[0]}")
@@ -69,7 +69,7 @@ def _target_in(directory: Operand, source: Operand) -> Operand:
 
 
 def target_entry(job: BuiltInJob, target: Operand) -> Entry | None:
-    """Return what exists at a target, or None; fail if it may not be replaced."""
+    """Return the entry of a target, or None; raise if it may not be replaced."""
     what = f"cannot stat {target}"
     entry = job.entry(target, what)
     refuse_special(target, entry)
@@ -82,7 +82,7 @@ def target_entry(job: BuiltInJob, target: Operand) -> Entry | None:
 
 
 def keeps_target(job: BuiltInJob, entry: Entry, there: Entry) -> bool:
-    """Whether the existing target stays as it is: by -n, or by -u if it is not older."""
+    """Whether the existing target is kept: by -n, or by -u if it is not older."""
     is_directory = entry.kind == "directory"
     if job.has("u") and not is_directory and there.modified >= entry.modified:
         return True
@@ -90,7 +90,7 @@ def keeps_target(job: BuiltInJob, entry: Entry, there: Entry) -> bool:
 
 
 def refuse_clash(source: Operand, entry: Entry, target: Operand, there: Entry) -> None:
-    """Fail where a directory would replace a file, or the other way round."""
+    """Raise CommandError if a directory would replace a file, or the other way round."""
     if entry.kind == "directory" and there.kind != "directory":
         raise CommandError(f"cannot overwrite non-directory {target} with directory {source}")
     if entry.kind != "directory" and there.kind == "directory":
@@ -111,7 +111,7 @@ def mv(job: BuiltInJob) -> None:
 
 
 def _check_move(job: BuiltInJob, pair: Pair) -> Entry:
-    """Return what is at the source, if it may be moved to its target."""
+    """Return the entry of the source, if it may be moved to its target."""
     source, target = pair
     entry = job.existing(source, f"cannot stat {source}")
     job.refuse_moving_workspace(source)
@@ -193,7 +193,7 @@ class Copier:
         self._made: set[Parts] = set()  # targets
 
     def check(self, pair: Pair) -> Items:
-        """Return what is to be copied; neither it nor what it replaces may be a link."""
+        """Return the entries to copy; neither these nor those that they replace may be links."""
         source, target = pair
         entry = self.job.existing(source, f"cannot stat {source}")
         refuse_special(source, entry)
@@ -227,7 +227,7 @@ class Copier:
             raise CommandError(f"will not overwrite just-created {target} with {source}")
         self._copied.add(source.parts)
         what = f"cannot create {target}"
-        if self.job.entry(target, what) is None:  # all of it is new: if that is too much, it is not begun
+        if self.job.entry(target, what) is None:  # all of it is new: check the limits before it begins
             size = sum(entry.size for _rest, entry in items if entry.kind == "file")
             self.job.attempt(what, target, self.job.files.limits.check, len(items), size)
         made = self._copy_all(source, target, items)
@@ -240,7 +240,7 @@ class Copier:
         made: dict[Parts, bool] = {}
         for rest, entry in items:
             if rest and rest[:-1] not in made:
-                continue  # the directory above it could not be made, which has been said
+                continue  # the directory above could not be made, which was printed
             try:
                 new = self._copy_one(source.below(*rest), target.below(*rest), entry)
             except CommandError as error:
@@ -248,12 +248,12 @@ class Copier:
                 continue
             if entry.kind == "directory":
                 made[rest] = new
-            if new and not (rest and made[rest[:-1]]):  # not for each item of a new directory
+            if new and not (rest and made[rest[:-1]]):  # a new directory is one change
                 self.job.changed(target.below(*rest), "created")
         return made
 
     def _copy_one(self, source: Operand, target: Operand, entry: Entry) -> bool:
-        """Copy one item; return whether there was nothing at the target before."""
+        """Copy one entry; return whether the target is new."""
         there = target_entry(self.job, target)
         if there:
             if keeps_target(self.job, entry, there):
@@ -281,7 +281,7 @@ class Copier:
             self.job.require_parent(target, what)
             if target.slash:
                 raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
-        # A file without any write permission could be replaced all the same; as in GNU cp, only -f does.
+        # As in GNU cp, a file without any write permission is replaced only with -f.
         elif not there.mode & ANY_WRITE and not self.job.has("f") and os.geteuid() != 0:
             raise CommandError(f"{what}: Permission denied")
         data = self.job.attempt(f"cannot open {source} for reading", source, files.load, source.parts)
@@ -294,7 +294,7 @@ class Copier:
         self._say_copied(source, target)
 
     def _mode(self, entry: Entry) -> int:
-        """Return the mode of a copy: never with setuid, setgid or sticky."""
+        """Return the mode of a copy, without setuid, setgid and sticky."""
         return entry.mode & ALL & ~(0 if self.options.keep_mode else self.options.umask)
 
     def _finish(self, target: Operand, entry: Entry, *, new: bool) -> None:

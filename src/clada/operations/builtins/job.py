@@ -1,4 +1,4 @@
-"""What all built-in commands share: operands, messages in the words of coreutils, the changes made."""
+"""The common part of built-in commands: operands, messages in the words of coreutils, changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_A_DIRECTORY = "Not a directory"
 
 
 class CommandError(Exception):
-    """Something is wrong with one operand: the command says so, goes on with the others, and fails."""
+    """An error of one operand: the command prints it, goes on with the others, and fails."""
 
 
 class MissingError(CommandError):
@@ -42,7 +42,7 @@ class MissingError(CommandError):
 
 
 class Operand(Value):
-    """A path as the command names it, and where it leads."""
+    """A path as the command writes it, and its parts."""
 
     text: str
     parts: Parts
@@ -52,12 +52,12 @@ class Operand(Value):
 
     @property
     def slash(self) -> bool:
-        """Whether it is named as a directory."""
+        """Whether it ends in a slash."""
         return self.text.endswith(("/", "\\"))
 
     @property
     def name(self) -> str:
-        """Return its last component as it is written: it may be `.` or `..`."""
+        """Its last component as it is written, perhaps `.` or `..`."""
         return self.text.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
     def below(self, *names: str) -> Operand:
@@ -84,7 +84,7 @@ def refuse_link(operand: Operand, entry: Entry | None) -> None:
 
 
 def refuse_special(operand: Operand, entry: Entry | None) -> None:
-    """Refuse all but files and directories."""
+    """Refuse everything but files and directories."""
     refuse_link(operand, entry)
     if entry and entry.kind == "other":
         raise with_operand(CladaError("permission_denied", "is not a regular file"), operand.text)
@@ -93,8 +93,8 @@ def refuse_special(operand: Operand, entry: Entry | None) -> None:
 class BuiltInJob:
     """Runs one built-in command.
 
-    Breaking a rule of clada raises CladaError, which ends the command at once. Anything else that goes wrong
-    is a CommandError: it is printed, and the command goes on and fails.
+    A violated rule of clada raises CladaError, which ends the command at once. Any other error is a
+    CommandError: it is printed, and the command goes on and fails.
     """
 
     def __init__(self, command: BuiltIn, files: Files, here: Parts, emit: Callable[[str], None]) -> None:
@@ -116,15 +116,15 @@ class BuiltInJob:
         return value if isinstance(value, str) else None
 
     def locate_all(self, texts: Iterable[str] | None = None) -> list[Operand]:
-        """Return the operands, or these texts, with the paths that they stand for."""
+        """Return the operands, or these texts, with their parts."""
         return [self.locate(text) for text in (self.operands if texts is None else texts)]
 
     def locate(self, text: str) -> Operand:
-        """Return a text with the path that it stands for, if clada may act there."""
+        """Return a text with its parts; raise CladaError if clada may not act there."""
         try:
             return Operand(text, self.files.locate(text, self.here))
-        except CladaError as trouble:
-            raise with_operand(trouble, text) from None
+        except CladaError as raised:
+            raise with_operand(raised, text) from None
 
     # Output and changes.
 
@@ -133,7 +133,7 @@ class BuiltInJob:
         self._emit(escape_controls(text))
 
     def complain(self, error: CommandError) -> None:
-        """Print what is wrong; the command will exit with 1."""
+        """Print an error; the command will exit with 1."""
         self.say(f"{self.name}: {error}")
         self.exit_code = 1
 
@@ -155,7 +155,7 @@ class BuiltInJob:
                 try:
                     check(item)
                 except CommandError:
-                    continue  # it is said when it is the item's turn
+                    continue  # it is printed when it is the item's turn
         for item in items:
             try:
                 act(item, check(item))
@@ -164,50 +164,50 @@ class BuiltInJob:
 
     @staticmethod
     def attempt(what: str, operand: Operand, action: Callable[..., Result], *args: object) -> Result:
-        """Call the action; if the system refuses, raise a CommandError that says what could not be done."""
+        """Call the action; if the system refuses, raise a CommandError that starts with `what`."""
         try:
             return action(*args)
-        except CladaError as trouble:
-            if trouble.system is None:
-                raise with_operand(trouble, operand.text) from None
-            raise CommandError(f"{what}: {trouble.system}") from None
+        except CladaError as raised:
+            if raised.system is None:
+                raise with_operand(raised, operand.text) from None
+            raise CommandError(f"{what}: {raised.system}") from None
 
-    # Looking at files.
+    # Entries.
 
     def entry(self, operand: Operand, what: str) -> Entry | None:
-        """Return what is at an operand's path, or None."""
+        """Return the entry of an operand, or None."""
         if not operand.text:
             return None
         return self.attempt(what, operand, self.files.entry, operand.parts)
 
     def existing(self, operand: Operand, what: str) -> Entry:
-        """Return what is at an operand's path: something, and a directory if there is a slash at its end."""
+        """Return the entry of an operand, which must exist, and be a directory if it ends in a slash."""
         entry = self.entry(operand, what)
         if entry is None:
             raise MissingError(what, self.why_missing(operand, what))
-        # A slash after a link is left out, so that the link itself is meant and never what it leads to.
+        # A slash after a link is ignored: the link itself is meant, never its target.
         if operand.slash and entry.kind not in ("directory", "link"):
             raise MissingError(what, NOT_A_DIRECTORY)
         return entry
 
     def why_missing(self, operand: Operand, what: str) -> str:
-        """Return why an operand does not exist: no such entry, or something above it is no directory."""
+        """Return why an operand does not exist: no such entry, or a parent is not a directory."""
         above = self.attempt(what, operand, self.files.entry, operand.parts[:-1])
         if above and above.kind == "directory":
-            return NO_SUCH  # to look at all that leads there would cost its depth
-        for size in range(1, len(operand.parts)):  # downwards: each look starts where the last one ended
+            return NO_SUCH  # checking all parents would cost as much as it is deep
+        for size in range(1, len(operand.parts)):  # downwards, because kept handles make the next one cheap
             above = self.attempt(what, operand, self.files.entry, operand.parts[:size])
             if above is None:
                 return NO_SUCH
             if above.kind == "link" and operand.parts[0] == OUTSIDE:
-                continue  # outside of the workspace, links on the way are followed
-            refuse_link(operand, above)  # the overlay says it of no link that it has moved
+                continue  # outside the workspace, links on the way are followed
+            refuse_link(operand, above)  # the overlay does not refuse a link that it has moved
             if above.kind != "directory":
                 return NOT_A_DIRECTORY
         return NO_SUCH
 
     def require_parent(self, operand: Operand, what: str) -> None:
-        """Fail where the directory for a new entry does not exist; a plain write would create it."""
+        """Raise CommandError if the directory of a new entry is missing; storing a file would create it."""
         above = self.attempt(what, operand, self.files.entry, operand.parts[:-1]) if operand.text else None
         if not above or above.kind != "directory":
             raise CommandError(f"{what}: {self.why_missing(operand, what)}")
@@ -215,7 +215,7 @@ class BuiltInJob:
     def tree(self, operand: Operand, what: str) -> list[tuple[Parts, Entry]]:
         """Return all entries below a directory, by their path below it, each directory after its content.
 
-        Fail on what is protected: it may be neither removed nor copied.
+        Raise CladaError if one is protected, because it may be neither removed nor copied.
         """
         found = self.attempt(what, operand, walk_unprotected, self.files, operand.parts)
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
@@ -227,9 +227,9 @@ class BuiltInJob:
         return self.attempt(what, target, relation_of, self.files, *places)
 
     def refuse_shared(self, operand: Operand, entry: Entry) -> None:
-        """Refuse to change the mode or times of a file with several hard links: others may be outside."""
+        """Refuse to change the mode or times of a file with several hard links: some may be outside."""
         self.attempt(f"cannot change {operand}", operand, refuse_shared, entry)
 
     def refuse_moving_workspace(self, operand: Operand) -> None:
-        """Refuse to move or remove the workspace, or a directory that it lies in."""
+        """Refuse to move or remove the workspace, or a directory that contains it."""
         self.attempt(f"cannot take {operand}", operand, refuse_workspace, self.files, operand.parts)

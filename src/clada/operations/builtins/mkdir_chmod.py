@@ -39,7 +39,7 @@ def mkdir(job: BuiltInJob) -> None:
 
 
 def _check(job: BuiltInJob, operand: Operand) -> list[Operand]:
-    """Refuse a link; return the directories to create."""
+    """Return the directories to create; refuse a link."""
     steps = _steps(job, operand)
     for step in steps:
         refuse_link(step, _entry(job, step))
@@ -68,9 +68,9 @@ def _make_with_parents(job: BuiltInJob, steps: list[Operand], mode: int | None) 
     for step in steps:
         try:
             made = job.files.make_all(step.parts) if step.text else []
-        except CladaError as trouble:
-            raise _explain(job, step, trouble) from None
-        if made == [step.parts]:  # the usual case: to spell its parents would cost their number
+        except CladaError as raised:
+            raise _explain(job, step, raised) from None
+        if made == [step.parts]:  # the usual case, without a list of its parents
             _finish(job, step, mode if step is operand else None)
             continue
         below = {each.parts: each for each in _path_down(step)} if made else {}
@@ -82,7 +82,7 @@ def _make_with_parents(job: BuiltInJob, steps: list[Operand], mode: int | None) 
 
 def _finish(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
     job.changed(operand, "created")
-    if mode is not None:  # whatever the umask
+    if mode is not None:  # regardless of the umask
         job.attempt(f"cannot set permissions of {operand}", operand, job.files.set_mode, operand.parts, mode)
     if job.has("v"):
         job.say(f"mkdir: created directory {operand}")
@@ -99,17 +99,17 @@ def _path_down(operand: Operand) -> list[Operand]:
     return [*parents, operand]
 
 
-def _explain(job: BuiltInJob, operand: Operand, trouble: CladaError) -> Exception:
-    """Return why a directory cannot be created, naming the parent that is to blame."""
-    if trouble.system is None:
-        return with_operand(trouble, operand.text)
+def _explain(job: BuiltInJob, operand: Operand, raised: CladaError) -> Exception:
+    """Return why a directory cannot be created, with the parent that is the cause."""
+    if raised.system is None:
+        return with_operand(raised, operand.text)
     for step in _path_down(operand):
         entry = _entry(job, step)
         if entry is None:
-            return CommandError(f"{_what(step)}: {trouble.system}")
+            return CommandError(f"{_what(step)}: {raised.system}")
         if entry.kind != "directory":
             return CommandError(f"{_what(step)}: {'File exists' if step is operand else NOT_A_DIRECTORY}")
-    return CommandError(f"{_what(operand)}: {trouble.system}")
+    return CommandError(f"{_what(operand)}: {raised.system}")
 
 
 def _entry(job: BuiltInJob, operand: Operand) -> Entry | None:
@@ -152,7 +152,7 @@ def _check_mode_change(job: BuiltInJob, operand: Operand) -> Entry:
 
 
 def _new_mode(mode: Mode, entry: Entry, mask: int) -> int:
-    """Return the new mode; setuid, setgid and sticky stay where chmod leaves them."""
+    """Return the new mode; setuid, setgid and sticky are kept where chmod keeps them."""
     directory = entry.kind == "directory"
     kept = SPECIAL if mode.number is None else SET_ID if directory else 0
     return mode.applied(entry.mode, directory=directory, umask=mask) | entry.mode & kept
@@ -163,7 +163,7 @@ def _letters(mode: int) -> str:
 
 
 def umask() -> int:
-    """Return the umask. os.umask would have to change it to return it, for all threads."""
+    """Return the umask, which os.umask could return only by changing it for all threads."""
     try:
         with open("/proc/self/status", "rb") as status:
             for line in status:
@@ -175,7 +175,7 @@ def umask() -> int:
 
 
 def _umask_of_new_directory() -> int:
-    """Find out the umask by making a directory, on systems without /proc."""
+    """Return the umask by making a directory, on systems without /proc."""
     from tempfile import TemporaryDirectory  # slow to import, and needed only without /proc
 
     with TemporaryDirectory() as directory:

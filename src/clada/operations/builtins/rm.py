@@ -27,7 +27,7 @@ def rm(job: BuiltInJob) -> None:
 
 
 def _check(job: BuiltInJob, operand: Operand) -> Items:
-    """Return what is to be removed, if it may be."""
+    """Return the entries to remove, if they may be removed."""
     what = f"cannot remove {operand}"
     try:
         entry = job.existing(operand, what)
@@ -35,7 +35,7 @@ def _check(job: BuiltInJob, operand: Operand) -> Items:
         if job.has("f"):
             return []
         raise
-    if entry.kind == "link" and operand.slash:  # what it leads to is meant, and that is not removed by it
+    if entry.kind == "link" and operand.slash:  # the target of the link is meant, which is not removed
         raise CommandError(f"{what}: {NOT_A_DIRECTORY}")
     job.refuse_moving_workspace(operand)
     if entry.kind != "directory":
@@ -50,7 +50,7 @@ def _check(job: BuiltInJob, operand: Operand) -> Items:
 
 
 def _remove(job: BuiltInJob, operand: Operand, items: Items) -> None:
-    """Remove all items; a directory with something left in it stays too, without a message of its own."""
+    """Remove all items; a directory that is not empty then stays, without a message of its own."""
     kept: set[Parts] = set()  # directories in which something is left
     removed: list[Parts] = []
     try:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from clada.world.files.stat import Entry
 
 SECOND = 10**9
-MAX_DIGITS = 17  # of seconds that every system can count
+MAX_DIGITS = 17  # of a number of seconds, for every system
 DIGITS = frozenset("0123456789")
-# How many digits -t takes for month, day, hour and minute, with a year of two and of four.
+# Digits of -t: month, day, hour and minute; with a year of two digits; with a year of four.
 BARE, WITH_YEAR, WITH_CENTURY = 8, 10, 12
 CENTURY_TURN = 69  # two-digit years from here on are of the twentieth century
 
@@ -50,7 +50,7 @@ def _when(job: BuiltInJob) -> int | None:
 
 
 def _check(job: BuiltInJob, operand: Operand) -> Entry | None:
-    # Where touch would not create a file, all that it does is setting times.
+    # If touch would not create a file, it only sets times.
     only_times = operand.slash or job.has("c")
     try:
         entry = job.existing(operand, f"{'setting times of' if only_times else 'cannot touch'} {operand}")
@@ -147,5 +147,5 @@ def _seconds(text: str) -> int | None:
 
 
 def _nanoseconds(moment: datetime) -> int:
-    """Return a time in nanoseconds since 1970, exactly: a float could not hold them."""
+    """Return a time in nanoseconds since 1970, exactly, which a float could not hold."""
     return int(moment.replace(microsecond=0).timestamp()) * SECOND + moment.microsecond * 1000

@@ -1,4 +1,4 @@
-"""run: commands, one after the other until one fails, without a shell."""
+"""run: run commands, one after the other until one fails, without a shell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Run(Operation):
 
     command: str
     dir: str | None = None
-    suggested: bool = False  # it was only shown, and is left out
+    suggested: bool = False  # it was only shown in the answer, and is skipped
     dialect: str = ""
 
     name: ClassVar = "run"

@@ -1,4 +1,4 @@
-"""Whether a text that a person wants to approve can ever match a command; if not, why, and what would."""
+"""Check a text that a person wants to approve: can it match a command? If not, why, and which text would."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from clada.commands.judgements import Judgement, Piped
     from clada.world.files.tree import Files
 
-# What would work, where the error does not say so itself.
+# Remedies for errors without a hint of their own.
 _REMEDIES = {"permission_denied": "clada and git have commands of their own for what is in there"}
 _PATTERNS = ("*", "?", "[")
 
 
 class Mismatch(Value):
-    """Why a text never matches, and texts that would: each with the flag with which it is approved."""
+    """Why a text never matches, and texts that would, each with the flag to approve it."""
 
     message: str
     instead: tuple[tuple[str, str], ...] = ()
@@ -63,12 +63,12 @@ def _judge(pipeline: words.Pipeline) -> Judgement | Piped | words.Refusal:
 
 
 def _path_mismatch(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | None:
-    """Return why commands that need no approval could not run: their paths are refused, whoever approves."""
+    """Return why commands could not run even if approved: their paths are refused."""
     try:
         check_texts(files, judged, ())
         _check_sources(files, judged)
-    except CladaError as trouble:
-        error = trouble.error
+    except CladaError as raised:
+        error = raised.error
         return Mismatch(
             f"it cannot run: {error.replace(hint=error.hint or _REMEDIES.get(error.type)).sentence}"
         )
@@ -79,13 +79,13 @@ def _check_sources(files: Files, judged: Iterable[object]) -> None:
     """Refuse to move or remove the workspace itself."""
     for command in judged:
         if not isinstance(command, BuiltIn) or command.name == "cd":
-            return  # what follows may be meant from elsewhere
+            return  # the commands that follow may be in another directory
         taken = {"rm": command.operands, "mv": command.operands[:-1]}.get(command.name, ())
         for path in taken:
             try:
                 refuse_workspace(files, files.locate(path))
-            except CladaError as trouble:
-                found = with_operand(trouble, path).error
+            except CladaError as raised:
+                found = with_operand(raised, path).error
                 raise CladaError(found.type, found.message, "name what is in it") from None
 
 

@@ -1,4 +1,4 @@
-"""The body of a run on its way: its commands, one after the other until one fails."""
+"""Run the commands of one task, one after the other until one fails."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 INTERRUPTED = "interrupted"
-TAIL = 20  # lines of a failed command's output that `full` shows again
-WIDEST = 200  # characters of a command that an error names
+TAIL = 20  # last lines of a failed command's output, for --error-detail=full
+WIDEST = 200  # characters of a command in an error
 
 
 def run_commands(world: World, body: str, directory: str | None) -> Outcome:
@@ -40,14 +40,14 @@ def run_commands(world: World, body: str, directory: str | None) -> Outcome:
 
 
 def _directory(world: World, path: str | None) -> Parts:
-    """Return where a run starts; what is wrong there is told as trouble with `dir`."""
+    """Return the directory in which a run starts; an error names `dir`."""
     if path is None:
         return ()
     try:
         here = world.files.locate_directory(path)
         _check_directory(world.files.entry(here))
-    except CladaError as trouble:
-        raise operands.with_operand(trouble, f"dir={path}") from None
+    except CladaError as raised:
+        raise operands.with_operand(raised, f"dir={path}") from None
     return here
 
 
@@ -61,17 +61,17 @@ def _check_directory(entry: Entry | None) -> None:
 
 
 class _Body:
-    """One run on its way: where it is, what it has changed, and what it has printed."""
+    """The state of one run: its directory, its changes, and its output."""
 
     def __init__(self, world: World, body: str, here: Parts, permit: Permit) -> None:
         self.world, self.body, self.here, self.permit = world, body, here, permit
         self.changes: list[Change] = []
         self.printed = Printed(world)
-        # Of all built-in and approved commands together.
+        # The limit of all built-in and approved commands together.
         self.shared = Allowance(self.printed, world.settings.max_output)
 
     def outcome(self) -> Outcome:
-        """Carry out the commands until one fails; return what came of it."""
+        """Carry out the commands until one fails; return the outcome."""
         for text, how in self.permit.commands:
             ended = self._check_stop() or self._name_command(text, self._try(how))
             if ended:
@@ -81,8 +81,8 @@ class _Body:
     def _try(self, how: How) -> Outcome | None:
         try:
             return self._carry_out(how)
-        except CladaError as trouble:
-            return self._failure(trouble.error)
+        except CladaError as raised:
+            return self._failure(raised.error)
 
     def _check_stop(self) -> Failed | None:
         reason = self.world.halted()
@@ -91,7 +91,7 @@ class _Body:
         return self._failure(Error("exec_failed" if reason == INTERRUPTED else "exec_timeout", reason))
 
     def _carry_out(self, how: How) -> Outcome | None:
-        """Carry out one command; return how the run ends, if it ends with it."""
+        """Carry out one command; return the outcome if the run ends with it."""
         if isinstance(how, BuiltIn):
             return self._run_built_in(how)
         for reader in how.parts if isinstance(how, Piped) else (how,) if isinstance(how, Allowed) else ():
@@ -136,7 +136,7 @@ class _Body:
             launch.scan_after(self.world, stash=True)
 
     def _run_piped(self, how: Piped) -> Failed | None:
-        """Run readers at once; their time and output are limited together, as those of one are."""
+        """Run a pipeline of readers; their time and output are limited together."""
         self.world.secrets.refresh()
         programs = [launch.reader(self.world, part, self.here) for part in how.parts]
         self.world.confinement = self.world.confinement or programs[0].layer
@@ -172,7 +172,7 @@ class _Body:
             launch.report_new_executables(self.world)
 
     def _run_on_overlay(self, program: Program, overlay: CommandOverlay) -> Failed | None:
-        """Run a program whose writes are put in place if it succeeds, and thrown away if it fails."""
+        """Run a program on an overlay, which is applied if it succeeds, and dropped if it fails."""
         self.world.files.flush()
         try:
             overlay.make()
@@ -206,20 +206,20 @@ class _Body:
         return self._judge_result(bounded, ended)
 
     def _handle(self) -> int:
-        """Return a handle of the present directory; it may have been removed on the way."""
+        """Return a handle of the current directory, which may have been removed by now."""
         files = self.world.files
         try:
             return files.handle(self.here)
-        except CladaError as trouble:
-            message = f"cannot run in {display_path(self.here)}: {trouble.error.message}"
-            raise CladaError(trouble.error.type, message) from None
+        except CladaError as raised:
+            message = f"cannot run in {display_path(self.here)}: {raised.error.message}"
+            raise CladaError(raised.error.type, message) from None
         finally:
             files.forget()
 
     # How it ends.
 
     def _name_command(self, text: str, ended: Outcome | None) -> Outcome | None:
-        """Say which command failed, where there are several; one that was interrupted did not."""
+        """Name the command that failed, if there are several; an interrupt is not its failure."""
         alone = len(self.permit.commands) == 1
         if alone or not isinstance(ended, Failed) or ended.error.message == INTERRUPTED:
             return ended
@@ -247,7 +247,7 @@ class _Body:
 
 
 class Printed:
-    """What one run prints."""
+    """The output of one run."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -256,7 +256,7 @@ class Printed:
 
     @property
     def tail(self) -> str | None:
-        """The last lines."""
+        """The last lines, or None."""
         return "\n".join(self._tail) or None
 
     def emit(self, lines: Sequence[str]) -> None:
@@ -266,20 +266,20 @@ class Printed:
         self._world.emit(Output(self._world.label, tuple(lines)))
 
     def truncate(self) -> None:
-        """Say that something was left out."""
+        """Report that output was cut off."""
         self._world.keep([], cut=True)
         self._world.emit(OutputTruncated(self._world.label))
 
 
 class Allowance:
-    """How many bytes may still be printed, prefixes and line breaks too: by one program, or by several."""
+    """The bytes that one program, or several, may still print, with prefixes and line breaks."""
 
     def __init__(self, printed: Printed, left: int) -> None:
         self._printed, self._left = printed, left
         self._is_told = False
 
     def emit(self, lines: list[str]) -> bool:
-        """Pass on lines as far as they fit; return whether that was too much."""
+        """Pass on lines as far as they fit; return whether that exceeds the limit."""
         size = len("".join(lines).encode()) + len(lines) * self._printed.overhead
         if size <= self._left:
             self._left -= size
@@ -289,13 +289,13 @@ class Allowance:
         if fitting:
             self._printed.emit(fitting)
         self._left = 0
-        if not self._is_told:  # once, for all that share it
+        if not self._is_told:  # reported once for all programs that share it
             self._printed.truncate()
         self._is_told = True
         return True
 
     def _fitting(self, lines: list[str]) -> list[str]:
-        """Return the lines that fit, and what fits of the one after them, cut between two characters."""
+        """Return the lines that fit, and the part of the next one that fits, cut between two characters."""
         room = self._left
         for number, line in enumerate(lines):
             data = line.encode()

@@ -1,4 +1,4 @@
-"""The programs that a run starts: what each is given, how long it may take, and what confines it."""
+"""The programs that a run starts: arguments, environment, time limit, confinement; and scans around them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from clada.world.sandbox.overlay import CommandOverlay
     from clada.world.world import World
 
-READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # of allowed programs, fixed
+READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # fixed limits of allowed programs
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
 LANDLOCK_ALONE = "commands run under Landlock alone: what they change in .git is put back, not prevented"
 STASHED = "undo brings back the files, not the stash: git stash list shows what is there"
 NOT_ALL_SEEN = "the workspace is large: files that look like secrets were looked for in a part of it only"
 NOT_SHOWN = "not shown, as they look like secrets: {} (the setting `reveal` opens them)"
-# By program: options that pass over files, and over directories, with a name.
+# By program: the options that skip files, and directories, of a name.
 SKIPPING = {"grep": ("--exclude", "--exclude-dir"), "diff": ("--exclude", "--exclude")}
 MOST_EXCLUDED = 500  # names on a command line
 NO_MEANINGS: Mapping[int, str] = {}
@@ -46,20 +46,20 @@ class Program(Value):
     environment: Mapping[str, str]
     confinement: Confinement | ReadOnly | None
     seconds: float
-    path: Sequence[str]  # the directories in which it is looked up
-    supervised: bool = True  # it may start others, which must not outlive it
+    path: Sequence[str]  # directories to search for the program
+    supervised: bool = True  # it may start other programs, which must not outlive it
     meanings: Mapping[int, str] = NO_MEANINGS  # of exit codes
-    late: str = ""  # what to say when its time is up, if it is not its own limit
+    late: str = ""  # the message if the time of the whole run is up first
 
     def within(self, remaining: float | None) -> Program:
-        """Return the program with no more time than is left of the whole run."""
+        """Return the program with at most the time that is left of the whole run."""
         if remaining is None or remaining >= self.seconds:
             return self
         return self.replace(seconds=max(0.0, remaining), late="total timeout reached")
 
     @property
     def timeout_message(self) -> str:
-        """What to say when its time is up."""
+        """The message when its time is up."""
         return self.late or f"took longer than {self.seconds:g}s"
 
     @property
@@ -71,7 +71,7 @@ class Program(Value):
         return f"{self.confinement.layer}+overlay" if has_overlay else self.confinement.layer
 
     def launcher(self) -> Launcher:
-        """Return what starts it, confined or not."""
+        """Return the launcher that starts it, confined or not."""
         if self.confinement is None:
             return Launcher(self.environment, supervised=self.supervised)
         from clada.world.sandbox.landlock import ReadOnly, reader_launcher
@@ -84,7 +84,7 @@ class Program(Value):
 
 
 def reader(world: World, how: Allowed, here: Parts) -> Program:
-    """Return an allowed program, which starts no others; git with all that keeps it harmless."""
+    """Return an allowed program, which starts no others; git is hardened."""
     if how.program == "git":
         argv, environment, confinement = _git_reader(world, how, here)
     else:
@@ -98,9 +98,9 @@ def reader(world: World, how: Allowed, here: Parts) -> Program:
 
 
 def _without_secrets(world: World, how: Allowed) -> Sequence[str]:
-    """Return the words of a reader that passes over secret files where it walks through directories.
+    """Return the words of a reader, with options to skip secret files in directories.
 
-    The sandbox keeps it from reading them; without this, it would fail at each.
+    The sandbox keeps it from reading them; without these options, it would fail at each.
     """
     options = SKIPPING.get(how.program)
     if not options:
@@ -119,7 +119,7 @@ def _without_secrets(world: World, how: Allowed) -> Sequence[str]:
 
 
 def _literal(name: str) -> str:
-    """Return a pattern that matches this name only."""
+    """Return a pattern that matches only this name."""
     return "".join(f"\\{char}" if char in "*?[\\" else char for char in name)
 
 
@@ -142,7 +142,7 @@ def _git_reader(
     words = [word for word in how.argv[1:] if word != "--no-pager"]
     hidden = _hidden_from_git(world, words, git, given, os.path.join(found.workspace, *here))
     if words[0] == "diff":
-        # These cannot be read, and git would fail where it has to compare one that has not changed.
+        # git cannot read these, and would fail to compare one that has not changed.
         files = world.secrets.files
         seen = (found.prefix + path for path in (*files.paths, *files.links)[:MOST_EXCLUDED])
         hidden = sorted({*hidden, *seen})
@@ -160,7 +160,7 @@ def _git_reader(
 def _hidden_from_git(
     world: World, words: Sequence[str], git: Git, given: Operands, directory: str
 ) -> Sequence[str]:
-    """Return the secret files that git must not show, from the root of the repository; say which they are."""
+    """Return the secret files that git must not show, from the root of the repository; note them."""
     from clada.world.git.allowed import secret_paths
 
     paths = secret_paths(words, git, given, directory, world.settings.reveal)
@@ -180,7 +180,7 @@ def _reader_confinement(world: World) -> ReadOnly | None:
 
 
 def approved(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
-    """Return an approved program, confined as far as this machine can."""
+    """Return an approved program, confined as far as this machine supports it."""
     confinement = _confinement(world, how.network)
     if confinement and overlay:
         confinement = confinement.replace(layer="namespace", overlay=overlay.directory)
@@ -188,9 +188,9 @@ def approved(world: World, how: Approved, overlay: CommandOverlay | None = None)
 
 
 def overlay_for(world: World) -> CommandOverlay | None:
-    """Return what takes the writes of an approved command, if they may have to be taken back as a whole.
+    """Return the overlay that takes the writes of an approved command, if the run is all or nothing.
 
-    Where there cannot be one, the person is told why, and what follows from that.
+    If there cannot be one, emit a note that says why, and what follows.
     """
     record = world.recording
     if record is None or not record.snapshot.all_or_nothing:
@@ -211,11 +211,11 @@ def overlay_for(world: World) -> CommandOverlay | None:
 
 
 def put_in_place(world: World, overlay: CommandOverlay) -> None:
-    """Bring what a command wrote to its overlay into the workspace, as a part of the recorded run."""
+    """Apply the overlay of a command to the workspace, as a part of the recorded run."""
     from clada.world.record.placing import OverlayWrites
 
     record = world.recording
-    assert record is not None  # noqa: S101 (for type checkers: there is an overlay)
+    assert record is not None  # noqa: S101 (for type checkers: only a recorded run has an overlay)
     record.commands = True
     try:
         writes = OverlayWrites(overlay, world.tree)
@@ -226,7 +226,7 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
 
 
 def scan_before(world: World) -> None:
-    """Keep what a command may change, if the run is recorded."""
+    """Save what a command may change, if the run is recorded."""
     if world.recording:
         world.files.flush()
         world.recording.commands = True
@@ -237,7 +237,7 @@ def scan_before(world: World) -> None:
 
 
 def scan_after(world: World, *, stash: bool = False) -> None:
-    """See what a command has changed; `stash`: it was git's own."""
+    """Record what a command has changed; `stash`: it was git stash."""
     if world.recording:
         world.recording.looks.after(own_git=stash)
         if stash:
@@ -245,7 +245,7 @@ def scan_after(world: World, *, stash: bool = False) -> None:
 
 
 def report_new_executables(world: World) -> None:
-    """Tell the person what an approved command has left that others would act on."""
+    """Report what an approved command has made that other programs act on: executables, repositories."""
     from clada.world.sandbox.tree import look, news
 
     changed = world.recording.looks.modes if world.recording else None
@@ -256,10 +256,10 @@ def report_new_executables(world: World) -> None:
 
 
 def _repository(world: World) -> tuple[str, ...]:
-    """Return what lies outside of the workspace of its repository, which commands may read.
+    """Return the paths of the repository outside the workspace that commands may read.
 
-    That is the whole one, where the workspace is a part of it, the git directory of a linked work tree, and
-    objects of another repository that it may use.
+    These are its root, if the workspace is a part of it, the git directory of a linked work tree, and the
+    objects of another repository that it uses.
     """
     from clada.world.git import repository
     from clada.world.git.harden import alternates
@@ -277,7 +277,7 @@ def _confinement(world: World, network: bool) -> Confinement | None:
     from clada.world.sandbox.tree import look
 
     is_fresh = world.tree_after is not None and world.position <= world.tree_after + 1
-    if not world.tree or not is_fresh:  # for an operation may have come between
+    if not world.tree or not is_fresh:  # an operation may have come between
         world.tree = look(world.files.root, world.tree, () if world.recording else None)
     layer, settings = sandbox(world), world.settings
     if layer == "none":
@@ -303,7 +303,7 @@ def _confinement(world: World, network: bool) -> Confinement | None:
 
 
 def _note_once(world: World, text: str) -> None:
-    """Tell the person something that does not get truer by being repeated."""
+    """Emit a note, unless it was emitted before."""
     if text not in world.noted:
         world.noted.add(text)
         world.emit(Note(text))

@@ -1,4 +1,4 @@
-"""The paths that the commands of a run are given: by their text, all at once; in the tree, each in turn."""
+"""Checks of the paths of commands: as text before a run starts, in the tree before each command."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
     from clada.world.world import World
 
-# Programs that show names, sizes and dates of files, and nothing of what is in them.
+# Programs that show names, sizes and dates of files, and nothing of their content.
 NAMES_ONLY = frozenset("ls stat find tree realpath dirname".split())
 GIT_NAMES_ONLY = frozenset("status ls-files branch stash".split())
-COPYING = frozenset(("cp", "mv"))  # built-in commands after which a file can be read by another name
+COPYING = frozenset(("cp", "mv"))  # built-in commands that give a file another name
 _MOST_SHOWN = 200  # characters of an operand that an error names
 
 
-def with_operand(trouble: CladaError, text: str) -> CladaError:
-    """Return the trouble with the operand in front of its message, since a command can have several."""
-    error = trouble.error
+def with_operand(raised: CladaError, text: str) -> CladaError:
+    """Return the error with the operand in front of its message, because a command can have several."""
+    error = raised.error
     shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
     return CladaError(error.type, f"{escape_controls(shown)}: {error.message}", error.hint)
 
 
 def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
-    """Refuse the paths that no tree could make right, so that nothing of the run is done.
+    """Refuse paths that are wrong as text, before anything of the run is done.
 
-    `cd` counts by its text too: where it leads to a link, or to nothing, is seen when it is its turn.
+    So is the path of `cd`; whether it is a link, or missing, is checked when it is its turn.
     """
     for command in commands:
         if isinstance(command, Allowed | Piped):
@@ -45,14 +45,14 @@ def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
 
 
 def check(files: Files, how: Allowed, here: Parts) -> None:
-    """Hold the paths that a program is given to the rules of file operations."""
+    """Apply the rules of file operations to the paths that a program is given."""
     for path in how.paths:
         for part in _paths_to_check(path):
             _check_place(files, part, here)
 
 
 def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
-    """Hold what git does not know as a revision to the rules of paths; each must be there, as git has it."""
+    """Apply the rules of paths to what git does not know as a revision; each must exist, as git demands."""
     for path in paths:
         _refuse_backslash(path)
         for part in _paths_to_check(path.rstrip("/") or path[:1]):
@@ -63,12 +63,12 @@ def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
 
 
 def refuse_ambiguous(files: Files, revisions: Iterable[str], here: Parts) -> None:
-    """Refuse a revision that is the name of a file, too, as git does."""
+    """Refuse a revision that is also the name of a file, as git does."""
     for word in revisions:
         try:
             entry = files.entry(files.locate(word, here)) if "\\" not in word else None
         except CladaError:
-            continue  # no file of the workspace has such a name
+            continue  # it cannot be the name of a file in the workspace
         if entry is not None:
             hint = "put `--` behind revisions and before paths"
             raise CladaError("exec_failed", f"`{word}` is both a revision and a file", hint)
@@ -92,8 +92,8 @@ def _check_place(files: Files, path: str, here: Parts) -> None:
     parts = located(files, path, here)
     try:
         entry = files.entry(parts)
-    except CladaError as trouble:
-        raise with_operand(trouble, path) from None
+    except CladaError as raised:
+        raise with_operand(raised, path) from None
     if entry and entry.kind == "link":
         raise CladaError("symlink_not_allowed", f"{path} is a symbolic link")
     if entry and entry.kind == "other":
@@ -101,26 +101,26 @@ def _check_place(files: Files, path: str, here: Parts) -> None:
 
 
 def located(files: Files, path: str, here: Parts) -> Parts:
-    """Return the place of a path in the workspace; the error names the path."""
+    """Return the parts of a path in the workspace; an error names the path."""
     try:
         return files.locate(path, here)
-    except CladaError as trouble:
-        raise with_operand(trouble, path) from None
+    except CladaError as raised:
+        raise with_operand(raised, path) from None
 
 
 def entered(files: Files, path: str, here: Parts) -> Parts:
-    """Return the directory to which `cd` leads, by its text."""
+    """Return the directory that `cd` changes to, as text."""
     try:
         return files.locate_directory(path, here)
-    except CladaError as trouble:
-        raise with_operand(trouble, path) from None
+    except CladaError as raised:
+        raise with_operand(raised, path) from None
 
 
 def _paths_to_check(path: str) -> list[str]:
-    """Return the path, and all in front of each `..` in it: after a link, that would lead elsewhere."""
+    """Return the path, and the path before each `..` in it: after a link, `..` would lead elsewhere."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     top = "/" if path.startswith("/") else ""
-    # Of several `..` in a row the first counts: the others lead up the way that is looked at then.
+    # Of several `..` in a row, the first is enough: the others go up the same path.
     ends = [at for at in range(1, len(names)) if names[at] == ".." != names[at - 1]]
     return [top + "/".join(names[:end]) for end in ends] + [path]
 
@@ -129,14 +129,14 @@ def _paths_to_check(path: str) -> list[str]:
 
 
 def secret_operand(world: World, verdict: object, here: Parts) -> str | None:
-    """Return the operand with which a command would show or copy a secret file; None if there is none."""
+    """Return the first operand by which a command would show or copy a secret file; None if there is none."""
     if isinstance(verdict, Piped):
         return next(filter(None, (secret_operand(world, part, here) for part in verdict.parts)), None)
     return next((path for path in _shown_operands(verdict) if _is_secret(world, path, here)), None)
 
 
 def _shown_operands(verdict: object) -> Iterable[str]:
-    """Return the operands of a command whose content it shows or copies."""
+    """Return the operands whose content a command shows or copies."""
     if isinstance(verdict, BuiltIn) and verdict.name in COPYING:
         return verdict.operands[:-1] or verdict.operands
     if not isinstance(verdict, Allowed) or verdict.program in NAMES_ONLY:
@@ -154,5 +154,5 @@ def _is_secret(world: World, path: str, here: Parts) -> bool:
     try:
         parts = world.files.locate(path.rstrip("/"), here) if path.strip("/") else ()
     except CladaError:
-        return False  # no path of the workspace: what is wrong with it is said elsewhere
+        return False  # not a path of the workspace, which another check reports
     return bool(parts) and world.secrets.names("/".join(parts))

@@ -1,4 +1,4 @@
-"""What a run may do, decided whole before it starts: words, options, paths, approvals, sandbox."""
+"""Decide what a run may do, all of it before it starts: words, options, paths, approvals, sandbox."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Permit(Value):
 
 
 def permitted(world: World, body: str, here: Parts) -> Permit | Skipped:
-    """Return what a run may do, or raise the reason why nothing of it may start.
+    """Return how each command of a run is carried out; raise CladaError if it may not start.
 
-    A person may be asked for it; an interrupt meanwhile skips the run.
+    A person may be asked; an interrupt meanwhile skips the run.
     """
     return _Review(world, body, here).result()
 
@@ -68,18 +68,18 @@ def sandbox(world: World) -> str:
 
 
 class _Review:
-    """One look at the body of a run."""
+    """The decision about one run."""
 
     def __init__(self, world: World, body: str, here: Parts) -> None:
         self.world, self.body, self.here = world, words.plain(body), here
-        self.asked = self.body  # what a person is asked about: without a comment, or `2>&1`
+        self.asked = self.body  # the text of the question: without a comment, or `2>&1`
         self._loaded: Approvals | None = None
         self.given = {command.strip(words.BLANKS_AROUND) for command in world.settings.approve}
-        self.untrusted = False  # whether something is approved by a file that does not count
+        self.untrusted = False  # whether a command is approved only by a file that is not trusted
 
     @property
     def approvals(self) -> Approvals:
-        """What is approved and blocked here."""
+        """The approved and blocked commands of the workspace."""
         if self._loaded is None:
             self._loaded = Approvals.load(self.world.files.root)
         return self._loaded
@@ -106,7 +106,7 @@ class _Review:
         return Permit(tuple(hows), lacking)
 
     def _with_secrets(self, judged: Judged) -> Judged:
-        """Return the verdicts: what would show or copy a file that looks like a secret needs approval."""
+        """Return the verdicts, in which a command that shows or copies a secret file needs approval."""
         checked: Judged = []
         here = self.here
         for command, verdict in judged:
@@ -137,7 +137,7 @@ class _Review:
                 raise CladaError("command_not_allowed", f"`{text}` is blocked", hint)
 
     def _missing_approval(self, command: words.SimpleCommand, verdict: Verdict) -> str | None:
-        """Return why a command does not run without asking, if it is not approved."""
+        """Return why a command needs approval, if it does and is not approved."""
         if not isinstance(verdict, NeedsApproval):
             return None
         exact = self._is_approved(command.text) or self._is_approved(self.body)
@@ -157,11 +157,11 @@ class _Review:
         if world.ask is None:
             return None
         directory = os.path.join(world.files.root, *self.here)
-        why = reason.removesuffix(APPROVABLE)  # which is what the question is about
+        why = reason.removesuffix(APPROVABLE)  # the question says so itself
         return world.untimed(world.ask, self.asked, directory, why, network=sandbox(world) != "none")
 
     def _apply_answer(self, answer: str | None, reason: str) -> bool:
-        """Store what was answered, if that is asked for; return whether the network was granted."""
+        """Store the answer if the person said always or never; return whether the network was granted."""
         if answer is None:
             odd = odd_blank(self.asked)
             hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
@@ -189,7 +189,7 @@ class _Review:
 
 
 def _has_words_of(text: str, commands: Sequence[words.SimpleCommand]) -> bool:
-    """Whether the command of a text is among these, word for word; of several, all in a row."""
+    """Whether these commands contain those of a text, word for word and in a row."""
     read = words.read(text)
     if isinstance(read, words.Refusal) or not read:
         return False
@@ -198,7 +198,7 @@ def _has_words_of(text: str, commands: Sequence[words.SimpleCommand]) -> bool:
 
 
 def _judge_all(body: str, *, shell: bool) -> Judged:
-    """Return the commands of a body, each with its verdict; one for bash where a shell may run it."""
+    """Return the commands of a body, each with its verdict; one command for bash if a shell may run it."""
     read = words.read_pipelines(body)
     if isinstance(read, words.Refusal):
         return [_for_bash(body, read, shell=shell)]
@@ -231,7 +231,7 @@ def _verdict(command: words.SimpleCommand) -> Verdict:
 
 
 def _refuse_wider_stash(world: World, judged: Judged) -> None:
-    """Refuse what acts on a whole repository where that is more than the workspace."""
+    """Refuse a command on the whole repository if that is larger than the workspace."""
     for command, verdict in judged:
         if isinstance(verdict, Allowed) and verdict.whole_repository:
             from clada.world.git import repository

@@ -91,9 +91,9 @@ def remove(files: Files, parts: Parts) -> list[Parts]:
                 files.remove_directory(place)
             else:
                 files.unlink(place)
-        except CladaError as trouble:
+        except CladaError as raised:
             raise (
-                PartlyRemovedError(trouble, place, removed) if removed or place != parts else trouble
+                PartlyRemovedError(raised, place, removed) if removed or place != parts else raised
             ) from None
         add_removed(removed, place)
     return removed
@@ -102,12 +102,12 @@ def remove(files: Files, parts: Parts) -> list[Parts]:
 class PartlyRemovedError(CladaError):
     """Something below a directory could not be removed; `removed` lists what was removed before."""
 
-    def __init__(self, trouble: CladaError, place: Parts, removed: list[Parts]) -> None:
-        error = trouble.error
+    def __init__(self, raised: CladaError, place: Parts, removed: list[Parts]) -> None:
+        error = raised.error
         message, hint = error.message, error.hint
         if error.type == "file_not_found":
             message, hint = "was moved or removed by another program meanwhile", "look where it is now"
-        super().__init__(error.type, f"{display_path(place)}: {message}", hint, system=trouble.system)
+        super().__init__(error.type, f"{display_path(place)}: {message}", hint, system=raised.system)
         self.removed = removed
 
 
