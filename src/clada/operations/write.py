@@ -114,7 +114,7 @@ class Write(Operation):
         return without_fence(self.content)
 
     def _check(self, world: World, parts: Parts, data: bytes) -> None:
-        """Raise CladaError if the file must not be written, because of its content, or because it is missing."""
+        """Raise CladaError if the file must not be written, because of its content or its absence."""
         files = world.files
         omission = find_elision(self.content, path=self.path)
         if not (omission or self.placeholder) and (self.append or self.if_exists == OVERWRITE):
