@@ -1,66 +1,74 @@
-"""What all measurements share: a row of the table, and the least times of several ways, taken in turn."""
+"""What all measurements share: rows, the least times of several ways in turn, and an installed clada."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COMPARED = float("inf")  # the goal of a row that has none: it is there to compare
-NOT_YET = float("nan")  # the figure of a row that is on the page before it was measured
-
-ENOUGH = 60  # seconds of rounds
-
-# What else the machine does stretches the longer way more. Where all the work is our own, this is fairer.
-PROCESSOR = time.process_time
+ROOT = Path(__file__).parents[2]
+PACKAGES = ROOT / "build" / "npm" / "node_modules"  # of requirements/npm.txt
+ENOUGH = 60  # seconds after which no further round begins
+QUIET = ("--no-git", "--output-mode=silent", "--summary=none")
 
 
 class Row(NamedTuple):
-    """What was measured, and the most that it may be."""
+    """A ratio, and the most that it may be; without a goal it is there to compare."""
 
     name: str
-    measured: float
-    goal: float = COMPARED
+    ratio: float
+    goal: float | None = None
 
 
-class Times(NamedTuple):
-    """The seconds that each of several programs takes for the same work."""
-
-    work: str
-    seconds: dict[str, float]
-
-
-def least(
-    rounds: int, *ways: Callable[[], object], clock: Callable[[], float] = time.perf_counter
-) -> list[float]:
-    """Return the least seconds of each way; they take turns, so that other load meets all of them.
-
-    After a minute no further round begins: what is so slow is told well enough by those that were.
-    """
+def least(rounds: int, *ways: Callable[[], object]) -> list[float]:
+    """Return the least seconds of each way. They take turns, so that other load meets all of them."""
     end = time.monotonic() + ENOUGH
-    taken = [_round(ways, clock)]
-    while len(taken) < rounds and time.monotonic() < end:
-        taken.append(_round(ways, clock))
+    taken: list[list[float]] = []
+    while not taken or (len(taken) < rounds and time.monotonic() < end):
+        taken.append([seconds(way) for way in ways])
     return [min(times) for times in zip(*taken, strict=True)]
 
 
-def _round(ways: tuple[Callable[[], object], ...], clock: Callable[[], float]) -> list[float]:
-    taken = []
-    for way in ways:
-        start = clock()
-        way()
-        taken.append(clock() - start)
-    return taken
+def seconds(way: Callable[[], object]) -> float:
+    """Return how long this takes."""
+    start = time.perf_counter()
+    way()
+    return time.perf_counter() - start
 
 
-def ratio(
-    rounds: int,
-    one: Callable[[], object],
-    other: Callable[[], object],
-    clock: Callable[[], float] = time.perf_counter,
-) -> float:
-    """Return how many times as long the one takes as the other."""
-    first, second = least(rounds, one, other, clock=clock)
-    return first / second
+@cache
+def installed() -> tuple[str, str]:
+    """Return python and clada of a clean virtual environment, where clada is installed as users have it."""
+    home = ROOT / "build" / "bench-venv"
+    python = home / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        _pip(python, "-r", str(ROOT / "requirements" / "bench.txt"))
+    _pip(python, "--no-deps", "--force-reinstall", str(ROOT))
+    return str(python), str(home / "bin" / "clada")
+
+
+def _pip(python: Path, *arguments: str) -> None:
+    command = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+
+
+def start(command: list[str], folder: str | Path, document: bytes = b"", program: str | None = None) -> None:
+    """Run a command on a document; a program that goes by another name is given beside it."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    subprocess.run(
+        command, executable=program, cwd=folder, env=environment, input=document, check=True,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def search(path: str, old: str, new: str) -> str:
+    """Return a SEARCH operation."""
+    return f'<---SEARCH file="{path}"--->\n{old}\n<---REPLACE--->\n{new}\n<---END--->\n'
