@@ -39,7 +39,7 @@ def test_applying_a_mode_gives_what_chmod_gives(text: str, tmp_path: Path) -> No
     assert mode is not None
     for place, old, directory in places:
         expected = place.stat().st_mode & 0o777
-        assert mode.applied(old, directory=directory, umask=UMASK) == expected, (f"{old:o}", directory)
+        assert mode.apply(old, directory=directory, umask=UMASK) == expected, (f"{old:o}", directory)
 
 
 @pytest.mark.parametrize("text", ["755", "0700", "u=rwx,go=", "+x", "-w", "go-rwx", "a=rx", "=rw"])
@@ -49,7 +49,7 @@ def test_a_new_directory_has_the_mode_that_mkdir_gives_it(text: str, tmp_path: P
     subprocess.run(["mkdir", f"--mode={text}", str(place)], umask=UMASK, check=True)
     mode = read_mode(text)
     assert mode is not None
-    assert mode.applied(0o777, directory=True, umask=UMASK) == place.stat().st_mode & 0o777
+    assert mode.apply(0o777, directory=True, umask=UMASK) == place.stat().st_mode & 0o777
 
 
 @pytest.mark.parametrize(

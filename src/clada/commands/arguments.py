@@ -1,4 +1,4 @@
-"""Splits a command's words into options and operands, in the way in which its program reads them."""
+"""Split a command's words into options and operands, as its program reads them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Option(Value):
 
     @property
     def key(self) -> str:
-        """The name by which a built-in command asks for it."""
+        """Its name in built-in commands."""
         return self.names[0].lstrip("-")
 
 
 class Argument(Value):
-    """An option with its value, or an operand without an option; and the words that it is passed on as."""
+    """An option with its value, or an operand; and the words to pass on."""
 
     option: Option | None
     value: str | None
@@ -38,7 +38,7 @@ class Argument(Value):
 
     @property
     def shown(self) -> str:
-        """How a message shows it."""
+        """The argument in a message."""
         return " ".join(self.words) or self.value or ""
 
 
@@ -82,7 +82,7 @@ def _getopt(name: str, row: ProgramRule, words: list[str]) -> Iterator[Part]:
 
 
 def _all_operands(words: Iterator[str]) -> Iterator[Argument]:
-    """Take all words that are left for operands."""
+    """Treat all remaining words as operands."""
     return (Argument(None, word, (word,)) for word in words)
 
 

@@ -13,10 +13,10 @@ APPROVABLE = "; approving the exact command would allow it"
 
 
 class Allowed(Value):
-    """A real program to start, once its paths were found to be in the workspace.
+    """A program to start, after its paths were checked to be in the workspace.
 
     `argv` starts with the program's bare name; for git, its subcommand follows. `paths` are all operands and
-    option values that name files, or might: something that does not exist is the program's own trouble.
+    option values that name files, or might: the program itself reports those that do not exist.
     Operands of git are not in `argv`: `revisions` may be paths too, which the repository tells; `pathspecs`
     are paths, literally.
     """
@@ -32,21 +32,22 @@ class Allowed(Value):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The whole command, as it was asked for."""
+        """The whole command as it was requested."""
         return (*self.argv, *self.revisions, *(("--", *self.pathspecs) if self.pathspecs else ()))
 
 
 class Piped(Value):
-    """Allowed programs of which each reads what the one before it prints."""
+    """Allowed programs in a pipeline."""
 
     parts: tuple[Allowed, ...]
 
 
 class BuiltIn(Value):
-    """A command that clada carries out itself: its options by letter, or long name where there is no letter.
+    """A command that clada carries out itself.
 
-    An option is True or its value; they stand in the order in which they were last given. `paths` are the
-    operands that name files. What the table's kinds do not allow is not here: nobody need check it again.
+    Options are named by their letter, or by their long name if there is no letter, in the order in which they
+    were last given; each is True or its value. `paths` are the operands that name files. All values were
+    checked by the table.
     """
 
     name: str
@@ -56,14 +57,14 @@ class BuiltIn(Value):
 
 
 class NeedsApproval(Value):
-    """A command that runs only if it is approved, and why; `exact`: by its whole text, not a prefix."""
+    """A command that needs approval, and why; `exact`: of its whole text, not by a prefix."""
 
     reason: str
     exact: bool = False
 
 
 class Refused(Value):
-    """A command that could not work even if it were approved, so nobody is asked."""
+    """A command that could not work even if it were approved, so it is refused."""
 
     type: str
     message: str
@@ -82,9 +83,9 @@ def unknown(name: str, word: str) -> NeedsApproval:
     return needs_approval(f"`{word}` is not among the arguments of {name} that run without asking")
 
 
-# How a person approves a command by hand.
+# Approving a command by hand.
 
-_LONGEST_PASTED = 4000  # characters of a command that a message repeats, and a terminal takes in one line
+_LONGEST_PASTED = 4000  # upper limit of characters of a command in a message: a terminal takes 4096 in a line
 SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")  # unquoted
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
 
@@ -99,7 +100,7 @@ def remedy(command: str, *, network: bool = False, flag: str = "") -> str:
 
 
 def _quote(text: str) -> str:
-    """Quote a text for a shell, on one line; with control characters as `$'…'`, for bash, zsh and ksh."""
+    """Quote a text for a shell, on one line; control characters need `$'…'`, for bash, zsh and ksh."""
     if text and SAFE.issuperset(text):
         return text
     if text.isprintable():
@@ -108,7 +109,7 @@ def _quote(text: str) -> str:
 
 
 def _escape(char: str) -> str:
-    """Return a character as it is written within `$'…'`; in octal, byte by byte, if it cannot be printed."""
+    """Return a character as `$'…'` writes it; an unprintable one byte by byte in octal."""
     if char in _ESCAPES or char.isprintable():
         return _ESCAPES.get(char, char)
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""The kinds of values and operands in the table: whether a value is of one, and the paths that it names."""
+"""The kinds of values and operands in the table of programs: how each is checked, and the paths in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FUNCTION_COLONS = 2
 
 
 def paths_of(kind: str, value: str) -> tuple[str, ...] | None:
-    """Return the paths that a value of this kind names, mostly none; None if it is not of this kind."""
+    """Return the paths that a value of this kind names, often none; None if it is not of this kind."""
     if kind not in _KINDS:
         return () if value in kind.split("|") else None
     return _KINDS[kind](value)
@@ -34,12 +34,12 @@ def is_digits(text: str) -> bool:
 
 
 def is_mode(text: str) -> bool:
-    """Whether chmod would take this for a mode."""
+    """Whether chmod reads this as a mode."""
     return read_mode(text) is not None
 
 
 def is_magic(kind: str, value: str) -> bool:
-    """Whether git would not take this for a plain path or revision."""
+    """Whether git reads this as more than a plain path or revision."""
     return kind in ("PATHSPEC", "REVISION") and value.startswith(":")
 
 
@@ -68,17 +68,17 @@ def _mode(value: str) -> tuple[str, ...] | None:
 
 
 def _path(value: str) -> tuple[str, ...]:
-    """Drop trailing slashes: with one, a link would be followed where the check looks at the link."""
+    """Accept a path, without trailing slashes: with one, a link would be followed."""
     return (value.rstrip("/") or value[:1],)
 
 
 def _pathspec(value: str) -> tuple[str, ...] | None:
-    """Take a path literally: what follows a colon in front changes what git takes it for."""
+    """Accept a literal path: a colon in front would change its meaning to git."""
     return None if value.startswith(":") else _path(value)
 
 
 def _revision(value: str) -> tuple[str, ...] | None:
-    """Take a bare operand for a revision, which may hold a path, and for a path: each must stay inside."""
+    """Accept an operand that may be a revision, which may contain a path, or a path: each must be inside."""
     at = _colon(value)
     if value.startswith(_MAGIC):
         return None
@@ -91,7 +91,7 @@ def _revision(value: str) -> tuple[str, ...] | None:
 
 
 def _colon(revision: str) -> int:
-    """Return where the path of a revision starts: at its first colon outside `{…}`; -1 if there is none."""
+    """Return the position of the first colon outside `{…}`, where the path starts; -1 if there is none."""
     depth = 0
     for at, char in enumerate(revision):
         depth += (char == "{") - (char == "}")
@@ -101,7 +101,7 @@ def _colon(revision: str) -> int:
 
 
 def _range(value: str) -> tuple[str, ...] | None:
-    """Take `1,5:file` or `:function:file`; with more colons, where the file's name starts is not certain."""
+    """Accept `1,5:file` or `:function:file`; with more colons, the start of the file name is uncertain."""
     expected = _FUNCTION_COLONS if value.startswith(":") else 1
     path = value.rpartition(":")[2]
     return _path(path) if value.count(":") == expected and path else None
@@ -112,7 +112,7 @@ def _stash(value: str) -> tuple[str, ...] | None:
 
 
 def _format(value: str) -> tuple[str, ...] | None:
-    """Take a format without signatures, which start a program, and none that the configuration may name."""
+    """Accept a format without signatures, which start a program, and no name from the configuration."""
     if value in _PRETTY:
         return ()
     own = "%" in value or value.startswith(("format:", "tformat:"))
@@ -120,7 +120,7 @@ def _format(value: str) -> tuple[str, ...] | None:
 
 
 def _fields(value: str) -> tuple[str, ...] | None:
-    """Take any fields of references but signatures."""
+    """Accept any fields of references except signatures."""
     return _if("signature" not in value.lower())
 
 

@@ -1,4 +1,4 @@
-"""File modes as chmod and `mkdir -m` take them: `755`, `u+x,go-w`; parsed, and applied to bits."""
+"""File modes of chmod and `mkdir -m`, such as `755` and `u+x,go-w`: parsed, and applied to bits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _OCTAL_DIGITS = frozenset("01234567")
 class ModeStep(Value):
     """One change of a symbolic mode, such as `go-w`."""
 
-    who: str  # of u, g, o and a; empty for all that the umask leaves
+    who: str  # letters of u, g, o and a; empty for all, less the umask
     sign: str  # + - =
-    what: str  # of r, w, x, X, s and t; or one of u, g, o, whose bits are copied
+    what: str  # letters of r, w, x, X, s and t; or one of u, g, o, whose bits are copied
 
-    def applied(self, mode: int, *, directory: bool, umask: int) -> int:
-        """Return the permission bits that this step makes of others."""
+    def apply(self, mode: int, *, directory: bool, umask: int) -> int:
+        """Return the permission bits after this step."""
         if self.what in _SHIFTS:
             bits = (mode >> _SHIFTS[self.what]) & 7
         else:
-            # X is x, but only for directories and what is executable already.
+            # X is x, but only for directories and files that are executable already.
             ignored = "" if directory or mode & _ANY_EXECUTE else "X"
             bits = sum({_BITS.get(letter, 0) for letter in self.what if letter != ignored})
         who = set("ugo" if not self.who or "a" in self.who else self.who)
@@ -49,18 +49,18 @@ class Mode(Value):
         number = self.number or 0
         return number > _ALL or any("s" in step.what or "t" in step.what for step in self.steps)
 
-    def applied(self, old: int, *, directory: bool, umask: int) -> int:
-        """Return the permission bits that a file with the old ones has afterwards."""
+    def apply(self, old: int, *, directory: bool, umask: int) -> int:
+        """Return the permission bits of a file that had the old ones."""
         if self.number is not None:
             return self.number
         mode = old & _ALL
         for step in self.steps:
-            mode = step.applied(mode, directory=directory, umask=umask)
+            mode = step.apply(mode, directory=directory, umask=umask)
         return mode
 
 
 def read_mode(text: str) -> Mode | None:
-    """Return the mode that a text stands for, or None if it stands for none."""
+    """Return the mode of a text, or None if it is not a mode."""
     if text and _OCTAL_DIGITS.issuperset(text):
         number = int(text, 8)
         return Mode(number) if number <= _ALL | _SPECIAL else None
@@ -74,7 +74,7 @@ def read_mode(text: str) -> Mode | None:
 
 
 def parse_checked_mode(text: str) -> Mode:
-    """Return the mode that a text stands for, which the policy has already checked."""
+    """Return the mode of a text that the policy has already checked."""
     mode = read_mode(text)
     if mode is None:
         raise ValueError(text)
@@ -82,7 +82,7 @@ def parse_checked_mode(text: str) -> Mode:
 
 
 def _steps(clause: str) -> list[ModeStep]:
-    """Return the steps of one clause (`u+r-w` has two); none if it is not one."""
+    """Return the steps of one clause (`u+r-w` has two); none if it is not valid."""
     rest = clause.lstrip("ugoa")
     who = clause[: len(clause) - len(rest)]
     steps: list[ModeStep] = []

@@ -1,6 +1,6 @@
-"""Decides whether a command is built in, allowed, needs approval or is refused.
+"""Decide whether a command is built in, allowed, needs approval or is refused.
 
-What is not in the table of programs needs approval.
+A command that is not in the table of programs needs approval.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["Allowed", "BuiltIn", "NeedsApproval", "Refused", "judge"]
 
 _NO_MAGIC = "needs git to guess what is meant: name the paths themselves, with ./ before one that starts so"
-_GITS_OWN = ("REVISION*", "PATHSPEC*")  # operands of which only the repository tells what they are
-_FILTERS = ("cat", "grep", "head", "tail")  # that show a part of what they read
-_PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands for which `-` is a text like any other
+_GITS_OWN = ("REVISION*", "PATHSPEC*")  # operands whose meaning depends on the repository
+_FILTERS = ("cat", "grep", "head", "tail")  # programs that show a part of their input
+_PLAIN_DASH = ("PATTERN", "TEXT")  # kinds of operands in which `-` is a plain text
 
 
 def judge(words: Sequence[str], *, piped: bool = False) -> Judgement:
-    """Decide what is done with a command, given as its words; `piped`: it reads what another one prints."""
+    """Decide about a command, given as its words; `piped`: it reads the output of another one."""
     if not words or not words[0]:
         return Refused("command_not_allowed", "the command is blank: name a program")
     name, rest = _row_of(list(words))
@@ -53,7 +53,7 @@ def judge(words: Sequence[str], *, piped: bool = False) -> Judgement:
 
 
 def judge_pipeline(pipeline: Pipeline) -> Piped | Refusal:
-    """Decide about commands that are joined by `|`: all of them must be readers, each by its own row."""
+    """Decide about a pipeline: all its commands must be readers."""
     parts: list[Allowed] = []
     for at, command in enumerate(pipeline.commands):
         judged = judge(command.words, piped=at > 0)
@@ -64,7 +64,7 @@ def judge_pipeline(pipeline: Pipeline) -> Piped | Refusal:
 
 
 def _refuse_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
-    """Say which command of a pipeline is the trouble, and what can be left out."""
+    """Return why a pipeline is refused: which command is the cause, and what can be left out."""
     command, *rest = pipeline.commands[at:]
     name, _arguments = _row_of(list(command.words))
     if isinstance(judged, NeedsApproval) and name in ALLOWED:
@@ -76,7 +76,7 @@ def _refuse_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
 
 
 def _row_of(words: list[str]) -> tuple[str, list[str]]:
-    """Return the name under which the command stands in the table, if it does, and the words that follow."""
+    """Return the name of a command in the table, and its further words."""
     if words[0] == "git":
         while words[1:2] == ["--no-pager"]:
             del words[1]
@@ -87,12 +87,12 @@ def _row_of(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _name(words: list[str]) -> str:
-    """Join the words of a command's name; `'git log'`, one word with a blank, is not git's."""
+    """Join the words of a command's name; `'git log'` as one word is not a command of git."""
     return " ".join(f"'{word}'" if " " in word else word for word in words)
 
 
 def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: bool) -> Judgement:
-    """Check all values and operands, and say how the command is carried out."""
+    """Check all values and operands, and return the decision."""
     paths: list[str] = []
     for part, kind in _kinds(row, given):
         value = part.value or ""
@@ -123,7 +123,7 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: boo
 
 
 def _git_command(name: str, row: ProgramRule, given: list[Argument], paths: tuple[str, ...]) -> Allowed:
-    """Return a command of git with its operands apart; all before `--` may be paths as well as revisions."""
+    """Return a command of git with separate operands; those before `--` may be paths or revisions."""
     end = 0 if row.operands != "REVISION*" else given.index(DASHES) if DASHES in given else len(given)
     revisions = _operands(given[:end])
     pathspecs = _operands(given)[len(revisions) :]
@@ -133,7 +133,7 @@ def _git_command(name: str, row: ProgramRule, given: list[Argument], paths: tupl
 
 
 def _join(part: Argument) -> tuple[str, ...]:
-    """Return an option with its value as one word: for `git diff`, a word apart may name a file."""
+    """Return an option with its value as one word: `git diff` could read a separate word as a file."""
     if len(part.words) != 2 or not part.value or part.words[1] != part.value:  # noqa: PLR2004
         return part.words
     option, value = part.words
@@ -163,7 +163,7 @@ def _names(given: list[Argument]) -> set[str]:
 
 
 def _kinds(row: ProgramRule, given: list[Argument]) -> Iterator[tuple[Argument, str | None]]:
-    """Pair each value and operand with its kind; None where there is one operand too many."""
+    """Pair each value and operand with its kind; None if there is one operand too many."""
     expected = _operand_kinds(row, given)
     dashes = False
     for part in given:

@@ -32,7 +32,7 @@ _PYTEST = """
     --no-summary --numprocesses --quiet --reruns --setup-show --showlocals --stepwise --strict-markers
     --sw --tb --timeout --verbose --version NAME=VALUE
 """
-# Behind `--`, npm and its like hand on the rest to a script: these mean the same to most test runners.
+# npm and the like pass words after `--` to a script: these mean the same to most test runners.
 _NPM = """
     -D -E -s --all --bail --ci --coverage --dev --dry-run --frozen-lockfile --ignore-scripts --include
     --if-present --json --legacy-peer-deps --loglevel --no-audit --no-color --no-fund --offline --omit
@@ -190,7 +190,7 @@ HARMLESS = {
     "yarn": _NPM,
 }  # fmt: skip
 
-# What runs a script that it is given, and whatever else.
+# Interpreters that run a script.
 _SCRIPTED = frozenset(
     """
     ash bash csh dash elvish fish groovy jruby julia ksh lua luajit mksh node nodejs nu octave perl php
@@ -198,7 +198,7 @@ _SCRIPTED = frozenset(
     tsx xonsh yash zsh
     """.split()
 )
-# What runs programs in a language of its own, or leads to a prompt.
+# Programs with a language of their own, or a prompt.
 _INTERPRETERS = frozenset(
     """
     awk bc bpython busybox clisp cmd crystal dart dc ed elixir emacs erl escript ex gawk gdb ghci
@@ -206,7 +206,7 @@ _INTERPRETERS = frozenset(
     pike psql r runghc runhaskell sbcl scala scheme sed sqlite swift toybox vi view vim wish
     """.split()
 )
-# What starts another program that it is given: as somebody else, elsewhere, or in another way.
+# Programs that start another one: as another user, elsewhere, or in another way.
 _WRAPPERS = frozenset(
     """
     abduco accelerate air apply arch asciinema at aws-vault batch bpftrace bwrap caffeinate capsh
@@ -224,10 +224,10 @@ _WRAPPERS = frozenset(
     vagrant valgrind vipe watch watchexec wine winpty x86_64 xargs xvfb-run
     """.split()
 )
-_MARKS = ("+", "/")  # that stand before options of a few programs: `/p:NAME=VALUE`, `+cmd`
-_LOADERS = ("ld-linux", "ld-musl", "ld.so")  # by which the system itself starts programs
-_RUNNERS = frozenset("bunx nix-shell npx pipx pnpx uvx".split())  # of packages, by their names
-# Programs of many commands: by themselves they are no prefix, and these of their commands run what follows.
+_MARKS = ("+", "/")  # start options of a few programs: `/p:NAME=VALUE`, `+cmd`
+_LOADERS = ("ld-linux", "ld-musl", "ld.so")  # loaders of the system, which start programs
+_RUNNERS = frozenset("bunx nix-shell npx pipx pnpx uvx".split())  # programs that run packages by name
+# Programs with many commands: without a command, they cannot be a prefix; these of their commands run others.
 _TOOLS = {
     "asdf": "exec", "bun": "exec repl run x", "bundle": "exec", "cargo": "", "composer": "exec",
     "conda": "run", "corepack": "npm npx pnpm yarn", "coverage": "run", "deno": "eval repl run serve x",
@@ -241,7 +241,7 @@ _TOOLS = {
     "rustup": "run", "rye": "run", "stack": "exec ghci runghc script", "uv": "run tool x", "volta": "run",
     "yarn": "config dlx exec node",
 }  # fmt: skip
-# Modules of Python that run what they are given, or lead to a prompt.
+# Python modules that run their arguments, or open a prompt.
 _MODULES = frozenset(
     """
     IPython ast asyncio bdb bpython cProfile code codeop doctest ensurepip idlelib ipykernel jupyter pdb pip
@@ -271,16 +271,16 @@ def refusal(words: Sequence[str]) -> str | None:
         return _refuse_tool(name, words)
     if name in _SCRIPTED:
         return _refuse_interpreter(name, words)
-    return f"`{words[0]}` runs whatever follows: approve exact commands" if name in _INTERPRETERS else None
+    return f"`{words[0]}` runs any code: approve exact commands" if name in _INTERPRETERS else None
 
 
 def covered_options(prefix: Sequence[str]) -> tuple[str, ...]:
-    """Return the options that a prefix covers, as a person reads them; none where each needs approval."""
+    """Return the options that a prefix covers, to be shown; none if each needs approval."""
     return tuple(option.rstrip("=") for option in _harmless_options(prefix) if option.startswith("-"))
 
 
 def covers(prefix: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a prefix approves a command: its words come first, and only harmless options follow."""
+    """Whether a prefix approves a command: it starts with its words, and only harmless options follow."""
     length = len(prefix)
     if tuple(words[:length]) != tuple(prefix) or refusal(prefix):
         return False
@@ -293,7 +293,7 @@ def covers(prefix: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _harmless_options(prefix: Sequence[str]) -> tuple[str, ...]:
-    """Return the row of the program, or of its command, that does the work of a prefix."""
+    """Return the harmless options of the program, or command, that a prefix finally runs."""
     worker = _worker(tuple(prefix))
     name = _name(worker[0])
     return tuple((HARMLESS.get(" ".join((name, *worker[1:2]))) or HARMLESS.get(name, "")).split())
@@ -306,7 +306,7 @@ def _name(word: str) -> str:
 
 
 def _refuse_behind(runner: tuple[str, ...], rest: tuple[str, ...]) -> str | None:
-    """Return why what stands behind a runner cannot be a prefix."""
+    """Return why the words after a runner cannot be a prefix."""
     shown = " ".join(runner)
     if not rest:
         return f"`{shown}` runs any program that follows: name that, too"
@@ -324,21 +324,21 @@ def _refuse_tool(name: str, words: tuple[str, ...]) -> str | None:
 
 
 def _refuse_interpreter(name: str, words: tuple[str, ...]) -> str | None:
-    """Take an interpreter only with what it runs: a module of Python's, or a script of the workspace's."""
+    """Accept an interpreter only with a Python module, or with a script of the workspace."""
     if name.startswith(("python", "pypy")) and words[1:2] == ("-m",) and len(words) > 2:  # noqa: PLR2004
         module = words[2].partition(".")[0]
         if module in _MODULES:
-            return f"the module `{words[2]}` runs whatever it is given"
+            return f"the module `{words[2]}` runs any code"
         return refusal(words[2:]) if module in _TOOLS else None
     script = words[1] if len(words) > 1 else ""
     parts = script.split("/")
     if script and "." in parts[-1].strip(".") and script[0] not in "-/~" and ".." not in parts:
         return None
-    return f"`{' '.join(words)}` runs whatever follows: name the script, or a module with -m, too"
+    return f"`{' '.join(words)}` runs any code: name the script, or a module with -m, too"
 
 
 def _worker(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a prefix from the program, or module, on that does its work."""
+    """Return the words of a prefix from the program, or module, that it finally runs."""
     name = _name(words[0])
     if name.startswith(("python", "pypy")) and words[1:2] == ("-m",):
         return words[2:]
@@ -350,7 +350,7 @@ def _worker(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_harmless(word: str, options: Sequence[str]) -> bool:
-    """Whether a word is an operand that the program cannot take for an option, or one of these options."""
+    """Whether a word is an operand that cannot be read as an option, or one of these options."""
     name, equals, _value = word.partition("=")
     if not word.startswith("-") or word in ("-", "--"):
         if not options and word.startswith(_MARKS):
@@ -363,7 +363,7 @@ def _is_harmless(word: str, options: Sequence[str]) -> bool:
 
 
 def _is_bundle(letters: str, options: Sequence[str]) -> bool:
-    """Whether each letter of a bundle is one of these options, up to one that takes the rest as its value."""
+    """Whether each letter of a bundle is one of these options, up to one that takes a value."""
     for letter in letters:
         if f"-{letter}=" in options:
             return True

@@ -1,6 +1,6 @@
 """The table of commands that run without asking: built in, or real programs whose arguments are checked.
 
-Whatever is not in the table needs approval. To add a program, add a row, and its examples to
+A command that is not in the table needs approval. To add a program, add a row, and its examples to
 tests/commands/examples.py: tests judge each of them, and run every option of the row with the real program.
 The reasons for each row are in docs/security.md.
 

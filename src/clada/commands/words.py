@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What a person can do about a refused construct that bash could run.
+# The hint for a refused construct that bash could run.
 SHELL_HINT = "with --shell=approved bash may run it, once its exact text is approved"
 
 

@@ -33,7 +33,7 @@ def mkdir(job: BuiltInJob) -> None:
     if not job.operands:
         raise CommandError("missing operand")
     text = job.value("m")
-    mode = None if text is None else parse_checked_mode(text).applied(ALL, directory=True, umask=umask())
+    mode = None if text is None else parse_checked_mode(text).apply(ALL, directory=True, umask=umask())
     make = _make_with_parents if job.has("p") else _make_one
     job.each(job.locate_all(), lambda operand: _check(job, operand), lambda _, steps: make(job, steps, mode))
 
@@ -155,7 +155,7 @@ def _new_mode(mode: Mode, entry: Entry, mask: int) -> int:
     """Return the new mode; setuid, setgid and sticky are kept where chmod keeps them."""
     directory = entry.kind == "directory"
     kept = SPECIAL if mode.number is None else SET_ID if directory else 0
-    return mode.applied(entry.mode, directory=directory, umask=mask) | entry.mode & kept
+    return mode.apply(entry.mode, directory=directory, umask=mask) | entry.mode & kept
 
 
 def _letters(mode: int) -> str:
