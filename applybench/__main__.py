@@ -26,6 +26,8 @@ def main() -> int:
     """Fetch, run, print the table, and write the results."""
     options = _options()
     appliers, absent = _ready_appliers(options.build / "tools", options.only)
+    for applier in appliers:
+        applier.share *= 1 if applier.in_process else options.every
     tasks = find_tasks(fetch(options.build / "releases"))
     chosen = sample(tasks, len(tasks) if options.full else options.tasks, options.seed)
     slips = None if options.full else options.slips
@@ -92,6 +94,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="applybench", description=__doc__)
     parser.add_argument("--tasks", type=int, default=500, help="how many tasks (default: 500)")
     parser.add_argument("--slips", type=int, default=1, help="slips for each task and format (default: 1)")
+    parser.add_argument(
+        "--every", type=int, default=1, help="one answer of so many for other programs (default: 1)"
+    )
     parser.add_argument("--full", action="store_true", help="all tasks with all slips")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so many minutes")
     parser.add_argument("--seed", type=int, default=35, help="another seed gives other tasks and slips")

@@ -65,6 +65,18 @@ class Setting:
         """Return the hunks as this format needs them: numbers make a place unique in a unified diff."""
         return self.changes.plain_hunks() if self.format == "unified diff" else self.changes.unique_hunks()
 
+    def label(self) -> str:
+        """Return the label of an answer that gives the whole edit.
+
+        A whole file that lost its first or last lines, or a quarter in one place, looks like a fragment.
+        """
+        last = len(self.changes.before)
+        shrinks = any(
+            b - a > d - c and (a == 0 or b == last or (b - a) - (d - c) > last / 4)
+            for _, a, b, c, d in self.changes.steps
+        )
+        return LENIENT if self.format == "whole file" and shrinks else APPLY
+
     def clear_hunks(self) -> list[Hunk] | None:
         """Return hunks that are found once however blanks and quotes are compared, or None."""
         hunks = self.changes.unique_hunks()
@@ -86,7 +98,7 @@ def build(task: Task, changes: Changes, form: str, slip: str, seed: int) -> Draf
 
 def none(s: Setting) -> Draft | None:
     """Write the edit as it should be."""
-    return Draft(s.render(), APPLY, (s.task.after,))
+    return Draft(s.render(), s.label(), (s.task.after,))
 
 
 def trailing_blanks(s: Setting) -> Draft | None:
@@ -154,7 +166,7 @@ def smart_quotes(s: Setting) -> Draft | None:
 def no_break_at_end_of_answer(s: Setting) -> Draft | None:
     """Leave out the last line break of the answer."""
     answer = s.render()
-    return Draft(answer and answer.rstrip("\n"), APPLY, (s.task.after,))
+    return Draft(answer and answer.rstrip("\n"), s.label(), (s.task.after,))
 
 
 def no_break_at_end_of_file(s: Setting) -> Draft | None:
@@ -163,20 +175,20 @@ def no_break_at_end_of_file(s: Setting) -> Draft | None:
     if s.format != "whole file" and hunks[-1].end < len(s.changes.before):
         return None
     before, after = (text.removesuffix("\n") for text in (s.task.before, s.task.after))
-    return Draft(s.render(), APPLY, (after, s.task.after), before)
+    return Draft(s.render(), s.label(), (after, s.task.after), before)
 
 
 def crlf_in_file(s: Setting) -> Draft | None:
     """Apply to a file with CRLF; the answer has LF."""
     before, after = (text.replace("\n", "\r\n") for text in (s.task.before, s.task.after))
     right = (after, s.task.after) if s.format == "whole file" else (after,)
-    return Draft(s.render(), APPLY, right, before)
+    return Draft(s.render(), s.label(), right, before)
 
 
 def crlf_in_answer(s: Setting) -> Draft | None:
     """Write the answer with CRLF; the file has LF."""
     answer = s.render()
-    return Draft(answer and answer.replace("\n", "\r\n"), APPLY, (s.task.after,))
+    return Draft(answer and answer.replace("\n", "\r\n"), s.label(), (s.task.after,))
 
 
 def elided_context(s: Setting) -> Draft | None:
@@ -302,7 +314,7 @@ def prose_around(s: Setting) -> Draft | None:
         answer = _fenced(answer, _FENCED[s.format])
     before = f"Sure! I looked at {s.task.path}. Here is the change:\n\n"
     after = "\nThis keeps the rest as it is. Let me know if I should change anything else.\n"
-    return Draft(answer and before + answer + after, APPLY, (s.task.after,))
+    return Draft(answer and before + answer + after, s.label(), (s.task.after,))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ class Applier:
     pip: ClassVar[str] = ""  # a requirement, installed into an environment of its own
     npm: ClassVar[str] = ""  # a package with its version
     leaves_out: ClassVar[frozenset[str]] = frozenset()  # slips that cannot reach it
-    share: ClassVar[int] = 1  # every how manieth case it gets; more than 1 for a slow start
+    in_process: ClassVar[bool] = False  # so that it gets every answer, however few the others get
+    share = 1  # it gets one answer of so many; more than 1 for a slow start
 
     def __init__(self, tools: Path) -> None:
         self.folder = tools.resolve() / self.name.replace(" ", "-")

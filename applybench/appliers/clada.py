@@ -17,7 +17,7 @@ class CladaCommand(Applier):
 
     name = "clada"
     formats = frozenset(FORMATS)
-    share = 10
+    share = 4
 
     def version(self) -> str:
         """Return clada's version."""
@@ -27,13 +27,14 @@ class CladaCommand(Applier):
         """Pipe the answer to clada."""
         argv = [sys.executable, "-m", "clada", "--no-git", "--allow-autorun"]
         code, output = run(argv, root, case.answer)
-        return Outcome(None if "Traceback" in output else code == 0, output)
+        return Outcome(None if "internal error" in output else code == 0, output)
 
 
 class CladaLibrary(CladaCommand):
     """The library, all or nothing."""
 
     name = "clada library"
+    in_process = True
     share = 1
 
     def apply(self, root: Path, case: Case) -> Outcome:
@@ -47,7 +48,8 @@ class CladaLibrary(CladaCommand):
             allow_autorun=True,
             durable=False,
         )
-        return Outcome(report.ok and bool(report.tasks), report.text())
+        text = report.text()
+        return Outcome(None if "internal error" in text else report.ok and bool(report.tasks), text)
 
 
 APPLIERS = [CladaCommand, CladaLibrary]

@@ -6,6 +6,7 @@ from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
 from clada.operations.hunks import replace_hunks
+from clada.text.elision import elided_content, find_elision
 from clada.text.explain import explain, explain_range
 from clada.values import Value
 from clada.world.files.paths import display_path
@@ -169,6 +170,8 @@ class Edit(Operation):
         if self.placeholder and not world.files.entry(parts):
             raise CladaError("invalid_operation", f"{self.path} is an example, not a file")
         text = world.files.text(parts)
+        if not self.dialect:  # dialects look at this when they are read
+            self._refuse_elision()
         way = self.match if world.settings.match == "auto" else world.settings.match
         edited, count, lines, remarks = self.edited(text, way)
         if edited is text:
@@ -179,6 +182,13 @@ class Edit(Operation):
         if world.files.is_read_only(parts):
             remarks = (*remarks, WAS_READ_ONLY)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
+
+    def _refuse_elision(self) -> None:
+        """Raise CladaError if a replacement stands for code that it does not have."""
+        for hunk in self.hunks:
+            elided = find_elision(hunk.replacement, f"{hunk.search}\n{hunk.search_end or ''}", self.path)
+            if elided and hunk.search:
+                raise CladaError("invalid_operation", elided_content(elided[1]))
 
     def edited(self, text: Text, way: str) -> Edited:
         """Return the text with all replacements; raise CladaError if one has no match."""

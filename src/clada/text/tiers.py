@@ -9,7 +9,7 @@ is found must be one place: several, at whatever tier, are a refusal. Nothing is
 | T1 | equal but for blanks at their ends | as it is |
 | T2 | the same blanks added to, or removed from, every line that is not blank | shifted alike |
 | T3 | T0 to T2, without blank lines around the search text | loses as many |
-| T4 | equal but for blanks around them, and dashes, quotes and spaces that look alike | as T2, if it fits |
+| T4 | T2, and dashes, quotes and spaces that look alike are the same | shifted alike |
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def trimmed(line: bytes) -> bytes:
 
 
 def plain(line: bytes) -> bytes:
-    """T4: blanks around a line do not count, and signs that look alike are one."""
+    """T4: as T2, and signs that look alike are one."""
     if not line.isascii():
         line = line.decode(errors="replace").translate(TYPOGRAPHIC).encode()
     return line.strip(BLANKS)
@@ -84,11 +84,6 @@ def even_shift(wanted: Lines, found: Lines) -> Shift | None:
             return None
         shift = this
     return shift or NO_SHIFT
-
-
-def shift_if_even(wanted: Lines, found: Lines) -> Shift:
-    """Return the shift, or none where lines are indented unevenly."""
-    return even_shift(wanted, found) or NO_SHIFT
 
 
 def _indentation(line: bytes) -> bytes | None:
@@ -117,7 +112,7 @@ class Tier(Value):
 T0 = Tier("", equal)
 T1 = Tier("trailing blanks", right_trimmed)
 T2 = Tier("indentation", trimmed, even_shift)
-T4 = Tier("typographic signs", plain, shift_if_even)
+T4 = Tier("typographic signs", plain, even_shift)
 T3 = tuple(tier.replace(without_edges=True) for tier in (T0, T1, T2))
 TIERS = {
     "exact": (T0,),
