@@ -6,69 +6,65 @@ import argparse
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from string import Template
 
 from applybench.appliers import all_appliers
 from applybench.appliers.base import Applier
-from applybench.cases import Case, cases_of
+from applybench.cases import cases_of
 from applybench.fetch import fetch
-from applybench.report import chart, overview, slip_tables, tally
-from applybench.run import Result, run_cases
+from applybench.report import Row, chart, overview, read_rows, slip_tables, tally
+from applybench.run import run_cases
 from applybench.tasks import find_tasks, sample
 
 PAGE = Path(__file__).with_name("page.md")
 
 
 def main() -> int:
-    """Fetch, run, print the table, and write the results."""
+    """Run the bench, print the table, and write the page."""
     options = _options()
     appliers, absent = _ready_appliers(options.build / "tools", options.only)
-    for applier in appliers:
-        applier.share *= 1 if applier.in_process else options.every
-    tasks = find_tasks(fetch(options.build / "releases"))
-    chosen = sample(tasks, len(tasks) if options.full else options.tasks, options.seed)
-    slips = None if options.full else options.slips
-    cases = (case for task in chosen for case in cases_of(task, options.seed, slips))
-    results = _run(cases, appliers, options.build, options.minutes)
-    tallies = tally(results)
-    print("\n".join(overview(tallies)))
+    if not options.results:
+        _run(options, appliers)
+    rows = read_rows(options.results or [options.build])
+    print("\n".join(overview(tally(rows))))
     for name, reason in absent.items():
         print(f"not measured: {name}: {reason}")
     if options.page:
-        versions = "\n".join(f"- {applier.name} {applier.version()}" for applier in appliers)
-        done = len({result.case.task for result in results})
-        answers = len({result.number for result in results})
-        summary = f"{answers:,} answers for {done:,} tasks of {len(tasks):,}, seed {options.seed}:"
-        _write_page(options.page, summary, versions, results)
+        _write_page(options.page, options.seed, appliers, rows)
     return 0
 
 
-def _run(cases: Iterable[Case], appliers: list[Applier], build: Path, minutes: float) -> list[Result]:
-    results = []
-    end = time.monotonic() + 60 * minutes
-    with (build / "results.jsonl").open("w") as lines, (build / "faults.jsonl").open("w") as faults:
+def _run(options: argparse.Namespace, appliers: list[Applier]) -> None:
+    """Give the answers to the appliers, and write the results."""
+    for applier in appliers:
+        applier.share *= 1 if applier.in_process else options.every
+    tasks = find_tasks(fetch(options.build / "releases"))
+    chosen = sample(tasks, len(tasks) if options.full else options.tasks, options.seed)[options.skip :]
+    slips = None if options.full else options.slips
+    cases = (case for task in chosen for case in cases_of(task, options.seed, slips))
+    names = ("results.jsonl", "times.txt", "faults.jsonl")
+    with ExitStack() as stack:
+        lines, times, faults = (stack.enter_context((options.build / name).open("w")) for name in names)
         for result in run_cases(cases, appliers):
-            results.append(result)
             lines.write(json.dumps(result.to_dict()) + "\n")
+            times.write(f"{result.seconds:.4f}\n")
             if result.score != "right":
                 details = {"message": result.message, "answer": result.case.answer}
                 faults.write(json.dumps({**result.to_dict(), **details}) + "\n")
-            if time.monotonic() > end:
-                break
     for applier in appliers:
         applier.close()
-    return results
 
 
-def _write_page(page: Path, summary: str, versions: str, results: list[Result]) -> None:
-    tallies = tally(results)
+def _write_page(page: Path, seed: int, appliers: list[Applier], rows: list[Row]) -> None:
+    tallies = tally(rows)
+    answers = len({(row["task"], row["format"], row["slip"]) for row in rows})
+    tasks = len({row["task"] for row in rows})
     parts = {
-        "summary": summary,
+        "summary": f"{answers:,} answers for {tasks:,} tasks, seed {seed}; {len(rows):,} results.",
         "overview": "\n".join(overview(tallies)),
-        "appliers": versions,
+        "appliers": "\n".join(f"- {applier.name} {applier.version()}" for applier in appliers),
         "slips": "\n".join(slip_tables(tallies)),
     }
     page.write_text(Template(PAGE.read_text(encoding="utf-8")).substitute(parts), encoding="utf-8")
@@ -98,7 +94,9 @@ def _options() -> argparse.Namespace:
         "--every", type=int, default=1, help="one answer of so many for other programs (default: 1)"
     )
     parser.add_argument("--full", action="store_true", help="all tasks with all slips")
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so many minutes")
+    parser.add_argument(
+        "--skip", type=int, default=0, help="leave out the first of them, which another run has"
+    )
     parser.add_argument("--seed", type=int, default=35, help="another seed gives other tasks and slips")
     parser.add_argument(
         "--only", action="append", default=[], metavar="APPLIER", help="run this one; repeatable"
@@ -106,6 +104,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--build", type=Path, default=Path("build/applybench"), help="where everything is kept"
     )
+    parser.add_argument("--results", type=Path, nargs="+", help="only report what is in these build folders")
     parser.add_argument("--page", type=Path, help="write the page and its chart")
     return parser.parse_args()
 

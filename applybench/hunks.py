@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 CONTEXT = 3  # lines around a change, as in unified diffs
 
@@ -53,12 +54,14 @@ class Changes:
         matcher = difflib.SequenceMatcher(None, self.before, self.after, autojunk=False)
         self.steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
 
-    def plain_hunks(self, context: int = CONTEXT) -> list[Hunk]:
-        """Return hunks with the usual context, wherever else their lines occur."""
-        return self._hunks([[a - context, b + context] for _, a, b, _, _ in self.steps])
+    @cached_property
+    def plain_hunks(self) -> list[Hunk]:
+        """Hunks with the usual context, wherever else their lines occur."""
+        return self._hunks([[a - CONTEXT, b + CONTEXT] for _, a, b, _, _ in self.steps])
 
+    @cached_property
     def unique_hunks(self) -> list[Hunk]:
-        """Return hunks with so much context that each is found once, in order, one after the other."""
+        """Hunks with so much context that each is found once, in order, one after the other."""
         spans = [[a - CONTEXT, b + CONTEXT] for _, a, b, _, _ in self.steps]
         while True:
             hunks = self._hunks(spans)
@@ -71,6 +74,18 @@ class Changes:
             for index in ambiguous:
                 spans[index][0] -= 2
                 spans[index][1] += 2
+
+    @cached_property
+    def clear_hunks(self) -> list[Hunk] | None:
+        """The unique hunks if they are found once however blanks and quotes are compared, or None."""
+        hunks = self.unique_hunks
+        states = [self.before, *(apply_hunks(self.before, hunks[:index]) for index in range(1, len(hunks)))]
+        clear = all(
+            count_lines(lines, hunk.old, loosely) == 1
+            for hunk, state in zip(hunks, states, strict=True)
+            for lines in (self.before, state)
+        )
+        return hunks if clear else None
 
     def one_hunk(self, step: int, context: int) -> Hunk:
         """Return a single change with this much context."""

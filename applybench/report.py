@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
+from typing import Any
 
 from applybench.formats import FORMATS
-from applybench.run import Result
 from applybench.score import SCORES
 from applybench.slips import SLIPS
 
@@ -22,6 +24,9 @@ COLOURS = {
 ROW, LEFT, WIDTH = 18, 240, 460  # pixels in the chart
 
 
+Row = dict[str, Any]  # a line of results.jsonl, with the seconds it took
+
+
 @dataclass
 class Tally:
     """The scores of one applier in one format."""
@@ -32,13 +37,14 @@ class Tally:
     should_apply: Counter[str] = field(default_factory=Counter)
     seconds: float = 0
 
-    def add(self, result: Result) -> None:
+    def add(self, row: Row) -> None:
         """Count one more result."""
-        self.scores[result.score] += 1
-        self.by_slip.setdefault(result.case.slip, Counter())[result.score] += 1
-        if result.case.label == "apply":
-            self.should_apply[result.score] += 1
-        self.seconds += result.seconds
+        score = row["score"]
+        self.scores[score] += 1
+        self.by_slip.setdefault(row["slip"], Counter())[score] += 1
+        if row["label"] == "apply":
+            self.should_apply[score] += 1
+        self.seconds += row["seconds"]
 
     @property
     def total(self) -> int:
@@ -53,15 +59,28 @@ class Tally:
 Tallies = dict[str, list[Tally]]
 
 
-def tally(results: Sequence[Result]) -> Tallies:
+def read_rows(folders: Sequence[Path]) -> list[Row]:
+    """Return the results of runs, each with its time."""
+    rows = []
+    for folder in folders:
+        results, times = (
+            Path(folder, name).read_text().splitlines() for name in ("results.jsonl", "times.txt")
+        )
+        rows += [
+            {**json.loads(line), "seconds": float(time)} for line, time in zip(results, times, strict=True)
+        ]
+    return rows
+
+
+def tally(rows: Sequence[Row]) -> Tallies:
     """Return the scores by format; appliers with the least share of wrong first, then by right."""
     table: dict[str, dict[str, Tally]] = {form: {} for form in FORMATS}
-    for result in results:
-        table[result.case.format].setdefault(result.applier, Tally(result.applier)).add(result)
+    for row in rows:
+        table[row["format"]].setdefault(row["applier"], Tally(row["applier"])).add(row)
     return {
-        form: sorted(rows.values(), key=lambda row: (row.share("wrong"), -row.share("right")))
-        for form, rows in table.items()
-        if rows
+        form: sorted(tallies.values(), key=lambda tally: (tally.share("wrong"), -tally.share("right")))
+        for form, tallies in table.items()
+        if tallies
     }
 
 

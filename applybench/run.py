@@ -17,9 +17,8 @@ from applybench.score import Outcome, score
 
 @dataclass(frozen=True)
 class Result:
-    """The score of an applier on a case; `number` is the case's place in the run."""
+    """The score of an applier on a case."""
 
-    number: int
     case: Case
     applier: str
     score: str
@@ -30,7 +29,6 @@ class Result:
         """Return what a rerun with the same seed gives again: no times, no messages with temporary paths."""
         case = self.case
         return {
-            "case": self.number,
             "task": case.task,
             "format": case.format,
             "slip": case.slip,
@@ -46,11 +44,10 @@ def run_cases(cases: Iterable[Case], appliers: list[Applier]) -> Iterator[Result
         for number, case in enumerate(cases):
             for applier in appliers:
                 if applier.takes(case) and number % applier.share == 0:
-                    yield _run_case(number, case, applier, Path(folder, "trees"))
+                    yield _run_case(case, applier, Path(folder, str(number)))
 
 
-def _run_case(number: int, case: Case, applier: Applier, folder: Path) -> Result:
-    root = folder / str(number)
+def _run_case(case: Case, applier: Applier, root: Path) -> Result:
     write_tree(root, case.tree)
     start = time.perf_counter()
     try:
@@ -60,7 +57,7 @@ def _run_case(number: int, case: Case, applier: Applier, folder: Path) -> Result
     seconds = time.perf_counter() - start
     after = read_tree(root)
     shutil.rmtree(root)
-    return Result(number, case, applier.name, score(case, outcome, after), outcome.message, seconds)
+    return Result(case, applier.name, score(case, outcome, after), outcome.message, seconds)
 
 
 def write_tree(root: Path, tree: Tree) -> None:

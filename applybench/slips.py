@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -63,7 +64,7 @@ class Setting:
 
     def hunks(self) -> list[Hunk]:
         """Return the hunks as this format needs them: numbers make a place unique in a unified diff."""
-        return self.changes.plain_hunks() if self.format == "unified diff" else self.changes.unique_hunks()
+        return self.changes.plain_hunks if self.format == "unified diff" else self.changes.unique_hunks
 
     def label(self) -> str:
         """Return the label of an answer that gives the whole edit.
@@ -76,17 +77,6 @@ class Setting:
             for _, a, b, c, d in self.changes.steps
         )
         return LENIENT if self.format == "whole file" and shrinks else APPLY
-
-    def clear_hunks(self) -> list[Hunk] | None:
-        """Return hunks that are found once however blanks and quotes are compared, or None."""
-        hunks = self.changes.unique_hunks()
-        states = [apply_hunks(self.changes.before, hunks[:index]) for index in range(len(hunks))]
-        clear = all(
-            count_lines(lines, hunk.old, loosely) == 1
-            for hunk, state in zip(hunks, states, strict=True)
-            for lines in (self.changes.before, state)
-        )
-        return hunks if clear else None
 
 
 def build(task: Task, changes: Changes, form: str, slip: str, seed: int) -> Draft | None:
@@ -103,7 +93,7 @@ def none(s: Setting) -> Draft | None:
 
 def trailing_blanks(s: Setting) -> Draft | None:
     """Add blanks to the end of lines that are quoted from the file."""
-    hunks = s.clear_hunks()
+    hunks = s.changes.clear_hunks
     quoted = {text for hunk in hunks or () for text in hunk.old if text}
     if not hunks or not quoted:
         return None
@@ -118,7 +108,7 @@ def trailing_blanks(s: Setting) -> Draft | None:
 
 def tabs_for_blanks(s: Setting) -> Draft | None:
     """Indent every line by tabs where the file has blanks, or the other way round."""
-    hunks = s.clear_hunks()
+    hunks = s.changes.clear_hunks
     if not hunks:
         return None
     to_tabs = not any(line.startswith("\t") for line in s.changes.before)
@@ -130,7 +120,7 @@ def tabs_for_blanks(s: Setting) -> Draft | None:
 
 def shifted_indentation(s: Setting) -> Draft | None:
     """Drop the indentation that all lines of a hunk have in common."""
-    hunks = s.clear_hunks()
+    hunks = s.changes.clear_hunks
     slipped = [_dedent(hunk) for hunk in hunks or ()]
     if not hunks or hunks == slipped:
         return None
@@ -154,7 +144,7 @@ def no_line_numbers(s: Setting) -> Draft | None:
 
 def smart_quotes(s: Setting) -> Draft | None:
     """Quote lines of the file with typographic quotes; what is added is as it should be."""
-    hunks = s.clear_hunks()
+    hunks = s.changes.clear_hunks
     slipped = [
         _map_lines(hunk, lambda sign, text: text if sign == "+" else _smart(text)) for hunk in hunks or ()
     ]
@@ -193,7 +183,7 @@ def crlf_in_answer(s: Setting) -> Draft | None:
 
 def elided_context(s: Setting) -> Draft | None:
     """Write `...` for kept lines in the middle of a hunk, before and after."""
-    hunks = s.changes.unique_hunks()
+    hunks = s.changes.unique_hunks
     wide = [_widen(s.changes, first, second) for first, second in pairwise(hunks)]
     for index, hunk in enumerate(wide):
         run = hunk and _longest_kept_run(hunk, 5)
@@ -208,7 +198,7 @@ def elided_context(s: Setting) -> Draft | None:
 
 def elided_replacement(s: Setting) -> Draft | None:
     """Quote the lines in full, and write a comment for some of them in the replacement."""
-    hunks = s.changes.unique_hunks()
+    hunks = s.changes.unique_hunks
     for index, hunk in enumerate(hunks):
         run = _longest_kept_run(hunk, 3)
         if run:
@@ -260,7 +250,7 @@ def stale_base(s: Setting) -> Draft | None:
     older = s.task.older
     if older is None or older in (s.task.before, s.task.after):
         return None
-    hunks = s.changes.unique_hunks()
+    hunks = s.changes.unique_hunks
     merged = merge(older, s.task.before, s.task.after)
     applied = _apply_where_found(split(older), hunks)
     if merged is None:
@@ -273,7 +263,7 @@ def stale_base(s: Setting) -> Draft | None:
 def fragment(s: Setting) -> Draft | None:
     """Give a part of the file, around its first change, in place of the whole."""
     lines = s.changes.after
-    hunk = s.changes.plain_hunks()[0]
+    hunk = s.changes.plain_hunks[0]
     first, last = max(0, hunk.new_start - 5), hunk.new_start + len(hunk.new) + 5
     if len(lines) < FEWEST_LINES or (last - first) * 2 > len(lines):
         return None
@@ -298,7 +288,7 @@ def two_files_under_one_name(s: Setting) -> Draft | None:
     _, before, after = s.task.neighbour
     if s.format == "whole file":
         return Draft(s.render(texts=[s.task.after, after]), REFUSE, ())
-    hunks, stray = s.hunks(), Changes(before, after).unique_hunks()[0]
+    hunks, stray = s.hunks(), Changes(before, after).unique_hunks[0]
     text = join(apply_hunks(s.changes.before, hunks))
     if "\n".join(stray.old) in text + s.task.before or count_lines(split(text), stray.old, loosely):
         return None
@@ -369,6 +359,7 @@ def _fenced(answer: str, language: str) -> str:
     return f"{ticks}{language}\n{answer}{ticks}\n"
 
 
+@lru_cache(maxsize=1)
 def merge(ours: str, base: str, theirs: str) -> str | None:
     """Return the three-way merge of texts, or None where it has conflicts; by git."""
     with tempfile.TemporaryDirectory() as folder:
@@ -403,8 +394,8 @@ def _dedent(hunk: Hunk) -> Hunk:
 
 
 def _numbered(s: Setting, numbers: str) -> Draft | None:
-    hunks = s.changes.plain_hunks()
-    if hunks != s.changes.unique_hunks():
+    hunks = s.changes.plain_hunks
+    if hunks != s.changes.unique_hunks:
         return None
     answer = s.render(hunks, numbers)
     if s.format != "unified diff":

@@ -11,6 +11,7 @@ from applybench.appliers import all_appliers
 from applybench.appliers.base import Applier
 from applybench.cases import Case, cases_of
 from applybench.hunks import Changes, apply_hunks, join
+from applybench.report import chart, overview, read_rows, slip_tables, tally
 from applybench.run import Result, run_cases
 from applybench.score import Outcome, score
 from applybench.slips import SLIPS, merge
@@ -87,9 +88,9 @@ def test_hunks_give_the_release_after(tasks: list[Task]) -> None:
     """Hunks are right, and those for formats without numbers are found once."""
     for task in tasks:
         changes = Changes(task.before, task.after)
-        for hunks in (changes.plain_hunks(), changes.unique_hunks()):
+        for hunks in (changes.plain_hunks, changes.unique_hunks):
             assert join(apply_hunks(changes.before, hunks)) == task.after
-        assert all(task.before.count("\n".join(hunk.old)) == 1 for hunk in changes.unique_hunks())
+        assert all(task.before.count("\n".join(hunk.old)) == 1 for hunk in changes.unique_hunks)
 
 
 def test_a_merge_of_changes_in_the_same_line_has_no_result() -> None:
@@ -144,6 +145,24 @@ def test_an_applier_that_takes_the_first_similar_place_is_caught(cases: list[Cas
     wrong = {r.case.slip for r in results if r.score == "wrong"}
     assert {"none"} <= right
     assert {"ambiguous", "two files, one name", "elided replacement"} <= wrong - right
+
+
+def test_the_report_counts_what_was_scored(cases: list[Case], tmp_path: Path) -> None:
+    """The table sorts by wrong; its figures, and those of the chart, are those of the results."""
+    some = [case for case in cases if case.format == "Edit call" and case.slip in ("none", "ambiguous")]
+    planted: list[Applier] = [FirstSimilarPlace(tmp_path)]
+    results = [*run_cases(some, planted), *_results(some, "clada library")]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(r.to_dict()) + "\n" for r in results))
+    (tmp_path / "times.txt").write_text("0.5\n" * len(results))
+    tallies = tally(read_rows([tmp_path]))
+    assert [row.applier for row in tallies["Edit call"]] == ["clada library", "planted"]
+    good, bad = tallies["Edit call"]
+    ambiguous = sum(case.slip == "ambiguous" for case in some)
+    assert (good.scores["right"], bad.scores["wrong"]) == (len(some), ambiguous)
+    assert overview(tallies)[2].startswith(f"| Edit call | clada library | {len(some)} | 0.0 % | 100.0 % |")
+    assert f"{100 * ambiguous / len(some):.1f} % wrong" in chart(tallies)
+    assert f"| ambiguous | {ambiguous} right | **{ambiguous} wrong** |" in slip_tables(tallies)
+    assert [r.to_dict() for r in run_cases(some, planted)] == [r.to_dict() for r in results[: len(some)]]
 
 
 def test_scores() -> None:
