@@ -17,7 +17,7 @@ from clada.errors import CladaError
 from clada.operations.run import launch
 from clada.world.approvals import Approvals
 from clada.world.sandbox.guard import Guard
-from clada.world.sandbox.tree import look, news
+from clada.world.sandbox.tree import describe_new, scan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def nested(place: Place, repositories: str) -> Place:
 
 def protected(place: Place) -> dict[str, Any]:
     """Return the options for a run with what the walk finds."""
-    return {"nested": tuple(sorted(look(place.workspace).nested))}
+    return {"nested": tuple(sorted(scan(place.workspace).nested))}
 
 
 def contents(place: Place, nested: Sequence[str]) -> dict[str, bytes]:
@@ -81,7 +81,7 @@ def contents(place: Place, nested: Sequence[str]) -> dict[str, bytes]:
 def test_what_the_walk_finds(nested: Place) -> None:
     """Nested repositories of each kind are found, and approvals; links are not followed."""
     os.symlink(nested.path("outside"), nested.path("workspace/link"))
-    found = look(nested.workspace)
+    found = scan(nested.workspace)
     assert found.nested == {"lib/sub/.git", "lib/empty", "vendor/own/.git", "data/bare.git", "part/.clada"}
     assert found.whole
 
@@ -91,13 +91,13 @@ def test_an_index_does_not_lead_out(path: str, nested: Place) -> None:
     """What a hostile index calls a submodule is none, unless it is a folder of the workspace."""
     os.makedirs(nested.path("outside/other"))
     os.symlink(nested.path("outside"), nested.path("workspace/link"))
-    before = look(nested.workspace).nested
+    before = scan(nested.workspace).nested
     index = Path(nested.path("workspace/.git/index"))
     entries = index.read_bytes()
     name = path.encode() + b"\0" * (8 - (62 + len(path)) % 8)
     entry = bytes(24) + b"\0\0\xe0\0" + bytes(32) + bytes([0, len(path)]) + name
     index.write_bytes(entries[:8] + (1).to_bytes(4, "big") + entry)
-    assert look(nested.workspace).nested == before - {"lib/empty"}
+    assert scan(nested.workspace).nested == before - {"lib/empty"}
 
 
 VERSIONS = {
@@ -128,7 +128,7 @@ def test_submodules_are_found_in_an_index_of_each_kind(version: str, objects: st
             git(place.workspace, "update-index", "--add", "--cacheinfo", f"160000,{link},{name}")
     if VERSIONS[version]:
         git(place.workspace, *VERSIONS[version])
-    assert look(place.workspace).nested == set(names) - {"lib/ab"}
+    assert scan(place.workspace).nested == set(names) - {"lib/ab"}
 
 
 def test_submodules_of_a_linked_work_tree_are_found(nested: Place) -> None:
@@ -136,7 +136,7 @@ def test_submodules_of_a_linked_work_tree_are_found(nested: Place) -> None:
     linked = nested.path("linked")
     git(nested.workspace, "commit", "-q", "-a", "-m", "second")
     git(nested.workspace, "worktree", "add", "-q", linked)
-    assert look(linked).nested == {"lib/sub", "lib/empty"}
+    assert scan(linked).nested == {"lib/sub", "lib/empty"}
 
 
 ATTACKS = {
@@ -242,31 +242,31 @@ def test_a_walk_that_is_remembered_misses_nothing(nested: Place) -> None:
     folder = Path(nested.path("workspace/deep/er"))
     folder.mkdir(parents=True)
     os.utime(folder, (1, 1))
-    first = look(nested.workspace)
+    first = scan(nested.workspace)
     (folder / ".git").mkdir()
     os.utime(folder, (1, 1))
-    second = look(nested.workspace, first)
+    second = scan(nested.workspace, first)
     assert second.nested - first.nested == {"deep/er/.git"}
     time.sleep(0.1)  # until the clock has moved on
-    third = look(nested.workspace, second)
+    third = scan(nested.workspace, second)
     (folder / ".git").rmdir()
     (folder / "program").touch(0o755)
     os.utime(folder, (1, 1))
     shutil.rmtree(nested.path("workspace/vendor"))
-    fourth = look(nested.workspace, third)
+    fourth = scan(nested.workspace, third)
     assert third.nested - fourth.nested == {"deep/er/.git", "vendor/own/.git"}
     assert fourth.programs == {"deep/er/program"}
-    assert look(nested.workspace).nested == fourth.nested
+    assert scan(nested.workspace).nested == fourth.nested
 
 
 def test_every_new_repository_is_named(nested: Place) -> None:
     """Decoys do not hide one; of executables, a few are named."""
-    before = look(nested.workspace)
+    before = scan(nested.workspace)
     for number in range(9):
         os.makedirs(nested.path(f"workspace/n{number}/.git"))
         Path(nested.path(f"workspace/p{number}")).touch(0o755)
     repositories = ", ".join(f"n{number}/.git" for number in range(9))
-    assert list(news(before, look(nested.workspace, before))) == [
+    assert list(describe_new(before, scan(nested.workspace, before))) == [
         f"the command made {repositories}: git and clada act on what is in there",
         "the command made executables: p0, p1, p2 and 6 more",
     ]
@@ -390,10 +390,10 @@ def test_nor_is_what_is_put_back_between_them(nested: Place) -> None:
 
 def test_setuid_files_are_told_above_all(nested: Place) -> None:
     """A setuid file that is new, by whatever way, has a note of its own."""
-    before = look(nested.workspace)
+    before = scan(nested.workspace)
     Path(nested.path("workspace/tool")).touch()
     os.chmod(nested.path("workspace/tool"), 0o4755)
-    assert list(news(before, look(nested.workspace, before))) == [
+    assert list(describe_new(before, scan(nested.workspace, before))) == [
         "the command made setuid or setgid files: tool"
     ]
 

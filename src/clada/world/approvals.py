@@ -10,9 +10,16 @@ the user approved on this machine does in any case; what it blocks always counts
 
 from __future__ import annotations
 
+import json
 import os
+import time
 
+from clada.commands import prefixes
+from clada.commands.prefixes import covers
+from clada.commands.words import Refusal
+from clada.commands.words import read as read_words
 from clada.errors import CladaError, reason
+from clada.world.files.atomic import put
 from clada.world.handles import (
     DIRECTORY,
     is_link,
@@ -22,6 +29,7 @@ from clada.world.handles import (
     open_file,
     read_at_most,
 )
+from clada.world.locks import try_flock, wait_for_lock
 from clada.world.trust import APPROVALS as FILE
 from clada.world.trust import FOLDER, HOW, is_remembered, is_trusted, keep_own, own, remember
 
@@ -189,8 +197,6 @@ def _lines(content: dict[str, Any]) -> list[str]:
 
 def _reach(prefix: str) -> str:
     """Return in words what a prefix covers."""
-    from clada.commands import prefixes
-
     words = prefix_words(prefix)
     refusal = prefixes.refusal(words) if words else "these are not the words of one command"
     if refusal:
@@ -200,15 +206,11 @@ def _reach(prefix: str) -> str:
 
 def prefix_words(text: str) -> tuple[str, ...]:
     """Return the words of a prefix; none if it is not the text of one command."""
-    from clada.commands import words
-
-    read = words.read(text)
-    return read[0].words if not isinstance(read, words.Refusal) and len(read) == 1 else ()
+    read = read_words(text)
+    return read[0].words if not isinstance(read, Refusal) and len(read) == 1 else ()
 
 
 def _covers(prefix: str, words: Sequence[str]) -> bool:
-    from clada.commands.prefixes import covers
-
     first = prefix_words(prefix)
     return bool(first) and covers(first, words)
 
@@ -239,8 +241,6 @@ def _without(content: dict[str, Any], text: str, keys: Sequence[str]) -> dict[st
 
 
 def _approved(content: dict[str, Any], text: str, lists: tuple[str, str], *, network: bool) -> dict[str, Any]:
-    import time
-
     clean = _without(content, text, (*lists, "blocked") if lists == EXACT else lists)
     when = content["added"].get(text) or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     approved, connected = lists
@@ -284,8 +284,6 @@ def _read(folder: int) -> bytes | None:
 
 
 def _parsed(data: bytes) -> Any:
-    import json
-
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
     except UnicodeDecodeError as error:
@@ -338,15 +336,11 @@ def _damaged(where: str) -> NoReturn:
 
 def _encoded(content: dict[str, Any]) -> bytes:
     """Return one command per line, in ASCII, so that a diff shows what changed and nothing can hide in it."""
-    import json
-
     shown = {key: value for key, value in content.items() if value or key not in PREFIX}
     return json.dumps(shown, indent=2).encode() + b"\n"
 
 
 def _write(folder: int, data: bytes) -> None:
-    from clada.world.files.atomic import put
-
     try:
         put(folder, FILE, data)
     except OSError as error:
@@ -391,8 +385,6 @@ def _unreadable(path: str, error: OSError, link: bool) -> CladaError:
 
 def _lock(folder: int) -> None:
     """Wait for other processes that store, and keep them waiting until the handle is closed."""
-    from clada.world.locks import try_flock, wait_for_lock
-
     try:
         result = wait_for_lock(lambda: try_flock(folder), LOCK_TIMEOUT)
     except OSError as error:

@@ -177,7 +177,7 @@ class AutorunGuard:
         if not found:
             return
         if found.by_content:
-            from clada.world.autorun_content import has_other_parts
+            from clada.world.autorun_content import has_other_parts  # which loads json
 
             if not has_other_parts(found.by_content, read_small(os.path.join(self._root, *parts)), content()):
                 return

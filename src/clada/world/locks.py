@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import time
 
 from clada.errors import CladaError, Error, system_words
@@ -76,8 +77,6 @@ def _pause(stop: int | None) -> bool:
     if stop is None:
         time.sleep(POLL)
         return False
-    import select
-
     poll = select.poll()
     poll.register(stop, select.POLLIN)
     return bool(poll.poll(POLL * 1000))

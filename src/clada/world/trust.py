@@ -16,6 +16,7 @@ import os
 
 from clada.errors import CladaError, reason
 from clada.values import Value
+from clada.world.files.atomic import put
 from clada.world.handles import is_link, is_regular, open_directory, open_file, read_at_most
 from clada.world.xdg import state_home
 
@@ -173,8 +174,6 @@ def _keep(workspace: str, name: str, data: bytes) -> None:
     state = _state(workspace)
     if state is None:
         raise _forgetful("it is in the workspace, or not yours")
-    from clada.world.files.atomic import put
-
     folder, base = os.path.split(os.path.join(state, name))
     try:
         os.makedirs(_top(), mode=OWNER_ALL, exist_ok=True)

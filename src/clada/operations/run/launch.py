@@ -246,12 +246,12 @@ def scan_after(world: World, *, stash: bool = False) -> None:
 
 def report_new_executables(world: World) -> None:
     """Report what an approved command has made that other programs act on: executables, repositories."""
-    from clada.world.sandbox.tree import look, news
+    from clada.world.sandbox.tree import describe_new, scan
 
     changed = world.recording.looks.modes if world.recording else None
-    before, world.tree = world.tree, look(world.files.root, world.tree, changed)
+    before, world.tree = world.tree, scan(world.files.root, world.tree, changed)
     world.tree_after = world.position
-    for text in news(before, world.tree) if before else ():
+    for text in describe_new(before, world.tree) if before else ():
         world.emit(Note(text))
 
 
@@ -274,11 +274,11 @@ def _repository(world: World) -> tuple[str, ...]:
 
 
 def _confinement(world: World, network: bool) -> Confinement | None:
-    from clada.world.sandbox.tree import look
+    from clada.world.sandbox.tree import scan
 
     is_fresh = world.tree_after is not None and world.position <= world.tree_after + 1
     if not world.tree or not is_fresh:  # an operation may have come between
-        world.tree = look(world.files.root, world.tree, () if world.recording else None)
+        world.tree = scan(world.files.root, world.tree, () if world.recording else None)
     layer, settings = sandbox(world), world.settings
     if layer == "none":
         if settings.sandbox != "off":

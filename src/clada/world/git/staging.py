@@ -8,7 +8,8 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.commit import FEW, WorkTree, empty_tree, with_parents
-from clada.world.git.git import git_failed
+from clada.world.git.git import git_failed, hardened_git
+from clada.world.git.repository import NoRepositoryError, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,11 +214,25 @@ def mark_not_checked_out(git: Git, paths: Collection[str]) -> None:
         git.check_output("update-index", "--skip-worktree", "-z", "--stdin", stdin=_lines(unmarked))
 
 
+def submodules(workspace: str) -> list[str]:
+    """Return the submodules that the index has below a workspace, checked out or not."""
+    try:
+        repository = find(workspace)
+    except NoRepositoryError:
+        return []
+    found = _gitlinks(hardened_git(repository))
+    return [path.removeprefix(repository.prefix) for path in found if path.startswith(repository.prefix)]
+
+
+def _gitlinks(git: Git) -> list[str]:
+    listed = os.fsdecode(git.check_output("ls-files", "-s", "-z")).split("\0")
+    return [line.partition("\t")[2] for line in listed if line.startswith(GITLINK)]
+
+
 def outside_submodules(git: Git, paths: Iterable[str]) -> list[str]:
     """Return which of these files are not where the index has a submodule, checked out or not."""
-    listed = os.fsdecode(git.check_output("ls-files", "-s", "-z")).split("\0")
-    submodules = {line.partition("\t")[2] for line in listed if line.startswith(GITLINK)}
-    return [path for path in paths if submodules.isdisjoint(with_parents(path))]
+    nested = set(_gitlinks(git))
+    return [path for path in paths if nested.isdisjoint(with_parents(path))]
 
 
 def put(git: Git, entries: Mapping[str, IndexEntry]) -> None:

@@ -146,27 +146,6 @@ class DirectChild:
         return True
 
 
-class NamespacedChild(DirectChild):
-    """A command in namespaces of its own, by the first process there: when that ends, so does all in them."""
-
-    _is_killed = False
-
-    def terminate(self) -> None:
-        """Ask each process inside to end; the first one would not pass on the signal."""
-        send_signal(descendants(self._pid), SIGTERM)
-
-    def kill(self) -> None:
-        """End the first process, and so all."""
-        self._is_killed = True
-        send_signal([self._pid], SIGKILL)
-
-    def exit_code(self) -> int:
-        """Return the command's exit code, with which the first process ends, unless somebody killed it."""
-        if self._status is not None and os.WIFSIGNALED(self._status) and not self._is_killed:
-            raise supervisor_killed()
-        return super().exit_code()
-
-
 class PipedChildren:
     """The programs of a pipeline, as one child: ended when all have, with the exit code of the last."""
 

@@ -47,7 +47,7 @@ class Confinement(Value):
     """How one command is confined. `hide` and `keep` are patterns of environment variables.
 
     What looks like a secret is hidden in any case, but for what is to be kept. `nested` are repositories in
-    the workspace, as `tree.look` finds them.
+    the workspace, as `tree.scan` finds them.
     """
 
     layer: str
@@ -167,15 +167,18 @@ class _GuardedLauncher(Launcher):
         return missing_variable((name for name, value in hidden if looks_secret(name, value)), tail)
 
 
-class _BubblewrapLauncher(_GuardedLauncher):
-    """Starts a command in bubblewrap; guarded is only what a mount cannot protect."""
-
-    _output: bwrap.BwrapOutput  # of the command that is started next
+class _MountedLauncher(_GuardedLauncher):
+    """Starts a command that sees mounts of its own; guarded is only what a mount cannot protect."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         names = mounts.not_mountable(confinement.workspace, confinement.protected)
-        guard = Guard(confinement.workspace, names)
-        super().__init__(confinement, environment, guard)
+        super().__init__(confinement, environment, Guard(confinement.workspace, names))
+
+
+class _BubblewrapLauncher(_MountedLauncher):
+    """Starts a command in bubblewrap."""
+
+    _output: bwrap.BwrapOutput  # of the command that is started next
 
     def listen(self, emit: Emit) -> Emit:
         """Return what keeps back a line that may be bubblewrap's own."""
@@ -246,19 +249,15 @@ def _link_from(own: str, paths: Iterable[str]) -> None:
                 continue
 
 
-class _NamespaceLauncher(_GuardedLauncher):
-    """Starts a command in namespaces of our own, which hold what bubblewrap's would; guarded is the same."""
-
-    def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        names = mounts.not_mountable(confinement.workspace, confinement.protected)
-        super().__init__(confinement, environment, Guard(confinement.workspace, names))
+class _NamespaceLauncher(_MountedLauncher):
+    """Starts a command in namespaces of our own, with the same mounts, under a supervisor."""
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start the command in the namespaces."""
         seen = mounts.mounts(self._confinement, spec.environment.get("PATH", ""), spec.program)
         namespaces = namespace.NamespaceRules(tuple(seen), self._confinement.network)
-        namespaces.filter_program()
-        return namespace.start(spec.replace(namespaces=namespaces), super().start)
+        namespaces.filter_program()  # made before the fork, it is there after it
+        return super().start(spec.replace(namespaces=namespaces))
 
 
 _LAUNCHERS = {

@@ -1,7 +1,7 @@
 """Namespaces of our own, for machines without bubblewrap: the same mounts, made by system calls.
 
-A process is forked into new namespaces, the first one in them: it builds what the command sees, gives up all
-rights, and starts the command. When it ends, so does everything in the namespaces; and it ends with clada.
+The supervisor of the command forks a process into new namespaces, the first one in them: it builds what the
+command sees, gives up all rights, and starts the command. When it ends, so does everything in the namespaces.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import ctypes
 import os
 import select
-import signal
 import stat
 import struct
 
 from clada.errors import CladaError, system_words
 from clada.values import Value
 from clada.world.libc import HOLDING_LIBC, LIBC
-from clada.world.processes.children import NamespacedChild, cannot_start, shell_code
+from clada.world.processes.children import shell_code
 from clada.world.processes.run import Launcher, find_program, run
-from clada.world.processes.spawn import spawn
-from clada.world.processes.supervise import can_fork, leave_host
+from clada.world.processes.supervise import leave_host
 from clada.world.sandbox import seccomp
 from clada.world.sandbox.landlock import drop_capabilities
 from clada.world.sandbox.mounts import bare_mounts
@@ -117,20 +115,6 @@ class NamespaceRules(Value):
         return seccomp.filter_program(network=self.network, shared=False)
 
 
-def start(spec: SpawnSpec, supervised: Callable[[SpawnSpec], Child]) -> Child:
-    """Start a command in its namespaces, which end all that it started: so it needs no supervisor.
-
-    Where a fork is not safe here, a supervisor makes them, as a new interpreter; and where the host has its
-    own way with children that end, for it could take the exit code.
-    """
-    if not can_fork() or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
-        return supervised(spec)
-    try:
-        return NamespacedChild(spawn(spec))
-    except OSError as error:
-        raise cannot_start(spec.argv[0], error.errno or 0) from error
-
-
 class _Probe(Launcher):
     """Starts a program in namespaces with nothing in them but the system and these mounts."""
 
@@ -140,7 +124,7 @@ class _Probe(Launcher):
 
     def start(self, spec: SpawnSpec) -> Child:
         """Start it."""
-        return start(spec.replace(namespaces=NamespaceRules((*self._mounts, *bare_mounts()))), super().start)
+        return super().start(spec.replace(namespaces=NamespaceRules((*self._mounts, *bare_mounts()))))
 
 
 def trouble(*mounts: str) -> str | None:

@@ -1,98 +1,121 @@
-"""What a workspace has that others act on: repositories nested in it, approvals, and programs.
+"""What a workspace has that other programs act on: repositories nested in it, approvals, and executables.
 
-git runs what the configuration of a repository says, wherever somebody types `git status`; so a command must
-not change one that is there, and a new one is told of.
+git runs what the configuration of a repository says as soon as a user types `git status` in it. So a command
+must not change a repository that is there, and a new one is reported.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from stat import S_ISREG
 
+from clada.errors import CladaError
 from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.autorun import ASK, INSTALLED, autorun_of
-from clada.world.handles import NO_FOLLOW
+from clada.world.files.walk import walk
+from clada.world.git.staging import submodules
 from clada.world.sandbox.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from clada.world.files.walk import Directory
 
     Modes = Iterable[tuple[str, int, int]]  # paths, with the mode that each had and the one that it has
 
-_BARE = {"HEAD", "objects", "refs"}  # the names by which git knows a repository without a work tree
+_BARE = {"HEAD", "objects", "refs"}  # the names by which git recognises a repository without a work tree
 _MOST = 200_000  # entries that are looked at
-_FRESH = 50_000_000  # nanoseconds in which the clock of a file system may stand still
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
 _PLAIN, _PROGRAM, _PRIVILEGED = range(3)  # what a file is, by its mode
-# Of git's index: its header, where an entry has its mode and its object, and how long the name of that is.
-_HEADER, _MODE, _OBJECT, _HASH, _LONG_HASH = 12, 24, 40, 20, 32
-_EXTENDED, _GITLINK, _LARGEST_INDEX = 0x40, b"\0\0\xe0\0", 64 << 20
-
-
-class Folder(Value):
-    """What a folder has: other folders, repositories, and files."""
-
-    stamp: tuple[int, int] | None  # changes with whatever is made or removed here; None: too fresh to tell
-    folders: tuple[str, ...]
-    nested: tuple[str, ...]
-    files: frozenset[str]  # names of regular ones
-    size: int  # how many entries it has in all
-
-
-_EMPTY = Folder(None, (), (), frozenset(), 0)
 
 
 class Tree(Value):
-    """What a walk has found, as paths below the workspace; `whole` if it has seen everything.
+    """What a scan has found, as paths below the workspace; `whole` if it has seen everything.
 
-    Programs and privileged files are those that were less than that in the walk before.
+    Programs and privileged files are those that were less than that in the scan before.
     """
 
     nested: frozenset[str]
-    folders: Mapping[str, Folder]
+    files: Mapping[str, frozenset[str]]  # by directory: the names of regular files
     powers: Mapping[str, int]  # what files are that are not plain, as far as that was looked for
     programs: frozenset[str]
     privileged: frozenset[str]  # setuid and setgid files
+    submodules: tuple[str, ...]
     whole: bool
 
     def has(self, path: str) -> bool:
-        """Whether the walk has seen a regular file or a folder at this path."""
+        """Whether the scan has seen a regular file or a directory at this path."""
         above, _, name = path.rpartition("/")
-        folder = self.folders.get(above, _EMPTY)
-        return path in self.folders or name in folder.files
+        return path in self.files or name in self.files.get(above, ())
 
 
-def look(workspace: str, before: Tree | None = None, changed: Modes | None = None) -> Tree:
+def scan(workspace: str, before: Tree | None = None, changed: Modes | None = None) -> Tree:
     """Walk through the workspace, following no link, and not into repositories.
 
-    Folders that have not changed since the walk before are not read again. Every file is looked at, unless it
-    is told which ones have `changed` their mode: then only those that are new are.
+    `before` is an earlier scan of the same run. The mode of every file is looked at, unless `changed` says
+    which files have changed theirs: then only those of new files are.
     """
-    known = before.folders if before else {}
-    found: dict[str, Folder] = {}
+    nested: set[str] = set()
+    files: dict[str, frozenset[str]] = {}
     powers: dict[str, int] = {}
-    left, waiting = _MOST, [""]
-    fresh = time.time_ns() - _FRESH
-    while waiting and left > 0:
-        path = waiting.pop()
-        place = f"{workspace}/{path}" if path else workspace
-        stamp, old = _stamp(place, fresh), known.get(path, _EMPTY)
-        now = old if stamp and old.stamp == stamp else _folder(path, stamp, _entries(place))
+    left = _MOST
+    for directory in walk(workspace, _skip_unreadable):
+        if left <= 0:
+            break
+        left -= len(directory.entries)
+        nested.update(_nested(directory))
+        names = frozenset(entry.name for entry in directory.entries if entry.is_file(follow_symlinks=False))
+        files[directory.path] = names
         if before:
-            powers.update(_powers(path, place, now.files - old.files))
+            powers.update(_powers(directory, names - before.files.get(directory.path, frozenset())))
         if changed is None:
-            powers.update(_powers(path, place, _runnable(place, now.files)))
-        found[path] = now
-        waiting += now.folders
-        left -= now.size
-    nested = {path for folder in found.values() for path in folder.nested}
-    nested |= _empty_submodules(workspace, nested)
+            powers.update(_powers(directory, filter(_is_runnable(directory.handle), names)))
+    links = before.submodules if before else tuple(_submodules(workspace))
+    nested.update(path for path in links if f"{path}/.git" not in nested and _is_folder_of(workspace, path))
     made = _made(before.powers, powers, changed or ()) if before else {}
     privileged = frozenset(path for path, power in made.items() if power == _PRIVILEGED)
-    return Tree(frozenset(nested), found, powers, frozenset(made) - privileged, privileged, not waiting)
+    programs = frozenset(made) - privileged
+    return Tree(frozenset(nested), files, powers, programs, privileged, links, left > 0)
+
+
+def _skip_unreadable(_path: str, _error: OSError) -> None:
+    """Skip a directory that this user cannot read: commands cannot either."""
+
+
+def _nested(directory: Directory) -> list[str]:
+    """Return the repositories and approvals in a directory, and keep the walk out of them."""
+    names = {entry.name for entry in directory.entries}
+    if directory.path and names >= _BARE:
+        directory.enter = []
+        return [directory.path]
+    own = [name for name in names if name[0] == "." and name.casefold() in PROTECTED]
+    directory.enter = [name for name in directory.enter if name not in own]
+    return [directory.join(name) for name in own] if directory.path else []
+
+
+def _is_runnable(handle: int) -> Callable[[str], bool]:
+    """Return what tells whether we may run a file of a directory; quicker than to ask for its mode."""
+    return lambda name: os.access(name, os.X_OK, dir_fd=handle)
+
+
+def _powers(directory: Directory, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield what files of a directory are that are not plain, with their paths below the workspace."""
+    for name in names:
+        try:
+            power = _power(os.lstat(name, dir_fd=directory.handle).st_mode)
+        except OSError:
+            continue  # it is gone
+        if power:
+            yield directory.join(name), power
+
+
+def _power(mode: int) -> int:
+    """Return what a file of this mode is; anything but a regular file is plain."""
+    if not mode & (_SET_ID | _EXECUTABLE) or not S_ISREG(mode):
+        return _PLAIN
+    return _PRIVILEGED if mode & _SET_ID else _PROGRAM
 
 
 def _made(before: Mapping[str, int], now: Mapping[str, int], changed: Modes) -> dict[str, int]:
@@ -101,72 +124,15 @@ def _made(before: Mapping[str, int], now: Mapping[str, int], changed: Modes) -> 
     return made | {path: _power(new) for path, old, new in changed if _power(new) > _power(old)}
 
 
-def _stamp(place: str, fresh: int) -> tuple[int, int] | None:
-    """Return what is different once something in a folder is; None if it was changed only just now.
+def _submodules(workspace: str) -> list[str]:
+    """Return the submodules of the workspace's repository, checked out or not.
 
-    Its last time cannot be set back. The clock goes in steps, though: two changes may have the same.
+    A repository that clada refuses to work with has none: its own configuration is not trusted either.
     """
     try:
-        status = os.lstat(place)
-    except OSError:
-        return None
-    return (status.st_ino, status.st_ctime_ns) if status.st_ctime_ns < fresh else None
-
-
-def _folder(path: str, stamp: tuple[int, int] | None, entries: list[os.DirEntry[str]]) -> Folder:
-    files = frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
-    if path and {entry.name for entry in entries} >= _BARE:
-        return Folder(stamp, (), (path,), files, len(entries))
-    start = f"{path}/" if path else ""
-    own = [entry.name for entry in entries if entry.name[0] == "." and entry.name.casefold() in PROTECTED]
-    folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    below = tuple(f"{start}{name}" for name in folders if name not in own)
-    nested = tuple(f"{start}{name}" for name in own) if path else ()
-    return Folder(stamp, below, nested, files, len(entries))
-
-
-def _runnable(place: str, names: Iterable[str]) -> list[str]:
-    """Return the files that we may run. To ask that takes half as long as to ask for a mode."""
-    may, run = os.access, os.X_OK
-    try:
-        folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | NO_FOLLOW)
-    except OSError:
-        return []  # it is gone
-    try:
-        return [name for name in names if may(name, run, dir_fd=folder)]
-    finally:
-        os.close(folder)
-
-
-def _powers(path: str, place: str, names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield what files of a folder are that are not plain, with their paths below the workspace."""
-    for name in names:
-        try:
-            power = _power(os.lstat(f"{place}/{name}").st_mode)
-        except OSError:
-            continue
-        if power:
-            yield f"{path}/{name}" if path else name, power
-
-
-def _power(mode: int) -> int:
-    """Return what a file of this mode is; anything that is no file is plain."""
-    if not mode & (_SET_ID | _EXECUTABLE) or not S_ISREG(mode):
-        return _PLAIN
-    return _PRIVILEGED if mode & _SET_ID else _PROGRAM
-
-
-def _empty_submodules(workspace: str, nested: set[str]) -> set[str]:
-    """Return the folders of submodules that are not checked out: git would take what is put there for one."""
-    missing = (path for path in gitlinks(_git_directory(workspace)) if f"{path}/.git" not in nested)
-    return {path for path in missing if _is_folder_of(workspace, path)}
-
-
-def _git_directory(workspace: str) -> str:
-    """Return where the index of a work tree is: a linked one has a file that says so."""
-    path = os.path.join(workspace, ".git")
-    text = os.fsdecode(_content(path, 1 << 12))
-    return os.path.join(workspace, text[8:].strip()) if text.startswith("gitdir: ") else path
+        return submodules(workspace)
+    except (CladaError, OSError):
+        return []
 
 
 def _is_folder_of(workspace: str, path: str) -> bool:
@@ -176,70 +142,8 @@ def _is_folder_of(workspace: str, path: str) -> bool:
     return full != real and os.path.realpath(full) == full and os.path.isdir(full)
 
 
-def gitlinks(git_directory: str) -> Iterator[str]:
-    """Yield the submodules that an index names, and the parts that several indexes share."""
-    names = [entry.name for entry in _entries(git_directory) if entry.name.startswith("sharedindex.")]
-    common = os.path.join(git_directory, os.fsdecode(_content(f"{git_directory}/commondir", 1 << 12)).strip())
-    is_long = b"sha256" in _content(os.path.join(common, "config"), 1 << 20).lower()
-    for name in ("index", *names):
-        data = _content(os.path.join(git_directory, name), _LARGEST_INDEX)
-        if data[:4] == b"DIRC" and _GITLINK in data:
-            yield from _links_in(data, _OBJECT + (_LONG_HASH if is_long else _HASH))
-
-
-def _links_in(data: bytes, flags: int) -> Iterator[str]:
-    """Yield the submodules in an index; `flags` is where an entry has its flags, behind the object's name."""
-    is_compressed = data[4:8] == b"\0\0\0\4"  # each name is told by what differs from the one before
-    at, name = _HEADER, b""
-    for _ in range(int.from_bytes(data[8:_HEADER], "big")):
-        is_extended = data[at + flags : at + flags + 1] and data[at + flags] & _EXTENDED
-        start = at + flags + (4 if is_extended else 2)
-        kept = 0
-        if is_compressed:
-            removed, start = _number(data, start)
-            kept = max(0, len(name) - removed)
-        stop = data.find(b"\0", start)
-        if stop < 0:
-            return
-        name = name[:kept] + data[start:stop]
-        if data[at + _MODE : at + _MODE + 4] == _GITLINK:
-            yield os.fsdecode(name)
-        at = stop + 1 if is_compressed else at + (stop - at + 8) // 8 * 8
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number as git writes it in as few bytes as it takes, and where it ends."""
-    value = -1
-    for end in range(at, min(at + 8, len(data))):
-        value = (value + 1 << 7) + (data[end] & 0x7F)
-        if data[end] < 0x80:  # noqa: PLR2004 (the highest bit: more follows)
-            return value, end + 1
-    return 0, len(data)
-
-
-def _content(path: str, most: int) -> bytes:
-    """Return what a file holds, that is no link; nothing where there is none."""
-    try:
-        with open(path, "rb", opener=_not_through_links) as file:
-            return file.read(most)
-    except OSError:
-        return b""
-
-
-def _not_through_links(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:  # closed to us, too deep, or gone
-        return []
-
-
-def news(before: Tree, after: Tree) -> Iterator[str]:
-    """Return what a person should know of that was not there before."""
+def describe_new(before: Tree, after: Tree) -> Iterator[str]:
+    """Yield what a command has made that the user should know of, a sentence each."""
     if not before.whole or not after.whole:
         return
     if (
@@ -256,8 +160,8 @@ def news(before: Tree, after: Tree) -> Iterator[str]:
 
 def _new_autorun_files(before: Tree, after: Tree) -> Iterator[str]:
     """Yield new files that a person would be asked about, but for those of installed packages."""
-    for path, folder in after.folders.items():
-        for name in folder.files - before.folders.get(path, _EMPTY).files:
+    for path, names in after.files.items():
+        for name in names - before.files.get(path, frozenset()):
             parts = (*path.split("/"), name) if path else (name,)
             found = autorun_of(parts)
             if found and found.level == ASK and found.reason != INSTALLED:
