@@ -657,14 +657,14 @@ def test_the_best_layer_that_works() -> None:
 def test_why_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps bubblewrap from working is known, for a person to be told."""
     monkeypatch.setattr(bwrap, "_SANDBOX", ["--no-such-option"])
-    assert bwrap.trouble() in {"not installed", "Unknown option --no-such-option"}
+    assert bwrap.problem() in {"not installed", "Unknown option --no-such-option"}
 
 
 @only_bubblewrap
 @pytest.mark.parametrize("vanishes", [True, False])
 def test_what_is_gone_when_it_is_to_be_hidden(vanishes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that ends while bubblewrap is tried says nothing about bubblewrap; what stays does."""
-    real, gone = mounts.closed_places, ["/usr/no-such-folder/x.sock"]
+    real, gone = mounts.system_paths_to_hide, ["/usr/no-such-folder/x.sock"]
 
     def closed_places(listening: list[str]) -> list[str]:
         now = gone[:]
@@ -672,8 +672,8 @@ def test_what_is_gone_when_it_is_to_be_hidden(vanishes: bool, monkeypatch: pytes
             gone.clear()
         return [*real(listening), *now]
 
-    monkeypatch.setattr(mounts, "closed_places", closed_places)
-    assert (bwrap.trouble() is None) == vanishes
+    monkeypatch.setattr(mounts, "system_paths_to_hide", closed_places)
+    assert (bwrap.problem() is None) == vanishes
 
 
 @layers

@@ -324,7 +324,7 @@ def test_a_listed_name_that_is_no_socket_here_is_not_covered(monkeypatch: pytest
     """A container that shares the network may have bound a socket by the name of one of our programs."""
     listed = "Num       RefCount Protocol Flags    Type St Inode Path\n0: 2 0 0 1 1 7 /usr/bin/env\n"
     monkeypatch.setattr("builtins.open", lambda *_args, **_more: io.StringIO(listed))
-    assert mounts.closed_places(mounts.listening()).count("/usr/bin/env") == 0
+    assert mounts.system_paths_to_hide(mounts.listening()).count("/usr/bin/env") == 0
 
 
 @only_bubblewrap

@@ -441,7 +441,7 @@ def test_a_layer_that_is_forced_and_missing(
     assert error
     assert (error.type, error.message) == (
         "command_not_allowed",
-        f"CLADA_SANDBOX_LAYER asks for {layer}, which is no layer that works here",
+        f"CLADA_SANDBOX_LAYER asks for {layer}, which is not a layer that works here",
     )
 
 

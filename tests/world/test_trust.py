@@ -383,7 +383,7 @@ def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, kind: str) -> None:
 
 def test_where_there_is_nothing_nothing_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a state made, or even read."""
-    monkeypatch.setattr(trust, "_state", lambda _workspace: pytest.fail("the state was looked at"))
+    monkeypatch.setattr(trust, "_state_directory", lambda _workspace: pytest.fail("the state was looked at"))
     assert trust.look(str(tmp_path)) == ()
     assert config.load(str(tmp_path)) == ({}, {})
     assert load(tmp_path).approved == []

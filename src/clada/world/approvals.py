@@ -5,7 +5,7 @@ file is never opened through a link. A damaged file is an error that says where,
 is repaired: reading it as empty would forget what is blocked.
 
 The file travels with a repository. What it approves counts where the user trusts it (see trust.py), and what
-the user approved on this machine does in any case; what it blocks always counts, for nobody gains by that.
+the user approved on this machine does in any case. What it blocks always counts, because that is safe.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Approvals:
 
     def __init__(self, workspace: str, data: bytes | None) -> None:
         self._workspace = workspace
-        self._take(data)
+        self._set_content(data)
 
     @classmethod
     def load(cls, workspace: str) -> Approvals:
         """Read the workspace's approvals; where there is no file, nothing is approved or blocked."""
-        root = _opened(workspace)
+        root = _open_workspace(workspace)
         try:
-            folder = _folder(root)
+            folder = _open_folder(root)
             if folder is None:
                 return cls(workspace, None)
             try:
@@ -73,24 +73,24 @@ class Approvals:
         finally:
             os.close(root)
 
-    def _take(self, data: bytes | None) -> None:
+    def _set_content(self, data: bytes | None) -> None:
         """Keep what the file says, and what of that counts."""
         self._content = _content(data)
         self._trusted = data is None or is_trusted(self._workspace, FILE, data)
-        self._counting = self._content if self._trusted else _common(self._content, _own(self._workspace))
+        self._effective = self._content if self._trusted else _intersect(self._content, _own(self._workspace))
 
     def is_approved(self, text: str) -> bool:
         """Whether this exact command may run."""
-        return text.strip(BLANKS) in self._counting["commands"] and not self.is_blocked(text)
+        return text.strip(BLANKS) in self._effective["commands"] and not self.is_blocked(text)
 
     def is_blocked(self, text: str) -> bool:
-        """Whether this exact command must never run, whoever approves it."""
+        """Whether this exact command must never run, even if it is approved."""
         return text.strip(BLANKS) in self._content["blocked"]
 
     def is_untrusted(self, text: str, words: Sequence[str] = ()) -> bool:
         """Whether this exact command, or one of these words, would be approved if the file were trusted."""
         given = text.strip(BLANKS)
-        exact = given in self._content["commands"] and given not in self._counting["commands"]
+        exact = given in self._content["commands"] and given not in self._effective["commands"]
         return exact or (
             not self._trusted and any(_covers(each, words) for each in self._content["prefixes"])
         )
@@ -98,12 +98,12 @@ class Approvals:
     @property
     def approved(self) -> Sequence[str]:
         """The commands that may run."""
-        return [text for text in self._counting["commands"] if self.is_approved(text)]
+        return [text for text in self._effective["commands"] if self.is_approved(text)]
 
     @property
     def prefixes(self) -> Sequence[str]:
         """The first words of commands that may run."""
-        return [text for text in self._counting["prefixes"] if _covers(text, prefix_words(text))]
+        return [text for text in self._effective["prefixes"] if _covers(text, prefix_words(text))]
 
     @property
     def blocked(self) -> Sequence[str]:
@@ -113,18 +113,18 @@ class Approvals:
 
     def has_network(self, text: str) -> bool:
         """Whether this exact command was approved with the network."""
-        return text.strip(BLANKS) in self._counting["network"] and self.is_approved(text)
+        return text.strip(BLANKS) in self._effective["network"] and self.is_approved(text)
 
     def listed(self) -> list[str]:
         """Return a line for each command: what it may do, and its text."""
         ignored = [f"untrusted  {text}" for text in self._content["commands"] if self.is_untrusted(text)]
-        prefixes = [text for text in self._content["prefixes"] if text not in self._counting["prefixes"]]
-        return [*_lines(self._counting), *ignored, *(f"untrusted  {text} …" for text in prefixes)]
+        prefixes = [text for text in self._content["prefixes"] if text not in self._effective["prefixes"]]
+        return [*_lines(self._effective), *ignored, *(f"untrusted  {text} …" for text in prefixes)]
 
     def is_covered(self, words: Sequence[str], *, network: bool = False) -> bool:
         """Whether a prefix approves a command of these words; with `network`, one that grants the network."""
-        prefixes = [text for text in self._counting["prefixes"] if _covers(text, words)]
-        return any(not network or text in self._counting["network_prefixes"] for text in prefixes)
+        prefixes = [text for text in self._effective["prefixes"] if _covers(text, words)]
+        return any(not network or text in self._effective["network_prefixes"] for text in prefixes)
 
     def add(self, text: str, *, network: bool = False, prefix: bool = False) -> None:
         """Approve a command, with the network or without; it is no longer blocked.
@@ -132,15 +132,15 @@ class Approvals:
         `prefix`: all commands that start with these words, as commands/prefixes.py says.
         """
         lists = PREFIX if prefix else EXACT
-        self._store(text, lambda content, command: _approved(content, command, lists, network=network))
+        self._store(text, lambda content, command: _with_approval(content, command, lists, network=network))
 
     def block(self, text: str) -> None:
         """Refuse a command from now on; it is no longer approved."""
-        self._store(text, _blocked)
+        self._store(text, _with_block)
 
     def remove(self, text: str) -> bool:
         """Forget a command, approved or blocked; return whether it was known."""
-        return self._store(text, _forgotten)
+        return self._store(text, _without_command)
 
     def _store(self, text: str, change: Callable[[dict[str, Any], str], dict[str, Any]]) -> bool:
         """Change what is in the file now: another process may have changed it since it was loaded.
@@ -150,22 +150,22 @@ class Approvals:
         command = text.strip(BLANKS)
         if not command:
             raise CladaError("command_not_allowed", "a blank command cannot be approved or blocked")
-        root = _opened(self._workspace)
+        root = _open_workspace(self._workspace)
         try:
-            folder = _made_folder(root)
+            folder = _make_folder(root)
             try:
                 _lock(folder)  # the folder itself, so that there is no lock file to leave; closing unlocks it
                 data = _read(folder)
                 old = _content(data)
-                new = _checked(change(old, command))
+                new = _check(change(old, command))
                 if new != old:
                     was_seen = data is None or is_remembered(self._workspace, FILE, data)
-                    data = _encoded(new)
+                    data = _encode(new)
                     _write(folder, data)
                     if was_seen:
                         remember(self._workspace, FILE, data)
                 self._keep_own(change, command)
-                self._take(data)
+                self._set_content(data)
                 return new != old
             finally:
                 os.close(folder)
@@ -175,9 +175,9 @@ class Approvals:
     def _keep_own(self, change: Callable[[dict[str, Any], str], dict[str, Any]], command: str) -> None:
         """Keep in the user's own state that this command was approved here, or that it no longer is."""
         before = _own(self._workspace)
-        after = _checked({**change(before, command), "blocked": []})
+        after = _check({**change(before, command), "blocked": []})
         if after != before:
-            keep_own(self._workspace, _encoded(after))
+            keep_own(self._workspace, _encode(after))
 
 
 def described(data: bytes) -> list[str]:
@@ -223,7 +223,7 @@ def _own(workspace: str) -> dict[str, Any]:
         return _content(None)
 
 
-def _common(content: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _intersect(content: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """Return what counts of a file that is not trusted: what the user approved here, as it was approved."""
     return {**content, **{key: [text for text in content[key] if text in own[key]] for key in TRUSTED_LISTS}}
 
@@ -231,7 +231,7 @@ def _common(content: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 # Changes of the content: each returns a new one.
 
 
-def _forgotten(content: dict[str, Any], text: str) -> dict[str, Any]:
+def _without_command(content: dict[str, Any], text: str) -> dict[str, Any]:
     added = {command: when for command, when in content["added"].items() if command != text}
     return {**_without(content, text, LISTS), "added": added}
 
@@ -240,7 +240,9 @@ def _without(content: dict[str, Any], text: str, keys: Sequence[str]) -> dict[st
     return {**content, **{key: [command for command in content[key] if command != text] for key in keys}}
 
 
-def _approved(content: dict[str, Any], text: str, lists: tuple[str, str], *, network: bool) -> dict[str, Any]:
+def _with_approval(
+    content: dict[str, Any], text: str, lists: tuple[str, str], *, network: bool
+) -> dict[str, Any]:
     clean = _without(content, text, (*lists, "blocked") if lists == EXACT else lists)
     when = content["added"].get(text) or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     approved, connected = lists
@@ -252,8 +254,8 @@ def _approved(content: dict[str, Any], text: str, lists: tuple[str, str], *, net
     }
 
 
-def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
-    clean = _forgotten(content, text)
+def _with_block(content: dict[str, Any], text: str) -> dict[str, Any]:
+    clean = _without_command(content, text)
     return {**clean, "blocked": [*clean["blocked"], text]}
 
 
@@ -261,7 +263,7 @@ def _blocked(content: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _content(data: bytes | None) -> dict[str, Any]:
-    return _checked({"commands": []} if data is None else _parsed(data))
+    return _check({"commands": []} if data is None else _parse(data))
 
 
 def _read(folder: int) -> bytes | None:
@@ -271,7 +273,7 @@ def _read(folder: int) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(PATH, error, is_link(FILE, folder)) from error
+        raise _read_error(PATH, error, is_link(FILE, folder)) from error
     try:
         if not is_regular(handle):
             raise CladaError("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
@@ -279,19 +281,19 @@ def _read(folder: int) -> bytes | None:
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
-        _damaged(f"it is larger than {MAX_BYTES >> 20} MB")
+        _raise_damaged(f"it is larger than {MAX_BYTES >> 20} MB")
     return data
 
 
-def _parsed(data: bytes) -> Any:
+def _parse(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
     except UnicodeDecodeError as error:
-        _damaged(f"byte {error.start} is not UTF-8")
+        _raise_damaged(f"byte {error.start} is not UTF-8")
     except json.JSONDecodeError as error:
-        _damaged(f"line {error.lineno}, column {error.colno}: {error.msg}")
+        _raise_damaged(f"line {error.lineno}, column {error.colno}: {error.msg}")
     except (ValueError, RecursionError) as error:
-        _damaged(str(error) or "it is nested too deeply")
+        _raise_damaged(str(error) or "it is nested too deeply")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -299,42 +301,42 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            _damaged(f"the key {key!r} stands there twice")
+            _raise_damaged(f"the key {key!r} stands there twice")
         found[key] = value
     return found
 
 
-def _checked(content: Any) -> dict[str, Any]:
+def _check(content: Any) -> dict[str, Any]:
     """Return the content with all known keys, commands stripped, sorted and unique; other keys are kept."""
     if not isinstance(content, dict):
-        _damaged("it must hold an object with the key 'commands'")
+        _raise_damaged("it must hold an object with the key 'commands'")
     if "commands" not in content:
-        _damaged("the key 'commands' is missing")
-    lists = {key: _texts(key, content.get(key, [])) for key in LISTS}
+        _raise_damaged("the key 'commands' is missing")
+    lists = {key: _check_texts(key, content.get(key, [])) for key in LISTS}
     added = content.get("added", {})
     if not isinstance(added, dict) or not all(isinstance(when, str) for when in added.values()):
-        _damaged("'added' must be an object of commands and times")
+        _raise_damaged("'added' must be an object of commands and times")
     known = {"commands": lists["commands"], "added": dict(sorted(added.items())), **lists}
     return {**known, **{key: value for key, value in content.items() if key not in known}}
 
 
-def _texts(key: str, value: Any) -> list[str]:
+def _check_texts(key: str, value: Any) -> list[str]:
     if not isinstance(value, list):
-        _damaged(f"{key!r} must be a list")
+        _raise_damaged(f"{key!r} must be a list")
     for number, text in enumerate(value, 1):
         if not isinstance(text, str):
-            _damaged(f"entry {number} of {key!r} must be a text")
+            _raise_damaged(f"entry {number} of {key!r} must be a text")
     return sorted({text.strip(BLANKS) for text in value})
 
 
-def _damaged(where: str) -> NoReturn:
+def _raise_damaged(where: str) -> NoReturn:
     message = f"{PATH} is damaged: {where}"
     raise CladaError(
         "command_not_allowed", message, "correct the file, or restore it with git; no command runs before"
     )
 
 
-def _encoded(content: dict[str, Any]) -> bytes:
+def _encode(content: dict[str, Any]) -> bytes:
     """Return one command per line, in ASCII, so that a diff shows what changed and nothing can hide in it."""
     shown = {key: value for key, value in content.items() if value or key not in PREFIX}
     return json.dumps(shown, indent=2).encode() + b"\n"
@@ -350,34 +352,34 @@ def _write(folder: int, data: bytes) -> None:
 # The file's directory.
 
 
-def _opened(path: str) -> int:
+def _open_workspace(path: str) -> int:
     try:
         return os.open(path, DIRECTORY)
     except OSError as error:
-        raise _unreadable(path, error, link=False) from error
+        raise _read_error(path, error, link=False) from error
 
 
-def _folder(root: int) -> int | None:
+def _open_folder(root: int) -> int | None:
     try:
         return open_directory(FOLDER, root)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(FOLDER, error, is_link(FOLDER, root)) from error
+        raise _read_error(FOLDER, error, is_link(FOLDER, root)) from error
 
 
-def _made_folder(root: int) -> int:
+def _make_folder(root: int) -> int:
     try:
         make_directory(FOLDER, root)
     except OSError as error:
         raise CladaError("io_error", f"{FOLDER} cannot be made: {reason(error)}") from error
-    folder = _folder(root)
+    folder = _open_folder(root)
     if folder is None:
         raise CladaError("io_error", f"{FOLDER} was removed at this moment", "try again")
     return folder
 
 
-def _unreadable(path: str, error: OSError, link: bool) -> CladaError:
+def _read_error(path: str, error: OSError, link: bool) -> CladaError:
     if link:
         return CladaError("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
     return CladaError("io_error", f"{path} cannot be read: {reason(error)}")

@@ -131,7 +131,7 @@ class _Lock:
         except BlockingIOError:  # another process is just giving up a lease on the file
             return False
         except OSError as error:
-            raise self._trouble(error) from None
+            raise self._refusal(error) from None
         if held:
             self._handle = handle
         else:
@@ -141,7 +141,7 @@ class _Lock:
     if TYPE_CHECKING:
 
         @abstractmethod
-        def _trouble(self, error: OSError) -> CladaError:
+        def _refusal(self, error: OSError) -> CladaError:
             """Return what to say when the system refuses to open or lock the file."""
 
 
@@ -155,7 +155,7 @@ def _open(path: str) -> int:
 
 
 def _share(handle: int | None, directory: str) -> None:
-    """Let all hold a lock who may write in its directory; whoever made its file can say so."""
+    """Let all users hold a lock who may write in its directory; its owner sets the mode."""
     mode = os.stat(directory).st_mode & 0o022
     if handle is not None and mode and os.fstat(handle).st_uid == os.geteuid():
         os.fchmod(handle, 0o644 | mode)
@@ -180,7 +180,7 @@ class LockFile(_Lock):
             raise self._error(f"there is no directory {directory}", "make it, or name another --lock-file")
         return super().__enter__()
 
-    def _trouble(self, error: OSError) -> CladaError:
+    def _refusal(self, error: OSError) -> CladaError:
         return self._error(system_words(error), "name another --lock-file")
 
     def _error(self, why: str, hint: str) -> CladaError:
@@ -206,9 +206,9 @@ class RepositoryLock(_Lock):
             held = super().__enter__()
             _share(self._handle, os.path.dirname(self._path))
         except OSError as error:
-            raise self._trouble(error) from None
+            raise self._refusal(error) from None
         return held
 
-    def _trouble(self, error: OSError) -> CladaError:
+    def _refusal(self, error: OSError) -> CladaError:
         message = f"cannot write in the git directory: {error.strerror}"
         return CladaError("git_operation_failed", message, "give yourself that permission")

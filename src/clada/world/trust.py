@@ -7,7 +7,7 @@ of that are kept in the user's own state, one tree for all workspaces, by their 
     $XDG_STATE_HOME/clada/trust/home/me/project/.clada/declined/config.toml as it was seen, and not trusted
     $XDG_STATE_HOME/clada/trust/home/me/project/.clada/own.json             what the user approved here
 
-Where that is inside the workspace (a home that is one), or somebody else's, nothing is believed.
+If that is inside the workspace (a home that is one), or belongs to another user, nothing is trusted.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ def is_trusted(workspace: str, name: str, data: bytes) -> bool:
 
 def is_remembered(workspace: str, name: str, data: bytes) -> bool:
     """Whether the user has trusted a file of this content on this machine."""
-    return _kept(workspace, name, len(data)) == data
+    return _read_state(workspace, name, len(data)) == data
 
 
 def is_declined(workspace: str, name: str, data: bytes) -> bool:
     """Whether the user has seen a file of this content, and said no."""
-    return _kept(workspace, os.path.join(DECLINED, name), len(data)) == data
+    return _read_state(workspace, os.path.join(DECLINED, name), len(data)) == data
 
 
 def remember(workspace: str, name: str, data: bytes) -> None:
     """Trust a file of this content from now on, and no other."""
-    _keep(workspace, name, data)
+    _write_state(workspace, name, data)
 
 
 def decline(workspace: str, name: str, data: bytes) -> None:
     """Do not ask about a file of this content again."""
-    _keep(workspace, os.path.join(DECLINED, name), data)
+    _write_state(workspace, os.path.join(DECLINED, name), data)
 
 
 def own(workspace: str) -> bytes:
     """Return what is kept of the approvals that the user gave on this machine; nothing if there are none."""
-    return _kept(workspace, OWN, LARGEST) or b""
+    return _read_state(workspace, OWN, LARGEST) or b""
 
 
 def keep_own(workspace: str, data: bytes) -> None:
     """Keep the approvals that the user gave on this machine."""
-    _keep(workspace, OWN, data)
+    _write_state(workspace, OWN, data)
 
 
 class CladaFile(Value):
-    """A file in a workspace's `.clada`, as it was read once; `problem`: why nobody can look at it."""
+    """A file in a workspace's `.clada`, as it was read once; `problem`: why it cannot be read."""
 
     name: str
     data: bytes = b""
@@ -101,13 +101,13 @@ def look(workspace: str) -> Sequence[CladaFile]:
         problem = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
         return (CladaFile("", problem=problem),)
     try:
-        files = [_look_at(workspace, name, folder) for name in (CONFIGURATION, APPROVALS)]
+        files = [_read_file(workspace, name, folder) for name in (CONFIGURATION, APPROVALS)]
     finally:
         os.close(folder)
     return [file for file in files if file]
 
 
-def _look_at(workspace: str, name: str, folder: int) -> CladaFile | None:
+def _read_file(workspace: str, name: str, folder: int) -> CladaFile | None:
     try:
         handle = open_file(name, folder)
     except FileNotFoundError:
@@ -133,13 +133,13 @@ def _look_at(workspace: str, name: str, folder: int) -> CladaFile | None:
 # The user's own state.
 
 
-def _top() -> str:
+def _state_root() -> str:
     return os.path.join(state_home(), "clada", "trust")
 
 
-def _state(workspace: str) -> str | None:
+def _state_directory(workspace: str) -> str | None:
     """Return the directory with what is remembered of a workspace; None where others could put it there."""
-    top, root = _top(), os.path.realpath(workspace).rstrip("/")
+    top, root = _state_root(), os.path.realpath(workspace).rstrip("/")
     if not os.path.isabs(top) or f"{os.path.realpath(top)}/".startswith(f"{root}/"):
         return None
     try:
@@ -150,9 +150,9 @@ def _state(workspace: str) -> str | None:
     return f"{top}{root}/{FOLDER}"
 
 
-def _kept(workspace: str, name: str, size: int) -> bytes | None:
+def _read_state(workspace: str, name: str, size: int) -> bytes | None:
     """Return what is kept under this name, and one byte more than `size` at most; None if nothing is."""
-    state = _state(workspace)
+    state = _state_directory(workspace)
     if state is None:
         return None
     try:
@@ -167,16 +167,16 @@ def _kept(workspace: str, name: str, size: int) -> bytes | None:
         os.close(handle)
 
 
-def _keep(workspace: str, name: str, data: bytes) -> None:
+def _write_state(workspace: str, name: str, data: bytes) -> None:
     """Put a file into the state of a workspace, whole or not at all; only its user can look there."""
     if everywhere():
         return  # nothing depends on it
-    state = _state(workspace)
+    state = _state_directory(workspace)
     if state is None:
-        raise _forgetful("it is in the workspace, or not yours")
+        raise _state_error("it is in the workspace, or not yours")
     folder, base = os.path.split(os.path.join(state, name))
     try:
-        os.makedirs(_top(), mode=OWNER_ALL, exist_ok=True)
+        os.makedirs(_state_root(), mode=OWNER_ALL, exist_ok=True)
         os.makedirs(folder, exist_ok=True)
         handle = open_directory(folder)
         try:
@@ -184,11 +184,11 @@ def _keep(workspace: str, name: str, data: bytes) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        raise _forgetful(reason(error)) from None
+        raise _state_error(reason(error)) from None
 
 
-def _forgetful(why: str) -> CladaError:
-    message = f"cannot remember in {_top()} what you trust: {why}"
+def _state_error(why: str) -> CladaError:
+    message = f"cannot remember in {_state_root()} what you trust: {why}"
     return CladaError(
         "io_error", message, "set XDG_STATE_HOME to a directory of yours, outside of the workspace"
     )

@@ -279,10 +279,10 @@ def test_what_is_mounted_in_the_workspace_is_no_place_for_an_overlay(
     mounts = tmp_path / "mountinfo"
     root = str(place.workspace).replace("\\", r"\134").replace(" ", r"\040")
     mounts.write_text(f"1 1 0:1 / {root}/node_modules rw - tmpfs tmpfs rw\n")
-    assert overlay.trouble(str(place.workspace), str(place.workspace)) is None
+    assert overlay.problem(str(place.workspace), str(place.workspace)) is None
     monkeypatch.setattr(overlay, "MOUNTS", str(mounts))
     assert (
-        overlay.trouble(str(place.workspace), str(place.workspace)) == "something is mounted in the workspace"
+        overlay.problem(str(place.workspace), str(place.workspace)) == "something is mounted in the workspace"
     )
 
 

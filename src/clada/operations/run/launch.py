@@ -196,13 +196,13 @@ def overlay_for(world: World) -> CommandOverlay | None:
     if record is None or not record.snapshot.all_or_nothing:
         return None
     from clada.world.sandbox import layers
-    from clada.world.sandbox.overlay import CommandOverlay, remove_left, trouble
+    from clada.world.sandbox.overlay import CommandOverlay, problem, remove_stale
 
     if sandbox(world) not in layers.WITH_MOUNTS or not layers.has_namespaces():
         reason: str | None = "it takes a sandbox with namespaces"
     else:
-        remove_left(record.store.path)
-        reason = trouble(record.store.path, world.files.root)
+        remove_stale(record.store.path)
+        reason = problem(record.store.path, world.files.root)
     if reason:
         why = f"commands write to the workspace itself, not to an overlay ({reason})"
         _note_once(world, f"{why}: a rollback puts back all that changes while they run, and names it")

@@ -52,13 +52,13 @@ def sorted_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
 
     As for git, no revision follows a path. Whether a path is there, and inside, is not looked at.
     """
-    if not words or _are_revisions(words, directory, git):
+    if not words or _is_all_revisions(words, directory, git):
         return Operands(tuple(words))
-    number = next(at for at, word in enumerate(words) if not _are_revisions([word], directory, git))
+    number = next(at for at, word in enumerate(words) if not _is_all_revisions([word], directory, git))
     return Operands(tuple(words[:number]), tuple(words[number:]))
 
 
-def _are_revisions(words: Sequence[str], directory: str, git: Git) -> bool:
+def _is_all_revisions(words: Sequence[str], directory: str, git: Git) -> bool:
     """Ask git, which resolves ranges and all else that can stand before `--`, and opens no file for it."""
     call = ("rev-list", "--no-walk", "--max-count=0", "--quiet", "--end-of-options")
     return git.call(*call, *words, "--", directory=directory).code == 0
@@ -69,7 +69,7 @@ def allowed_command(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the argv and the environment of an allowed git command.
 
-    `arguments` follow the word `git`: the subcommand, its options and, where they are no paths, its operands.
+    `arguments` follow the word `git`: the subcommand, its options and, operands that are not paths.
     `hidden` are paths from the root that it does not show.
     """
     words = [word for word in arguments if word != "--no-pager"]
@@ -83,7 +83,7 @@ def allowed_command(
         _refuse_stashed_approvals(git, words[2:])
     length = len(name.split())
     variables = {**git.variables, "GIT_OPTIONAL_LOCKS": "0"}
-    if hidden and name == "status":  # it would show all that is staged, whatever paths it is given
+    if hidden and name == "status":  # it shows all that is staged, even if it is given paths
         words = [word for word in words if not word.startswith(VERBOSE)]
     elif hidden:
         del variables["GIT_LITERAL_PATHSPECS"]
@@ -94,7 +94,7 @@ def allowed_command(
         words, operands = [*words, *every_commit], operands.replace(paths=_all_but(operands.paths, hidden))
         length = 1
     options = (*ADDED_OPTIONS.get(name, ()), *words[length:])
-    return [*git.command, *words[:length], *options, *_behind_options(name, operands)], variables
+    return [*git.command, *words[:length], *options, *_format_operands(name, operands)], variables
 
 
 def _all_but(paths: Sequence[str], hidden: Sequence[str]) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def _all_but(paths: Sequence[str], hidden: Sequence[str]) -> tuple[str, ...]:
     return (*given, *(f":(top,exclude,literal){path}" for path in hidden))
 
 
-def _behind_options(name: str, operands: Operands) -> list[str]:
+def _format_operands(name: str, operands: Operands) -> list[str]:
     """Return the operands so that git cannot take one for something else.
 
     `git diff` compares any two files where it is given two paths alone and takes one to be outside; with one
@@ -130,17 +130,17 @@ def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
     stash = names[0] if names else "stash@{0}"
     if stash.isascii() and stash.isdecimal():
         stash = f"stash@{{{stash}}}"
-    raw = _listed(git, "diff-tree", "-r", "-z", "--raw", "--no-renames", f"{stash}^1", stash)
+    raw = _list_paths(git, "diff-tree", "-r", "-z", "--raw", "--no-renames", f"{stash}^1", stash)
     # The untracked files, if any.
-    held = [entry.partition("\t") for entry in _listed(git, "ls-tree", "-r", "-z", f"{stash}^3")]
+    held = [entry.partition("\t") for entry in _list_paths(git, "ls-tree", "-r", "-z", f"{stash}^3")]
     for path in (*raw[1::2], *(path for _mode, _tab, path in held)):
         if is_off_limits(path):
             raise CladaError(
                 "permission_denied", f"the stash holds {escape_controls(path)}, which is protected"
             )
-    # Git merges what was changed in a file that is gone into one like it that is new, by whatever name.
+    # Git merges a change of a file that was renamed into the new file, under any name.
     added = ("diff-index", "--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A", f"{stash}^1")
-    for path in _listed(git, *added):
+    for path in _list_paths(git, *added):
         if is_off_limits(path):
             message = f"{escape_controls(path)} came after the stash, and applying it could change that"
             raise CladaError("permission_denied", message, _BY_HAND)
@@ -150,14 +150,14 @@ def _refuse_stashed_approvals(git: Git, words: Sequence[str]) -> None:
 
 def _refuse_nested(git: Git) -> None:
     """Raise if there are repositories in the work tree: git would go into them, by their configuration."""
-    linked = [entry for entry in _listed(git, "ls-files", "-s", "-z") if entry.startswith(GITLINK)]
+    linked = [entry for entry in _list_paths(git, "ls-files", "-s", "-z") if entry.startswith(GITLINK)]
     nested = [*(entry.partition("\t")[2] for entry in linked), *work_tree_status(git, "").nested]
     if nested:
         message = f"git stash would go into {escape_controls(nested[0])}, a repository of its own"
         raise CladaError("command_not_allowed", message, _BY_HAND)
 
 
-def _listed(git: Git, *call: str) -> list[str]:
+def _list_paths(git: Git, *call: str) -> list[str]:
     """Return what git lists; nothing if there is no such stash, which git itself will report."""
     result = git.call(*call)
     return os.fsdecode(result.output).split("\0")[:-1] if result.code == 0 else []
@@ -192,14 +192,16 @@ def secret_paths(
         limits = [word for word in options if not word.startswith(_OF_DISPLAY)]
         behind = ["--end-of-options", *operands.revisions] if operands.revisions else []
         title = ["--format="] if name != "diff" else []
-        found = _shown_paths(git, directory, name, *limits, *_NAMES, *title, *behind, "--", *operands.paths)
+        found = _paths_shown_by(
+            git, directory, name, *limits, *_NAMES, *title, *behind, "--", *operands.paths
+        )
     elif words[:2] == ["stash", "show"]:
-        found = _shown_paths(git, directory, "diff", *_NAMES, *stash_sides(options[1:]), "--")
+        found = _paths_shown_by(git, directory, "diff", *_NAMES, *stash_sides(options[1:]), "--")
     elif name == "status" and any(word.startswith(VERBOSE) for word in options):
         found = [
             path
             for more in ([], ["--cached"])
-            for path in _shown_paths(git, directory, "diff", *more, *_NAMES)
+            for path in _paths_shown_by(git, directory, "diff", *more, *_NAMES)
         ]
     else:
         return []
@@ -227,7 +229,7 @@ def _refuse_followed(
     start = ["--all"] if "--all" in options else []
     behind = ["--end-of-options", *operands.revisions] if operands.revisions else []
     for path in followed:
-        names = _shown_paths(
+        names = _paths_shown_by(
             git, directory, "log", _FOLLOW, *_NAMES[:2], "--format=", *start, *behind, "--", path
         )
         secret = next((each for each in names if looks_secret(each) and not is_revealed(each, reveal)), None)
@@ -253,7 +255,7 @@ def _refuse_blob(git: Git, revision: str, directory: str) -> None:
         raise CladaError("command_not_allowed", message, "name the file: REVISION:PATH")
 
 
-def _shown_paths(git: Git, directory: str, *call: str) -> list[str]:
+def _paths_shown_by(git: Git, directory: str, *call: str) -> list[str]:
     """Return the paths that git names; nothing if it fails, as the command itself will then, too."""
     result = git.call(*call, directory=directory)
     if result.code not in (0, FATAL):

@@ -32,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from clada.world.files.stat import Stamp
     from clada.world.git.git import Git
     from clada.world.git.index import IndexCopy, IndexLock
     from clada.world.git.repository import Repository
@@ -44,21 +45,21 @@ TRIES = 3  # where the user commits while a commit is being made
 SHORT = 9  # characters of a commit's hash that are shown
 
 
-class _Moved(Exception):  # noqa: N818 (it is no error, but a reason to look again)
+class _HeadMoved(Exception):  # noqa: N818 (not an error, but a reason to try again)
     """HEAD is no longer what the commit was made for."""
 
 
-class _SavedMeanwhile(Exception):  # noqa: N818 (as above)
-    """Somebody has saved a file that was staged: it is not the run's any more."""
+class _FileSaved(Exception):  # noqa: N818 (as above)
+    """Another program has saved a file that was staged: it is not the run's any more."""
 
 
-class _Before(Value):
+class _LastCommit(Value):
     """What the commit before the run leaves for the one after it."""
 
     branch: str
     head: Head
     is_staged: bool = False  # whether the user's index has something that HEAD has not
-    index: tuple[int, ...] = ()  # identity of the user's index then
+    index: Stamp | None = None  # of the user's index then
 
 
 class _Draft(Value):
@@ -94,8 +95,8 @@ class BranchCommits:
         self._repository, self._message = repository, message
         self._author = None if author == ME else read_author(author)
         self._selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
-        self._before: _Before | None = None
-        self._prepared: tuple[tuple[int, ...], Found] | None = (
+        self._before: _LastCommit | None = None
+        self._prepared: tuple[Stamp | None, Found] | None = (
             None  # the index that was seen, and what was found
         )
         self._unreported: str | None = None  # a commit that was made when an interrupt came
@@ -137,7 +138,7 @@ class BranchCommits:
         with os_errors_as_git_errors():
             git = self._ready_git(stop)
             with index_copy(self._repository, git) as own:
-                ignores = _may_change_ignores(planned, wide=wide)
+                ignores = _may_change_ignored(planned, wide=wide)
                 found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
                 self._prepared = own.seen, found
 
@@ -153,13 +154,13 @@ class BranchCommits:
         """Make the commit before the run, and return it; None where none is due. If it raises, none is made.
 
         planned: the paths below the workspace that file operations name; wide: whether anything else may
-        change too (commands, moves, removals). consent asks a person a yes/no question; None where nobody
+        change too (commands, moves, removals). consent asks a person a yes/no question; None where no person
         can be asked. stop: a handle that becomes readable when the run must end.
         """
         with os_errors_as_git_errors():
             git = self._ready_git(stop)
-            ignores = _may_change_ignores(planned, wide=wide)
-            message = self._worded("pre", run, ())
+            ignores = _may_change_ignored(planned, wide=wide)
+            message = self._build_message("pre", run, ())
             for _ in range(TRIES):
                 try:
                     with index_copy(self._repository, git) as own:
@@ -170,7 +171,7 @@ class BranchCommits:
                         else:
                             found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
                         return self._commit_before(own, branch, found, message)
-                except _Moved:
+                except _HeadMoved:
                     continue  # the user was faster
         raise git_error("HEAD moves all the time: no commit was made", "try again")
 
@@ -186,7 +187,7 @@ class BranchCommits:
         commit, different, paths = found
         paths = self._selection.checked_out(own.git, paths)
         head = Head(commit, "")  # its tree is asked for where it matters
-        self._before = _Before(branch, head, bool(different), own.seen)
+        self._before = _LastCommit(branch, head, bool(different), own.seen)
         taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
         if not taken:
             return None
@@ -238,7 +239,7 @@ class BranchCommits:
         with os_errors_as_git_errors():
             check(self._repository)
             git = hardened_git(self._repository)
-            message = self._worded(kind, run, body, undoes)
+            message = self._build_message(kind, run, body, undoes)
             for _ in range(TRIES):
                 try:
                     with index_copy(self._repository, git) as own:
@@ -246,9 +247,9 @@ class BranchCommits:
                         if reverts:
                             return self._commit_reversal(draft, reverts, names)
                         return self._commit_touched(draft, names, places, is_ours)
-                except _Moved:
+                except _HeadMoved:
                     self.look(git)
-                except _SavedMeanwhile:
+                except _FileSaved:
                     continue  # it is left out the next time
         raise git_error("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
 
@@ -262,12 +263,12 @@ class BranchCommits:
         if last is None:
             staged(git, head.commit)
         if last is not None and branch != last.branch:
-            raise _switched(last.branch, branch)
+            raise _switched_error(last.branch, branch)
         if last is not None and not branch and last.head.commit:
             ancestor = git.call("merge-base", "--is-ancestor", last.head.commit, head.commit or "HEAD")
             if ancestor.code != 0:
-                raise _switched(last.head.commit[:12], head.commit[:12])
-        self._before = _Before(branch, head)
+                raise _switched_error(last.head.commit[:12], head.commit[:12])
+        self._before = _LastCommit(branch, head)
 
     def _draft(self, own: IndexCopy, git: Git, message: str) -> _Draft:
         if self._before is None:
@@ -276,7 +277,7 @@ class BranchCommits:
         assert last is not None  # noqa: S101 (for type checkers)
         branch = head_name(self._repository)
         if branch != last.branch:
-            raise _switched(last.branch, branch)
+            raise _switched_error(last.branch, branch)
         unchanged = own.seen == last.index and not last.is_staged
         return _Draft(own, last.head, {} if unchanged else staged(own.git, last.head.commit), message)
 
@@ -300,15 +301,15 @@ class BranchCommits:
         moved: Sequence[tuple[str, str]],
         is_ours: Callable[[str], bool],
     ) -> str | None:
-        """Commit what the run has left, as far as nobody else has saved there since."""
+        """Commit the files that the run left, except those that another program has saved since."""
         selection = self._selection
         found = selection.to_commit(draft.own.git, names, moved, draft.different)
         paths = [path for path in found if is_ours(selection.shown(path))]
         if left := sorted(set(found).difference(paths).intersection(names)):
-            selection.note(f"saved by somebody else meanwhile, and not committed: {selection.listed(left)}")
+            selection.note(f"saved by another program meanwhile, and not committed: {selection.listed(left)}")
         stage(draft.own.git, paths)
         if not all(is_ours(selection.shown(path)) for path in paths):
-            raise _SavedMeanwhile
+            raise _FileSaved
         return self._commit(draft, paths)
 
     # Making a commit.
@@ -339,7 +340,7 @@ class BranchCommits:
         own, last = draft.own, self._before
         with locked_index(self._repository) as lock:
             if last and head_name(self._repository) != last.branch:
-                raise _Moved
+                raise _HeadMoved
             if own.is_current and not draft.different:
                 self._move(own, lock, draft, made)
                 return
@@ -379,20 +380,20 @@ class BranchCommits:
             result = git.call(*call)
         except BaseException:
             if read_head(git).commit == made.commit:
-                self._settle(new, made)
+                self._replace_index(new, made)
                 self._unreported = made.commit
             raise
         killed = result.code > FATAL
         if killed:  # nothing else removes its locks
             clear_stale_ref_locks(self._repository, made.commit)
         if result.code == 0 or (killed and read_head(git).commit == made.commit):
-            self._settle(new, made)
+            self._replace_index(new, made)
         elif read_head(git).commit != draft.old.commit:
-            raise _Moved
+            raise _HeadMoved
         else:
             raise git_failed("update-ref", result)
 
-    def _settle(self, new: IndexCopy, made: Head) -> None:
+    def _replace_index(self, new: IndexCopy, made: Head) -> None:
         place = new.replace_users()
         if self._before is not None:
             branch = head_name(self._repository)
@@ -400,7 +401,7 @@ class BranchCommits:
 
     # Words.
 
-    def _worded(self, kind: str, run: int | None, body: Sequence[str], undoes: int = 0) -> str:
+    def _build_message(self, kind: str, run: int | None, body: Sequence[str], undoes: int = 0) -> str:
         subject = self._message if kind == "post" else None
         trailers = {"Clada-Run": run, "Clada-Undoes": undoes}
         return commit_message(kind, timestamp(), subject, body, trailers)
@@ -427,7 +428,7 @@ def _replace_entries(
     put_lines(users, [*gone, *(entry.line for entry in there)])  # git would take the flags of others away
 
 
-def _may_change_ignores(planned: Sequence[str], *, wide: bool) -> bool:
+def _may_change_ignored(planned: Sequence[str], *, wide: bool) -> bool:
     """Return whether a run may change what git ignores."""
     return wide or any(os.path.basename(path) == GITIGNORE for path in planned)
 
@@ -439,7 +440,7 @@ def _tree_of(git: Git, head: Head) -> str:
     return head.tree or git.check_word("rev-parse", "--verify", f"{head.commit}^{{tree}}")
 
 
-def _switched(old: str, new: str) -> CladaError:
+def _switched_error(old: str, new: str) -> CladaError:
     names = [name.removeprefix("refs/heads/") or "a detached HEAD" for name in (old, new)]
     message = f"{escape_controls(names[0])} was left for {escape_controls(names[1])} during the run"
     return git_error(f"{message}: no commit was made", "commit what is in the tree where it belongs")

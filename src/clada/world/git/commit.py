@@ -57,7 +57,7 @@ def work_tree_status(git: Git, prefix: str, *, ignored: bool = False) -> WorkTre
     for line in os.fsdecode(git.check_output(*STATUS, *limit)).split("\0"):
         kind, _, rest = line.partition(" ")
         if kind == "1":
-            _sort_tracked(rest, found)
+            _add_tracked(rest, found)
         elif kind == "?":
             found["nested" if rest.endswith("/") else "untracked"].append(rest)
         elif kind == "!":
@@ -71,7 +71,7 @@ def work_tree_status(git: Git, prefix: str, *, ignored: bool = False) -> WorkTre
     return WorkTreeStatus(head, **{name: tuple(paths) for name, paths in found.items()})
 
 
-def _sort_tracked(fields: str, found: dict[str, list[str]]) -> None:
+def _add_tracked(fields: str, found: dict[str, list[str]]) -> None:
     in_index, in_tree, path = fields[0], fields[1], fields.split(" ", 7)[7]
     if in_index != ".":
         found["staged"].append(path)
@@ -228,7 +228,7 @@ def commit_message(
     run = numbers.get("Clada-Run")
     given = [escape_controls(line.rstrip()) for line in (subject or "").strip().splitlines()]
     first = "\n".join(given).replace("{run}", str(run or "")).replace("{time}", time)
-    lines = [f"- {_bounded(line)}" for line in body[:MAX_LINES]]
+    lines = [f"- {_shorten(line)}" for line in body[:MAX_LINES]]
     if len(body) > MAX_LINES:
         lines.append(f"and {len(body) - MAX_LINES} more")
     trailers = [f"{name}: {number}" for name, number in numbers.items() if number]
@@ -237,7 +237,7 @@ def commit_message(
     )
 
 
-def _bounded(line: str) -> str:
+def _shorten(line: str) -> str:
     shown = escape_controls(line)
     return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"
 
@@ -282,13 +282,13 @@ def unfit_files(
     found, works = [], dict[str, bool]()
     for path, (name, encoding) in _attributes(git, [*files, *coming]).items():
         if name in required and name not in works:
-            works[name] = _works(git, path)
+            works[name] = _filter_works(git, path)
         if name in filters:
             found.append(Unfit(path, f"the repository's own filter {name}"))
         elif name in required and not works[name]:
             command = escape_controls(required[name]) or "it has no command"
             found.append(Unfit(path, f"the filter {name} of your configuration, which fails ({command})"))
-        elif encoding.lower() not in PLAIN and (path in coming or not _fits(git, path, dry=dry)):
+        elif encoding.lower() not in PLAIN and (path in coming or not _can_convert(git, path, dry=dry)):
             found.append(Unfit(path, f"the encoding {encoding}"))
     return found
 
@@ -329,7 +329,7 @@ def _required_filters(git: Git) -> dict[str, str]:
     }
 
 
-def _works(git: Git, path: str) -> bool:
+def _filter_works(git: Git, path: str) -> bool:
     """Ask git whether it can apply the filter of a file: to nothing, and nothing is written."""
     free = git.replace(confinement=None)  # as with all calls that start the user's own programs
     return free.call("hash-object", "--stdin", f"--path={path}").code == 0
@@ -345,12 +345,12 @@ def _name_encodings(repository: Repository, paths: Iterable[str]) -> bool:
             above = above.rpartition("/")[0]
     places = [os.path.join(repository.root, each, ".gitattributes") for each in directories]
     return any(
-        b"working-tree-encoding" in _content(place)
+        b"working-tree-encoding" in _read_attributes(place)
         for place in (*places, os.path.join(repository.common_dir, "info", "attributes"))
     )
 
 
-def _content(path: str) -> bytes:
+def _read_attributes(path: str) -> bytes:
     try:
         with open(path, "rb", opener=safe_opener) as file:
             return file.read(MAX_ATTRIBUTES)
@@ -366,7 +366,7 @@ def _attributes(git: Git, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
     return dict(zip(fields[0::6], zip(fields[2::6], fields[5::6], strict=True), strict=True))
 
 
-def _fits(git: Git, path: str, *, dry: bool) -> bool:
+def _can_convert(git: Git, path: str, *, dry: bool) -> bool:
     """Ask git whether it can turn the file into what a commit would hold; if not, it may only say so."""
     writing = () if dry else ("-w",)
     result = git.call("hash-object", *writing, "--path", path, "--", os.path.join(git.root, path))

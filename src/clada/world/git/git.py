@@ -1,4 +1,4 @@
-"""Runs git so that nothing in the repository or the work tree can execute code through it."""
+"""Run git so that nothing in the repository or the work tree can execute code through it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GitOutput(Value):
 
 
 class Git(Value):
-    """Hardened git in one repository; valid as long as nobody changes the repository's configuration."""
+    """Hardened git in one repository; valid until the repository's configuration changes."""
 
     root: str
     command: tuple[str, ...]  # git with the options that come before a subcommand
@@ -59,7 +59,7 @@ class Git(Value):
     stop: int | None = None  # a handle that becomes readable when the caller must end
 
     def call(self, *arguments: str, stdin: bytes = b"", directory: str = "", **variables: str) -> GitOutput:
-        """Run git in the root of the work tree, or another directory of it, whatever its exit code."""
+        """Run git in the root of the work tree, or in another directory of it."""
         argv = (*self.command, "-C", directory or self.root, *arguments)
         given = {**self.variables, **OWN_VARIABLES, **variables}
         rules = self.confinement.of_own_call(arguments[0]) if self.confinement else None

@@ -47,7 +47,7 @@ SETTINGS = (
     ("diff.ignoreSubmodules", "all"),
     ("submodule.recurse", "false"),
     ("status.submoduleSummary", "false"),
-    ("stash.showIncludeUntracked", "false"),  # of these, nobody knows which look like secrets
+    ("stash.showIncludeUntracked", "false"),  # they may look like secrets, and git does not list them
     ("commit.gpgSign", "false"),
     ("log.showSignature", "false"),
     # started by a format of the repository's configuration, such as format.pretty = %G?
@@ -90,7 +90,7 @@ KEPT = (
 OWN_VARIABLES = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 # What replaces a driver of the repository's own configuration. An empty merge driver would count as a merge
-# that succeeded, so it becomes git's own text merge; `git status -v` uses a textconv whatever its options, so
+# that succeeded, so it becomes git's own text merge. No option keeps `git status -v` from using a textconv:
 # it becomes a plain copy.
 DISABLED = {
     "clean": "",
@@ -117,7 +117,7 @@ _UNFILTERED = frozenset(
     """.split()
 )
 FILTERS = "git status, diff, ls-files and stash run unconfined: your git configuration has filters (LFS)"
-SCRIPT = "git runs unconfined: it is a script, and nobody knows what that needs"
+SCRIPT = "git runs unconfined: it is a script, which may need any file or program"
 
 
 class GitConfinement(Value):
@@ -143,7 +143,9 @@ class GitConfinement(Value):
         """Return how a git command of a document is confined that writes the work tree."""
         if self.filters:
             return None
-        return _writing(self.reads, (*_git_directories(self.repository), self.repository.root), self.programs)
+        return _writable(
+            self.reads, (*_git_directories(self.repository), self.repository.root), self.programs
+        )
 
 
 def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConfinement | None:
@@ -154,11 +156,11 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     if not repository.confined or not has_landlock() or _is_script(repository.program):
         return None
     users, filters = _users_files()
-    installed = _installed(repository.program)
+    installed = _installation_folders(repository.program)
     reads = (repository.root, *_git_directories(repository), *alternates(repository), *users, *installed)
     programs = (*_HELPERS, *installed, *(_SHELL if drivers else ()))
     umask = _shared_umask(repository)
-    own = rules(_writing(reads, _git_directories(repository), programs), repository.program)
+    own = rules(_writable(reads, _git_directories(repository), programs), repository.program)
     return GitConfinement(repository, reads, programs, filters, KeptRules(own.replace(umask=umask)))
 
 
@@ -179,7 +181,7 @@ def _shared_umask(repository: Repository) -> int | None:
     return 0o777 & ~mode if mode & S_IWGRP else None
 
 
-def _writing(reads: tuple[str, ...], write: tuple[str, ...], programs: tuple[str, ...]) -> ReadOnly:
+def _writable(reads: tuple[str, ...], write: tuple[str, ...], programs: tuple[str, ...]) -> ReadOnly:
     return ReadOnly(reads, write, programs, capabilities=True)
 
 
@@ -188,7 +190,7 @@ def _git_directories(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_script(program: str) -> bool:
-    """Whether git is started by a script of the user's: what that needs, nobody knows."""
+    """Whether git is started by a script of the user, which may need any file or program."""
     try:
         with open(program, "rb", buffering=0) as file:
             return file.read(2) == b"#!"
@@ -196,14 +198,16 @@ def _is_script(program: str) -> bool:
         return False
 
 
-def _installed(program: str) -> tuple[str, ...]:
+def _installation_folders(program: str) -> tuple[str, ...]:
     """Return where git's own programs and libraries are, if it is not the system's."""
     tops = {os.path.dirname(os.path.dirname(path)) for path in (program, os.path.realpath(program))}
     names = ("lib", "lib64", "libexec", "share/git-core")
-    return tuple(f"{top}/{name}" for top in tops - {"/usr", "/"} for name in (*names, *_of_homebrew(top)))
+    return tuple(
+        f"{top}/{name}" for top in tops - {"/usr", "/"} for name in (*names, *_homebrew_folders(top))
+    )
 
 
-def _of_homebrew(top: str) -> tuple[str, ...]:
+def _homebrew_folders(top: str) -> tuple[str, ...]:
     return ("Cellar", "opt") if os.path.isdir(f"{top}/Cellar") else ()
 
 
@@ -223,7 +227,7 @@ def _users_files() -> tuple[tuple[str, ...], bool]:
         path = left.pop()
         if path not in found:
             found[path] = None
-            text = _text(path)
+            text = _read_text(path)
             filters = filters or "[filter" in text.lower()
             for named, included in _named_files(text, path, home):
                 if included:
@@ -245,12 +249,12 @@ def configured_files(left: Iterable[str]) -> Iterable[str]:
         path = waiting.pop()
         if path not in seen:
             seen.add(path)
-            for named, included in _named_files(_text(path), path, os.environ.get("HOME", "")):
+            for named, included in _named_files(_read_text(path), path, os.environ.get("HOME", "")):
                 yield named
                 waiting += [named] if included else []
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             return os.fsdecode(file.read(_LARGEST))
@@ -269,10 +273,10 @@ def _named_files(text: str, path: str, home: str) -> Iterator[tuple[str, bool]]:
         word = key.strip().lower()
         included = section.startswith("include") and word == "path"
         if equals and (included or word in _NAMING or (section, word) == ("mailmap", "file")):
-            yield os.path.join(os.path.dirname(os.path.realpath(path)), _value(value, home)), included
+            yield os.path.join(os.path.dirname(os.path.realpath(path)), _parse_value(value, home)), included
 
 
-def _value(text: str, home: str) -> str:
+def _parse_value(text: str, home: str) -> str:
     """Return a value without its quotes and comment, and with the home in place of `~`."""
     value = text.strip()
     if value.startswith('"'):
@@ -317,10 +321,10 @@ def lend(objects: str, git_dir: str) -> None:
 
 
 def alternates(repository: Repository) -> list[str]:
-    """Return the object directories that a repository uses besides its own, whosever they are."""
+    """Return the object directories that a repository uses besides its own, of any owner."""
     found = [os.path.join(repository.common_dir, "objects")]
     for objects in found:  # it grows
-        found += [other for other in _named(objects) if other not in found and len(found) < _MOST]
+        found += [other for other in _read_alternates(objects) if other not in found and len(found) < _MOST]
     return found[1:]
 
 
@@ -330,7 +334,7 @@ def refuse_others(repository: Repository, users: Callable[[], list[str]]) -> Non
     waiting = [os.path.join(repository.common_dir, "objects")]
     allowed: list[str] | None = None
     for objects in waiting:  # it grows
-        for other in _named(objects):
+        for other in _read_alternates(objects):
             if other in waiting:
                 continue
             if any(is_in(other, place) for place in own) and len(waiting) < _MOST:
@@ -338,10 +342,10 @@ def refuse_others(repository: Repository, users: Callable[[], list[str]]) -> Non
             elif other != _lent.get(repository.git_dir):
                 allowed = users() if allowed is None else allowed
                 if not any(is_in(other, place) for place in allowed):
-                    raise _foreign(objects, other)
+                    raise _foreign_objects_error(objects, other)
 
 
-def _named(objects: str) -> Iterator[str]:
+def _read_alternates(objects: str) -> Iterator[str]:
     """Yield what an object directory names as others, as git reads it."""
     path = os.path.join(objects, "info", "alternates")
     try:
@@ -360,7 +364,7 @@ def _named(objects: str) -> Iterator[str]:
             yield os.path.realpath(os.path.join(objects, line))
 
 
-def _foreign(objects: str, other: str) -> CladaError:
+def _foreign_objects_error(objects: str, other: str) -> CladaError:
     place = escape_controls(other)
     message = f"{escape_controls(objects)}/info/alternates leads to another repository's objects, {place}"
     remedy = f"if its files may be seen here, run git config --global --add {KEY} {place}"

@@ -3,7 +3,7 @@
 The user's own index is never staged into. What a commit is made of is staged in a copy, which keeps what git
 knows of the files (and so costs no more than staging in place); then the user's is replaced in one rename,
 while `index.lock` keeps other git processes from it. If clada is killed in between, the lock says that it is
-clada's, and what was to take the place of the index: whoever comes next finishes it.
+clada's, and which copy was to become the index: the next command finishes that.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from clada.errors import CladaError
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.stat import Stamp
 from clada.world.git.git import hardened_git, pause, safe_opener
 from clada.world.git.repository import (
     check_identity,
@@ -75,7 +76,7 @@ class IndexCopy(Value):
     """A copy of the user's index, and a git that uses it in its place."""
 
     git: Git
-    seen: tuple[int, ...]  # the identity of the user's index when it was copied
+    seen: Stamp | None  # of the user's index when it was copied; None if there was none
     users_path: str
     path: str
     has_submodules: bool  # or may have some
@@ -83,12 +84,12 @@ class IndexCopy(Value):
     @property
     def is_current(self) -> bool:
         """Whether the user's index is still the one that was copied."""
-        return identity(self.users_path) == self.seen
+        return Stamp.at(self.users_path) == self.seen
 
-    def replace_users(self) -> tuple[int, ...]:
-        """Make this the user's index, whose lock must be held; return its identity."""
+    def replace_users(self) -> Stamp | None:
+        """Make this the user's index, whose lock must be held; return its stamp."""
         os.rename(self.path, self.users_path)
-        return identity(self.users_path)
+        return Stamp.at(self.users_path)
 
 
 @contextmanager
@@ -114,35 +115,26 @@ def _users_index(repository: Repository) -> str:
     return os.path.join(repository.git_dir, "index")
 
 
-def identity(path: str) -> tuple[int, ...]:
-    """Return what tells a file from any other that has its name later; nothing if there is none."""
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError:
-        return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _copy(source: str, target: str) -> tuple[tuple[int, ...], bytes]:
-    """Copy an index, and return the identity of the original and what is in it; nothing where there is none.
+def _copy(source: str, target: str) -> tuple[Stamp | None, bytes]:
+    """Copy an index; return the stamp and the content of the original; None and nothing if there is none.
 
     The copy keeps the time: by it git knows which files may have changed after it had looked at them.
     """
     try:
         handle = safe_opener(source, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return (), b""
+        return None, b""
     with open(handle, "rb") as file:
         status = os.fstat(file.fileno())
         if not S_ISREG(status.st_mode):
-            message = f"{escape_controls(source)} is no file"
+            message = f"{escape_controls(source)} is not a file"
             raise CladaError("git_operation_failed", message, "remove it")
         content = file.read()
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as copy:
         copy.write(content)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    return (status.st_ino, status.st_size, status.st_mtime_ns), content
+    return Stamp.of(status), content
 
 
 # The lock.
@@ -168,7 +160,7 @@ def locked_index(repository: Repository) -> Iterator[IndexLock]:
     handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         try:
-            os.write(handle, f"{MARK} {os.getpid()} {_started(os.getpid())}".encode())
+            os.write(handle, f"{MARK} {os.getpid()} {_start_time(os.getpid())}".encode())
             _link_when_free(repository, made, path)
         finally:
             _unlink(made)
@@ -228,10 +220,10 @@ def clear_stale_ref_locks(repository: Repository, commit: str) -> None:
     """
     since = os.lstat(_lock_path(repository)).st_mtime_ns
     paths = [f"{path}.lock" for path in locked_refs(repository)]
-    seen = {path: found for path in paths if (found := identity(path)) and found[-1] >= since}
+    seen = {path: found for path in paths if (found := Stamp.at(path)) and found.modified >= since}
     for _ in range(REF_TRIES if seen else 0):
         pause()
-        seen = {path: found for path, found in seen.items() if identity(path) == found}
+        seen = {path: found for path, found in seen.items() if Stamp.at(path) == found}
     for path in seen:
         if _reads_as(path, commit):
             _unlink(path)
@@ -256,7 +248,7 @@ def read_stale_lock(repository: Repository) -> list[str] | None:
     except OSError:
         return None
     pid = read_number(words[1]) if words[0] == MARK and len(words) > 2 else None  # noqa: PLR2004
-    if not pid or _started(pid) == words[2]:
+    if not pid or _start_time(pid) == words[2]:
         return None  # it is another program's, or its holder lives
     return words[3:]
 
@@ -276,8 +268,8 @@ def _lock_path(repository: Repository) -> str:
     return f"{_users_index(repository)}.lock"
 
 
-def _started(pid: int) -> str:
-    """Return when a process started, in the system's own count; nothing if it is gone or nobody can tell."""
+def _start_time(pid: int) -> str:
+    """Return when a process started, in the system's own count; nothing if it is gone; `?` if unknown."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[19].decode()

@@ -73,7 +73,7 @@ def os_errors_as_git_errors() -> Iterator[None]:
 
 
 class NoRepositoryError(CladaError):
-    """Says that there is no repository around a workspace."""
+    """There is no repository around a workspace."""
 
 
 @contextmanager
@@ -81,13 +81,13 @@ def suggest_no_git() -> Iterator[None]:
     """Add to the hint of an error of git how to work without commits."""
     try:
         yield
-    except CladaError as trouble:
-        if trouble.error.type != "git_operation_failed":
+    except CladaError as failure:
+        if failure.error.type != "git_operation_failed":
             raise
-        hint = f"{trouble.error.hint}, or {NO_GIT}" if trouble.error.hint else NO_GIT
+        hint = f"{failure.error.hint}, or {NO_GIT}" if failure.error.hint else NO_GIT
         if SNAPSHOTS not in hint:
             hint += f"; {SNAPSHOTS} makes none and can undo all the same"
-        raise CladaError.of(trouble.error.replace(hint=hint)) from None
+        raise CladaError.of(failure.error.replace(hint=hint)) from None
 
 
 def as_git_error(error: OSError) -> CladaError:
@@ -96,7 +96,7 @@ def as_git_error(error: OSError) -> CladaError:
 
 
 def find(workspace: str, *, confined: bool = True, named: str | None = None) -> Repository:
-    """Return the repository around the workspace, whatever state it is in; raise CladaError if there is none.
+    """Return the repository around the workspace, in any state; raise CladaError if there is none.
 
     named: the root of the one that the user wants; another one is refused.
     """
@@ -183,7 +183,7 @@ def _git_dir(root: str) -> str:
         return entry
     pointer = _read_pointer(entry)
     if not pointer.startswith("gitdir: "):
-        raise _damaged(entry)
+        raise _damaged_error(entry)
     git_dir = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
     if is_inside(git_dir, root):
         raise git_error(
@@ -217,11 +217,11 @@ def _read_pointer(path: str) -> str:
     with open(path, "rb", opener=git.safe_opener) as file:
         pointer = os.fsdecode(file.read(MAX_POINTER).rstrip(b"\r\n"))
     if "\0" in pointer:
-        raise _damaged(path)
+        raise _damaged_error(path)
     return pointer
 
 
-def _damaged(path: str) -> CladaError:
+def _damaged_error(path: str) -> CladaError:
     return git_error(f"{escape_controls(path)} is not a file that git could have made", "repair it")
 
 
@@ -244,13 +244,13 @@ def _refuse_links(repository: Repository) -> None:
     places = {repository.git_dir, repository.common_dir}
     tops = tuple(f"{os.path.realpath(place)}/" for place in places)
     for place in places:
-        for path in _links(place):
+        for path in _find_links(place):
             if not f"{os.path.realpath(path)}/".startswith(tops):
                 message = f"{escape_controls(path)} is a symbolic link that leads out of the git directory"
                 raise git_error(message, "look at it, and remove it")
 
 
-def _links(place: str) -> Iterator[str]:
+def _find_links(place: str) -> Iterator[str]:
     """Yield the links in a git directory that git could follow; single objects are not looked at."""
     walked = (f"{place}/refs", f"{place}/logs")
     left = [place, f"{place}/info", f"{place}/objects", f"{place}/objects/info", *walked]
@@ -314,7 +314,7 @@ def _check_owner(repository: Repository) -> None:
 def give_to_owner(repository: Repository) -> None:
     """Give what root made in another user's git directory to that user: else it would lock them out.
 
-    What is left is root's own record, which nobody else may read.
+    clada's own record stays root's, because only root may read it.
     """
     if os.geteuid():
         return

@@ -1,4 +1,4 @@
-"""What an index holds and how files are put into it, or taken out; the index is that of the git given."""
+"""Read and change the entries of an index: the one that the given git uses."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Staged(Value):
 
     @property
     def is_taken_out(self) -> bool:
-        """Whether the next commit is not to have the file, whatever the tree has."""
+        """Whether the next commit is not to have the file, even if the tree has it."""
         return self.announced or not self.indexed.is_there
 
     @property

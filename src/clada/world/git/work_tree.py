@@ -39,7 +39,7 @@ def make_work_tree(repo: str, commit: str, target: str) -> str:
     """
     with os_errors_as_git_errors():
         source = _git_dir(repo)
-        found = _resolved(source, commit)
+        found = _resolve_commit(source, commit)
         os.mkdir(target)
         _make_git_dir(f"{os.path.realpath(target)}/.git", source, found)
         git = hardened_git(repository.find(target))
@@ -57,11 +57,13 @@ def _git_dir(repo: str) -> str:
     if all(os.path.lexists(os.path.join(repo, name)) for name in ("HEAD", "objects", "refs")):
         return os.path.realpath(repo)
     raise CladaError(
-        "git_operation_failed", f"{escape_controls(repo)} is no git repository", "name a clone, or a mirror"
+        "git_operation_failed",
+        f"{escape_controls(repo)} is not a git repository",
+        "name a clone, or a mirror",
     )
 
 
-def _resolved(source: str, commit: str) -> str:
+def _resolve_commit(source: str, commit: str) -> str:
     """Return the hash of a commit that is named in any way that git knows."""
     if len(commit) in _HASHES and all(char in "0123456789abcdef" for char in commit):
         return commit
@@ -126,19 +128,21 @@ def mirror(url: str, commit: str, folder: str) -> str:
     with os_errors_as_git_errors(), open(f"{path}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(path):
-            _users_git("clone", "--quiet", "--mirror", "--template=", "--end-of-options", url, f"{path}.new")
+            _run_users_git(
+                "clone", "--quiet", "--mirror", "--template=", "--end-of-options", url, f"{path}.new"
+            )
             os.rename(f"{path}.new", path)
-        elif _lacks(path, commit):
-            _users_git(f"--git-dir={path}", "fetch", "--quiet", "--prune")
+        elif _is_missing(path, commit):
+            _run_users_git(f"--git-dir={path}", "fetch", "--quiet", "--prune")
     return path
 
 
-def _lacks(path: str, commit: str) -> bool:
+def _is_missing(path: str, commit: str) -> bool:
     result = _git_in(path).call("cat-file", "-e", "--end-of-options", f"{commit}^{{commit}}")
     return result.code != 0
 
 
-def _users_git(*arguments: str) -> None:
+def _run_users_git(*arguments: str) -> None:
     variables = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in KEPT
     }

@@ -119,7 +119,7 @@ class DirectChild:
         self._signal_group(SIGKILL)
 
     def reap(self) -> None:
-        """End what is left of the group. Nobody else can get its number before we have waited for it."""
+        """End what is left of the group. No other process gets its number before we have waited for it."""
         self._signal_group(SIGKILL)
         if not self._reaped:
             self._reaped, self._status = wait_for(self._pid)
@@ -303,8 +303,8 @@ def _all_gone(reap: Callable[[], bool], seconds: float) -> bool:
 def kill_orphans(pipe: int, session: int, mark: str) -> None:
     """Kill what is left of a command whose supervisor is dead.
 
-    Nobody has its processes as descendants any more. They are known by the pipe that they can write to, given
-    its inode number, by their session, or by a variable of the environment that nothing else has.
+    Its processes are not our descendants any more. They are known by the pipe that they can write to, given
+    its inode number, by their session, or by a variable of the environment that no other process has.
     """
     deadline = time.monotonic() + GIVE_UP_AFTER
     while (pids := list(_orphans(pipe, session, mark.encode()))) and time.monotonic() < deadline:

@@ -43,7 +43,7 @@ class OutputReader:
         self.source, self._emit, self._mask = source, emit, mask
         self.tail: list[str] = []
         self._pending = b""
-        self._nowhere = -1  # where output goes that nobody wants any more
+        self._nowhere = -1  # /dev/null, once the caller has enough output
         self._enlarged = False
         self._seconds_waited = 0.0
 
@@ -55,14 +55,14 @@ class OutputReader:
             chunk = os.read(self.source, _CHUNK)
         except BlockingIOError:
             return True
-        self._take(chunk)
+        self._add(chunk)
         if len(chunk) == _CHUNK and not self._enlarged:
             self._enlarged = True
-            _enlarge(self.source)
+            _enlarge_pipe(self.source)
         return bool(chunk)
 
     def seconds_waited(self) -> float:
-        """Return how many seconds were waited for whoever takes the lines, since this was last called."""
+        """Return how many seconds the receiver of the lines took, since this was last called."""
         seconds, self._seconds_waited = self._seconds_waited, 0.0
         return seconds
 
@@ -81,7 +81,7 @@ class OutputReader:
         if self._nowhere >= 0:
             os.close(self._nowhere)
 
-    def _take(self, chunk: bytes) -> None:
+    def _add(self, chunk: bytes) -> None:
         """Pass on the lines that are complete, and keep the rest."""
         end = chunk.rfind(b"\n")
         if end >= 0:
@@ -133,7 +133,7 @@ def _discard_some(source: int, nowhere: int) -> bool:
     return bool(os.read(source, _PIPE))
 
 
-def _enlarge(source: int) -> None:
+def _enlarge_pipe(source: int) -> None:
     if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
         try:
             fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, _PIPE)

@@ -167,7 +167,7 @@ def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -
             finally:
                 os.close(writing)  # so that the next one sees an end
                 if reading >= 0:
-                    os.close(reading)  # so that this one's writer sees nobody reading, once it has ended
+                    os.close(reading)  # so that its writer gets SIGPIPE once this one has ended
                 reading = following
         spec, launcher = programs[-1]
         children.append(launcher.start(spec.replace(input=reading, output=sink, errors=sink)))
@@ -337,7 +337,7 @@ class Launcher:
         """Do what has to be done before the program runs, while its supervisor makes itself ready."""
 
     def close(self) -> None:
-        """Clean up, whatever has happened; called once. Subclasses do their part first."""
+        """Clean up after success and failure; called once. Subclasses do their part first."""
         if self._child:
             self._child.wait()
 

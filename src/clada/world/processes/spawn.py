@@ -108,10 +108,10 @@ class PreparedSpawn:
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
         self._actions, self._attributes = _c_structure(), _c_structure()
-        self._handles = [_copied_high(handle) for handle in spec.handles]
+        self._handles = [_copy_high(handle) for handle in spec.handles]
         if spec.errors >= 0:  # of a pipeline: its handles must not overwrite each other either
             names = ("input", "output", "errors")
-            streams = {name: _copied_high(handle) for name in names if (handle := getattr(spec, name)) >= 0}
+            streams = {name: _copy_high(handle) for name in names if (handle := getattr(spec, name)) >= 0}
             spec = spec.replace(**streams)
             self._copies = [*self._handles, *streams.values()]
         else:
@@ -123,9 +123,9 @@ class PreparedSpawn:
         if spec.rules:
             try:
                 self._rules = spec.rules.opened()
-            except CladaError as trouble:
+            except CladaError as failure:
                 self.close()
-                error = trouble.error
+                error = failure.error
                 raise NotStartedError(error.type, error.message, error.hint) from None
 
     def start(self, wait: Callable[[], None] | None = None) -> int:
@@ -136,7 +136,7 @@ class PreparedSpawn:
         if self._spec.namespaces:
             if wait:
                 wait()
-            return self._start_apart(self._spec.namespaces)
+            return self._start_in_namespaces(self._spec.namespaces)
         pid = in_thread(lambda: self._start(wait), end_process) if self._rules else self._start(wait)
         if self._spec.cpu_seconds is not None and hasattr(
             LIBC, "prlimit"
@@ -145,7 +145,7 @@ class PreparedSpawn:
             LIBC.prlimit(pid, _RLIMIT_CPU, struct.pack("=QQ", limit, limit), None)
         return pid
 
-    def _start_apart(self, namespaces: Namespaces) -> int:
+    def _start_in_namespaces(self, namespaces: Namespaces) -> int:
         """Start it in namespaces of its own; return the id of the process that ends with it.
 
         Only for a process with one thread, which a supervisor is.
@@ -155,7 +155,7 @@ class PreparedSpawn:
             pid = namespaces.enter(self._start, self._spec, told)
         except OSError as error:
             os.close(answer)
-            raise _no_sandbox(system_words(error)) from error
+            raise _sandbox_error(system_words(error)) from error
         finally:
             os.close(told)
         try:
@@ -170,7 +170,7 @@ class PreparedSpawn:
         os.waitpid(pid, 0)
         if word == "failed":
             raise OSError(int(rest), os.strerror(int(rest)))
-        raise _no_sandbox(rest or "it ended at once")
+        raise _sandbox_error(rest or "it ended at once")
 
     @property
     def handles(self) -> set[int]:
@@ -197,11 +197,11 @@ class PreparedSpawn:
         return pid.value
 
 
-def _copied_high(handle: int) -> int:
+def _copy_high(handle: int) -> int:
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
 
 
-def _no_sandbox(reason: str) -> CladaError:
+def _sandbox_error(reason: str) -> CladaError:
     return NotStartedError("command_not_allowed", f"the sandbox could not be set up: {reason}")
 
 
@@ -273,12 +273,12 @@ class _ThreadEnd:
     def __init__(self, ended: Callable[[], object]) -> None:
         self._left = [ended]
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         for ended in self._left[:]:
             self._left.clear()
             ended()
 
-    __del__ = tell
+    __del__ = notify
 
 
 def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _result: None) -> int:
@@ -297,7 +297,7 @@ def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _r
         except BaseException as failure:  # noqa: BLE001 (it is raised again by the caller's thread)
             failures.append(failure)
         finally:
-            end.tell()
+            end.notify()
 
     try:
         _thread.start_new_thread(thread, (_ThreadEnd(done.release),))

@@ -6,7 +6,7 @@ host with one thread it is a plain fork; in others it is a new interpreter, beca
 
 It makes everything ready, while clada does what has to be done before the command runs; a word in its control
 pipe means "start it", and the end of that pipe "end everything". It writes to its status pipe:
-`started PID` and `exited CODE`, or `failed ERRNO`, or `trouble TYPE TEXT`.
+`started PID` and `exited CODE`, or `failed ERRNO`, or `refused TYPE TEXT`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SupervisedChild:
 
     def has_ended(self) -> bool:
         """Read what the supervisor reports; its last word is that nothing of the command is left."""
-        return not self._read() or bool(self._reported("exited"))
+        return not self._read() or bool(self._find_report("exited"))
 
     def _read(self) -> bytes:
         data = os.read(self.handle, 1 << 12)
@@ -100,7 +100,7 @@ class SupervisedChild:
     def reap(self) -> None:
         """Make sure that nothing of the command is left; the supervisor itself may be about to end."""
         self.terminate()
-        if not self._reported("exited"):
+        if not self._find_report("exited"):
             self.wait()
 
     def wait(self) -> None:
@@ -112,16 +112,16 @@ class SupervisedChild:
         os.close(self.handle)
         self.handle = -1
         wait_for(self._pid)
-        if not any(map(self._reported, ("exited", "failed", "trouble"))):
-            kill_orphans(self._pipe, int(self._reported("started") or -1), self._mark)
+        if not any(map(self._find_report, ("exited", "failed", "refused"))):
+            kill_orphans(self._pipe, int(self._find_report("started") or -1), self._mark)
 
     def exit_code(self) -> int:
         """Return the exit code that the supervisor reported."""
-        if code := self._reported("exited"):
+        if code := self._find_report("exited"):
             return int(code)
-        if number := self._reported("failed"):
+        if number := self._find_report("failed"):
             raise cannot_start(self._name, int(number))
-        if text := self._reported("trouble"):
+        if text := self._find_report("refused"):
             kind, _, message = text.partition(" ")
             raise NotStartedError(kind, message)
         raise supervisor_killed()
@@ -135,7 +135,7 @@ class SupervisedChild:
                 return True
         return False
 
-    def _reported(self, key: str) -> str:
+    def _find_report(self, key: str) -> str:
         """Return what the supervisor reported under this key; nothing if it did not."""
         lines = self._received.decode("utf-8", "replace").split("\n")
         return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")
@@ -307,8 +307,8 @@ def _run_command(spec: SpawnSpec, start: Callable[[], int], control: int, status
     except OSError as error:
         _report(status, f"failed {error.errno}")
         return
-    except CladaError as trouble:
-        _report(status, f"trouble {trouble.error.type} {trouble}")
+    except CladaError as refusal:
+        _report(status, f"refused {refusal.error.type} {refusal}")
         return
     os.close(spec.output)
     _report(status, f"started {pid}")

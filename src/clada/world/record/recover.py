@@ -12,7 +12,7 @@ from clada.world.record.journal import Journal
 from clada.world.record.looks import Looks
 from clada.world.record.snapshot import Snapshot
 from clada.world.record.undo import roll_back, suspects_note
-from clada.world.sandbox.overlay import remove_left
+from clada.world.sandbox.overlay import remove_stale
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _taken_back(found: Pending, settings: Settings) -> str:
         reasons = (f"{path} ({reason})" for path, reason in done.failed.items())
         message = f"run {found.number} was killed, and this cannot be put back: {', '.join(reasons)}"
         raise CladaError("io_error", message, f"repair this, or remove {found.note} to leave all as it is")
-    remove_left(store.path)
+    remove_stale(store.path)
     is_recorded = _note_end(found)
     pending.remove(store)
     with Changes([path]) as changes:

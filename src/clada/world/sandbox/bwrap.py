@@ -41,7 +41,7 @@ _PIPE = 1 << 16  # bytes that a pipe can hold
 _TRIES = 3  # where something vanishes each time
 
 
-def trouble() -> str | None:
+def problem() -> str | None:
     """Return why bubblewrap does not work here with our options, by trying it; None if it does.
 
     What is to be hidden may be gone by the time that it is mounted over, as services come and go: then that

@@ -27,7 +27,7 @@ PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
 _IN_GIT_DIRECTORY = {"HEAD", "objects", "refs"}  # by which one is known
 _HASH_START = 2  # letters in the name of a folder of objects
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
-_SMALL = 64 << 10  # bytes of a file that is remembered in any case: settings and hooks are no larger
+_SMALL = 64 << 10  # bytes of a file that is remembered in any case: settings and hooks are not larger
 # The path is missing, not a directory or not ours. Other errors, such as too many open files, are raised.
 _OUT_OF_REACH = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 
@@ -40,7 +40,7 @@ class SavedEntry(Value):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was a file whose content nobody knows any more if it is changed."""
+        """Whether it was a file whose content cannot be restored."""
         return self.content is None and stat.S_ISREG(self.status.st_mode)
 
     def is_same(self, other: SavedEntry) -> bool:
@@ -59,7 +59,7 @@ class Guard:
         self._workspace = open_directory(workspace)
         self._roots: dict[str, int | None] = {}
         self._closed: set[str] = set()  # directories that we could not look into
-        self._above = {path: _mode(path, self._workspace) for path in folders_above(names)}
+        self._folders_above = {path: _mode(path, self._workspace) for path in folders_above(names)}
         try:
             for name in names:
                 self._roots[name] = _open_directory(name, self._workspace)
@@ -71,12 +71,12 @@ class Guard:
     def restore(self) -> list[str]:
         """Put back what changed, and return its paths; raise CladaError if that fails. Called once."""
         try:
-            failures = _failures(self._make_way, self._above)
+            failures = _try_each(self._clear_path, self._folders_above)
             moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
-            failures |= _failures(self._move_back, moved)
+            failures |= _try_each(self._move_back, moved)
             before, after = self._before, dict(self._entries(with_content=False))
-            if strayed := _strayed(before, after):
-                failures |= _failures(lambda home: self._move(strayed[home], home), strayed)
+            if strayed := _find_moved_files(before, after):
+                failures |= _try_each(lambda home: self._move(strayed[home], home), strayed)
                 after = dict(self._entries(with_content=False))
             both = before.keys() & after.keys()
             different = [path for path in both if not before[path].is_same(after[path])]
@@ -84,13 +84,13 @@ class Guard:
             kept = {path for path in different if _is_kept(before[path], after[path])}
             wrong = {path for path in changed if path in after and path not in kept}
             tops = (path for path in changed if path in wrong and path.rpartition("/")[0] not in wrong)
-            failures |= _failures(self._remove, tops)
-            failures |= _failures(self._put_back, (path for path in changed if path in before))
+            failures |= _try_each(self._remove, tops)
+            failures |= _try_each(self._put_back, (path for path in changed if path in before))
             if failures:
-                raise _not_put_back(failures)
+                raise _restore_error(failures)
             return sorted({*moved, *changed})
         except OSError as error:
-            raise _not_put_back({"what the command changed": error}) from error
+            raise _restore_error({"what the command changed": error}) from error
         finally:
             self.close()
 
@@ -110,11 +110,11 @@ class Guard:
                 folders += [(path, path)] if stat.S_ISDIR(status.st_mode) else []
         while folders:
             folder, top = folders.pop()
-            handle = self._opened(folder, again=not with_content)
+            handle = self._open_folder(folder, again=not with_content)
             if handle is None:
                 continue
             try:
-                found = _listed(handle)
+                found = _list_entries(handle)
                 top = folder if found.keys() >= _IN_GIT_DIRECTORY else top
                 is_large, has_samples = _is_large(folder, top), folder == f"{top}/hooks"
                 for name, entry in found.items():
@@ -131,23 +131,23 @@ class Guard:
             finally:
                 os.close(handle)
 
-    def _opened(self, folder: str, *, again: bool) -> int | None:
+    def _open_folder(self, folder: str, *, again: bool) -> int | None:
         """Open a directory; `again` also one that the command has closed, with something in it perhaps."""
         if folder in self._closed:
             return None
         handle = _open_directory(folder, self._workspace)
         if handle is None and again:
-            _failures(lambda path: os.chmod(path, OWNER_ALL, dir_fd=self._workspace), [folder])
+            _try_each(lambda path: os.chmod(path, OWNER_ALL, dir_fd=self._workspace), [folder])
             return _open_directory(folder, self._workspace)
         if handle is None:
             self._closed.add(folder)
         return handle
 
-    def _make_way(self, folder: str) -> None:
+    def _clear_path(self, folder: str) -> None:
         """Make sure that a folder above is one: through a link in its place, the way would lead elsewhere."""
         if not stat.S_ISDIR(_mode(folder, self._workspace)):
             self._remove(folder)
-            os.mkdir(folder, stat.S_IMODE(self._above[folder]), dir_fd=self._workspace)
+            os.mkdir(folder, stat.S_IMODE(self._folders_above[folder]), dir_fd=self._workspace)
 
     def _was_moved(self, name: str, root: int) -> bool:
         try:
@@ -200,7 +200,7 @@ class Guard:
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=self._workspace)
 
 
-def _strayed(before: dict[str, SavedEntry], after: dict[str, SavedEntry]) -> dict[str, str]:
+def _find_moved_files(before: dict[str, SavedEntry], after: dict[str, SavedEntry]) -> dict[str, str]:
     """Return where files are now that cannot be put back, by their own places, which they have left."""
     lost = {before[path].status.st_ino: path for path in before.keys() - after.keys() if before[path].is_lost}
     new = {path: after[path].status.st_ino for path in after.keys() - before.keys()} if lost else {}
@@ -236,7 +236,7 @@ def _open_directory(name: str, directory: int) -> int | None:
         raise
 
 
-def _failures(action: Callable[[str], None], paths: Iterable[str]) -> dict[str, OSError]:
+def _try_each(action: Callable[[str], None], paths: Iterable[str]) -> dict[str, OSError]:
     """Do this with every path, even if it fails with others; return the failures."""
     failures: dict[str, OSError] = {}
     for path in paths:
@@ -247,7 +247,7 @@ def _failures(action: Callable[[str], None], paths: Iterable[str]) -> dict[str, 
     return failures
 
 
-def _not_put_back(failures: dict[str, OSError]) -> CladaError:
+def _restore_error(failures: dict[str, OSError]) -> CladaError:
     listed = first_few(sorted(failures))
     reason = next(iter(failures.values())).strerror
     return CladaError(
@@ -255,7 +255,7 @@ def _not_put_back(failures: dict[str, OSError]) -> CladaError:
     )
 
 
-def _listed(handle: int) -> dict[str, os.DirEntry[str]]:
+def _list_entries(handle: int) -> dict[str, os.DirEntry[str]]:
     """Return what is in a directory, by name; it can be looked at as long as the handle is open."""
     with os.scandir(handle) as entries:
         return {entry.name: entry for entry in entries}

@@ -33,7 +33,7 @@ _NO_NETWORK = (
     "no such host",
     "dns error",
 )
-_OWN = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (each command has its own, or none)
+_OWN_PLACES = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (each command has its own, or none)
 
 
 # What overlayfs refuses: to rename a directory of the lower layer, and to copy a file of another owner.
@@ -67,19 +67,19 @@ _SIGNS = {
 def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
     """Return what a failed command seems to have lacked, judging by the end of its output."""
     signs = _SIGNS[confinement.layer]
-    if not confinement.network and _with_any(signs.no_network, lines):
+    if not confinement.network and _lines_with(signs.no_network, lines):
         return "ran without network: approve it with network"
-    if confinement.overlay and _with_any(_NOT_ON_OVERLAY, lines):
+    if confinement.overlay and _lines_with(_NOT_ON_OVERLAY, lines):
         return (
             "in an atomic run, commands cannot rename directories that were there before, or change files of "
             "another owner or group: do without --atomic"
         )
-    unwritten = _with_any(signs.no_write, lines)
+    unwritten = _lines_with(signs.no_write, lines)
     for name in PROTECTED:
         if any(name in line for line in unwritten):
             return f"`{name}` is read-only"
-    missing = _with_any(_MOUNTED.no_read, lines) if confinement.layer == "landlock" else ()
-    if _closed_paths(confinement, _with_any(signs.no_read, lines)) or any(
+    missing = _lines_with(_MOUNTED.no_read, lines) if confinement.layer == "landlock" else ()
+    if _closed_paths(confinement, _lines_with(signs.no_read, lines)) or any(
         map(os.path.lexists, _closed_paths(confinement, missing))  # which such a command could see as well
     ):
         return "commands see the workspace, the system's programs and an empty home (sandbox_read names more)"
@@ -97,7 +97,7 @@ def _closed_paths(confinement: Confinement, lines: Sequence[str]) -> list[str]:
     closed = []
     for path in re.findall(r"(?<![\w.])(?:~|/)[^\s'\":,;)\]`]*", "\n".join(lines)):
         full = os.path.normpath(home + path[1:] if path.startswith("~") else path)
-        is_own = not mounts.is_in(full, home) and any(mounts.is_in(full, place) for place in _OWN)
+        is_own = not mounts.is_in(full, home) and any(mounts.is_in(full, place) for place in _OWN_PLACES)
         if full != "/" and not is_own and not any(mounts.is_in(full, place) for place in opened):
             closed.append(full)
     return closed
@@ -111,6 +111,6 @@ def missing_variable(names: Iterable[str], lines: Sequence[str]) -> str | None:
     return None
 
 
-def _with_any(signs: Sequence[str], lines: Sequence[str]) -> list[str]:
+def _lines_with(signs: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Return the lines that contain one of the signs; phrases in any case, codes in capitals."""
     return [line for line in lines if any(sign in line or sign in line.lower() for sign in signs)]

@@ -75,7 +75,7 @@ class LandlockRules(Value):
         try:
             return _open_ruleset(version(), handled, self._rights())
         except OSError as error:
-            raise _no_sandbox(error) from error
+            raise _sandbox_error(error) from error
 
     def apply_opened(self, ruleset: int) -> None:
         """Restrict this thread for good to what such a handle says; raise CladaError if that fails."""
@@ -89,7 +89,7 @@ class LandlockRules(Value):
                 drop_capabilities()
             seccomp.install(self.filter_program())
         except OSError as error:
-            raise _no_sandbox(error) from error
+            raise _sandbox_error(error) from error
 
     def _rights(self) -> dict[str, int]:
         """Return which rights are given below which path; each is looked up once."""
@@ -153,7 +153,7 @@ def version() -> int:
     return max(0, found)
 
 
-def _no_sandbox(error: OSError) -> CladaError:
+def _sandbox_error(error: OSError) -> CladaError:
     message = f"the sandbox could not be set up: {system_words(error)}"
     return CladaError("command_not_allowed", message, "--sandbox=off runs without it")
 
@@ -236,7 +236,7 @@ class ReadOnly(Value):
     read: tuple[str, ...] | None = None
     write: tuple[str, ...] = ()
     execute: tuple[str, ...] = ()  # programs that it may start, or directories of them
-    capabilities: bool = False  # of root, who works in a repository of somebody else's
+    capabilities: bool = False  # root keeps some, to work in a repository of another user
     layer: str = "landlock"
     hidden: tuple[str, ...] = ()  # files below the paths that it cannot read
 
@@ -259,11 +259,11 @@ def rules(confinement: ReadOnly, program: str) -> LandlockRules:
     listed = tuple(path for path in confinement.read if path in above)
     read = [path for path in confinement.read if path not in listed]
     for path in listed:
-        read += _all_but(path, hidden, above)
+        read += _except_hidden(path, hidden, above)
     return given.replace(read=(*SYSTEM, *read), listed=listed, execute=execute)
 
 
-def _all_but(folder: str, hidden: Sequence[str], above: Collection[str]) -> Iterator[str]:
+def _except_hidden(folder: str, hidden: Sequence[str], above: Collection[str]) -> Iterator[str]:
     """Yield what is in a directory but not hidden, in as few paths as possible.
 
     Landlock can allow what is below a directory, and cannot take a file out of that: so next to a hidden file

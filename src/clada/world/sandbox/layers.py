@@ -77,17 +77,17 @@ def available() -> Layer:
     Where the environment asks for a layer it is that one; if it does not work here, raise CladaError.
     """
     if wanted := os.environ.get(FORCED):
-        return _forced(wanted)
+        return _forced_layer(wanted)
     if not _found:
         _found.append(next((layer for layer, works in _WORKS.items() if works()), "none"))
     return _found[0]
 
 
-def _forced(wanted: str) -> Layer:
+def _forced_layer(wanted: str) -> Layer:
     for layer, works in _WORKS.items():
         if layer == wanted and works():
             return layer
-    message = f"{FORCED} asks for {wanted}, which is no layer that works here"
+    message = f"{FORCED} asks for {wanted}, which is not a layer that works here"
     raise CladaError("command_not_allowed", message, "clada doctor says what this machine has")
 
 
@@ -95,14 +95,14 @@ def has_bubblewrap() -> bool:
     """Return whether bubblewrap is installed and works here with the options that we need."""
     if sys.platform != "linux":
         return False
-    return bwrap.trouble() is None
+    return bwrap.problem() is None
 
 
 def has_namespaces() -> bool:
     """Return whether namespaces of our own work here, with all that we need in them."""
     if sys.platform != "linux":
         return False
-    return seccomp.is_supported() and namespace.trouble() is None
+    return seccomp.is_supported() and namespace.problem() is None
 
 
 # From the best to the last resort.
@@ -120,12 +120,12 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
     try:
         # The system's own are decoded each time that one looks at them.
         variables = dict(environment)
-        return _LAUNCHERS[confinement.layer](_with_real_paths(confinement), variables)
+        return _LAUNCHERS[confinement.layer](_resolve_paths(confinement), variables)
     except OSError as error:
-        raise _no_sandbox(error) from error
+        raise _sandbox_error(error) from error
 
 
-def _no_sandbox(error: OSError) -> CladaError:
+def _sandbox_error(error: OSError) -> CladaError:
     return CladaError("command_not_allowed", f"the sandbox could not be set up: {system_words(error)}")
 
 
@@ -135,7 +135,7 @@ class _GuardedLauncher(Launcher):
     def __init__(
         self, confinement: Confinement, environment: Mapping[str, str], guard: Guard | None = None
     ) -> None:
-        super().__init__(passed_on(environment, confinement.hide, confinement.keep))
+        super().__init__(filter_environment(environment, confinement.hide, confinement.keep))
         self._given = environment
         self._confinement = confinement
         self._guard = guard
@@ -155,9 +155,9 @@ class _GuardedLauncher(Launcher):
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
         """Raise if something had to be undone; else add what a failed command seems to have lacked."""
         if result.timed_out or result.cancelled:
-            return result.replace(hint=str(_undone(self._changed)) if self._changed else None)
+            return result.replace(hint=str(_changed_error(self._changed)) if self._changed else None)
         if self._changed:
-            raise _undone(self._changed)
+            raise _changed_error(self._changed)
         return result.replace(hint=self._hint(tail)) if result.exit_code else result
 
     def _hint(self, tail: Sequence[str]) -> str | None:
@@ -194,7 +194,7 @@ class _LandlockLauncher(_GuardedLauncher):
     """Starts a command under Landlock, with a directory of its own for temporary files and as its home."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
-        self._own = _own_directory()
+        self._own = _make_own_directory()
         self._opened: tuple[str, ...] = ()
         own = dict.fromkeys((*_TEMPORARY, "HOME"), self._own)
         seen = {name: value for name, value in environment.items() if name not in _PARTS_OF_HOME}
@@ -220,9 +220,9 @@ class _LandlockLauncher(_GuardedLauncher):
             self._guard = None
         try:
             self._guard = Guard(self._confinement.workspace, self._confinement.protected)
-            _link_from(self._own, self._opened)
+            _link_open_paths(self._own, self._opened)
         except OSError as error:
-            raise _no_sandbox(error) from error
+            raise _sandbox_error(error) from error
 
     def _hint(self, tail: Sequence[str]) -> str | None:
         return super()._hint([line.replace(self._own, "~") for line in tail])
@@ -230,11 +230,11 @@ class _LandlockLauncher(_GuardedLauncher):
     def _remove_own(self) -> None:
         try:
             remove_tree(self._own)
-        except OSError:  # left to whatever clears temporary directories on this machine
+        except OSError:  # the system clears its temporary directories
             return
 
 
-def _link_from(own: str, paths: Iterable[str]) -> None:
+def _link_open_paths(own: str, paths: Iterable[str]) -> None:
     """Make what is open of the real home have its place in the command's own home as well."""
     real = mounts.home()
     names = [path[len(real) + 1 :] for path in paths if path != real and mounts.is_in(path, real)]
@@ -267,7 +267,7 @@ _LAUNCHERS = {
 }
 
 
-def _undone(changed: list[str]) -> CladaError:
+def _changed_error(changed: list[str]) -> CladaError:
     """Return the error for a command that changed protected paths."""
     listed = first_few(changed)
     hint = (
@@ -276,7 +276,7 @@ def _undone(changed: list[str]) -> CladaError:
     return CladaError("permission_denied", f"the command changed {listed}, which was undone", hint)
 
 
-def _with_real_paths(confinement: Confinement) -> Confinement:
+def _resolve_paths(confinement: Confinement) -> Confinement:
     """Return the confinement with links and `~` in its paths resolved; refuse one that confines nothing."""
     workspace = os.path.realpath(confinement.workspace)
     if workspace == "/":
@@ -290,7 +290,7 @@ def _with_real_paths(confinement: Confinement) -> Confinement:
     return confinement.replace(workspace=workspace, write=write, read=read)
 
 
-def _own_directory() -> str:
+def _make_own_directory() -> str:
     """Make a directory that is a command's home and its temporary directory: two would take twice as long."""
     places = [os.environ.get(name, "") for name in _TEMPORARY]
     place = next((place for place in places if os.path.isdir(place)), "/tmp")  # noqa: S108 (as tempfile does)
@@ -334,9 +334,11 @@ def _has_password(value: str) -> bool:
     return bool(mark and at and ":" in login.strip(":"))
 
 
-def passed_on(environment: Mapping[str, str], hide: Sequence[str], keep: Sequence[str]) -> dict[str, str]:
+def filter_environment(
+    environment: Mapping[str, str], hide: Sequence[str], keep: Sequence[str]
+) -> dict[str, str]:
     """Return what a command gets: no secrets but those to keep, nothing to hide, not the host's TMPDIR."""
-    kept, hidden = _matching(environment, keep), {*_TEMPORARY, *_matching(environment, hide)}
+    kept, hidden = _match(environment, keep), {*_TEMPORARY, *_match(environment, hide)}
     seen = {
         name: value
         for name, value in environment.items()
@@ -345,7 +347,7 @@ def passed_on(environment: Mapping[str, str], hide: Sequence[str], keep: Sequenc
     return seen | _git_variables(seen)
 
 
-def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
+def _match(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
     """Return the names that match one of the patterns."""
     if not patterns:
         return set()

@@ -1,6 +1,6 @@
 """What a confined command sees besides its workspace: the system's own directories, and programs in the home.
 
-All else is closed, by not being named here: homes hold keys and tokens under names that nobody can list, and
+All else is closed, by not being named here: homes hold keys and tokens under names that cannot be listed, and
 sockets of services lie anywhere.
 """
 
@@ -91,26 +91,28 @@ def system() -> list[str]:
     return [path for path in ALL_SYSTEM if os.path.lexists(path)]
 
 
-def closed_places(listening: Sequence[str]) -> list[str]:
+def system_paths_to_hide(listening: Sequence[str]) -> list[str]:
     """Return what is in the way of sockets: where services keep theirs below the system's own directories.
 
     Mounts cannot keep a command from a socket that it can see. What is installed beside the system keeps
-    what changes in folders with these names; the sockets that somebody listens at go as well.
+    what changes in folders with these names; sockets that a service listens at are closed as well.
     """
     packages = _folders("/opt", 1000) if _is_real_folder("/opt") else []
     products = [path for package in packages for path in _folders(package, _FEW)]
     tops = (*filter(_is_real_folder, ("/usr/local", "/opt")), *packages, *products)
-    return outermost((*_changing(tops), *_below(ALL_SYSTEM, listening)))
+    return outermost((*_data_folders(tops), *_sockets_below(ALL_SYSTEM, listening)))
 
 
-def _changing(tops: Iterable[str]) -> Iterable[str]:
+def _data_folders(tops: Iterable[str]) -> Iterable[str]:
     return filter(_is_real_folder, (f"{top}/{name}" for top in tops for name in _CHANGING))
 
 
-def closed_in(installed: Iterable[str], others: Iterable[str], listening: Sequence[str]) -> list[str]:
+def other_paths_to_hide(
+    installed: Iterable[str], others: Iterable[str], listening: Sequence[str]
+) -> list[str]:
     """Return the same of what is open besides the system: of installations, and of other places."""
     tops = tuple(installed)
-    return outermost((*_changing(tops), *_below((*tops, *others), listening)))
+    return outermost((*_data_folders(tops), *_sockets_below((*tops, *others), listening)))
 
 
 def _is_real_folder(path: str) -> bool:
@@ -135,7 +137,7 @@ def _folders(path: str, most: int) -> list[str]:
 
 
 def listening() -> list[str]:
-    """Return the sockets that somebody listens at, by where they really are."""
+    """Return the sockets that services listen at, by their real paths."""
     try:
         with open("/proc/net/unix", "rb", buffering=0) as file:
             names = [line.partition(" /")[2] for line in os.fsdecode(file.read()).split("\n")]
@@ -144,7 +146,7 @@ def listening() -> list[str]:
     return [path for path in {os.path.realpath(f"/{name}") for name in names if name} if _is_socket(path)]
 
 
-def _below(places: Iterable[str], sockets: Sequence[str]) -> list[str]:
+def _sockets_below(places: Iterable[str], sockets: Sequence[str]) -> list[str]:
     """Return the sockets that are below these places, by the names they have there."""
     tops = [(os.path.realpath(place), place) for place in places] if sockets else []
     return [
@@ -193,8 +195,8 @@ def _holds_programs(folder: str, whole: str) -> bool:
 def _prefix(folder: str, whole: str) -> Sequence[str]:
     """Return a folder of programs with what they need: all that is installed in the same place.
 
-    A project, a home and what is above it are no such places; and in a home there is more beside programs,
-    unless it is known what is installed there.
+    Not for a project, a home or a folder above it. In a home there is more beside programs, unless the folder
+    is known to hold an installation.
     """
     if f"{folder}/".startswith(_IN_SYSTEM):
         return ()
@@ -236,23 +238,31 @@ def bare_mounts() -> list[str]:
 def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
     """Return the options for all that the command sees. A later mount covers an earlier one."""
     whole, installed, sockets = home(), programs(path, program), listening()
-    opened = sorted(_open(confinement, whole, installed), key=lambda mount: mount[-1].count("/"))
+    opened = sorted(_open_mounts(confinement, whole, installed), key=lambda mount: mount[-1].count("/"))
     late = [] if any(is_in(mount[-1], _MACHINE) for mount in opened) else [_MACHINE]
     options = [*OWN, *system_mounts(sockets, without=late)]
-    options += _bound("--ro-bind-try", NETWORK if confinement.network else ())
+    options += _bind_options("--ro-bind-try", NETWORK if confinement.network else ())
     for mount in opened:
         options += mount
-    options += _hidden(_closed(confinement, installed, sockets))
+    options += _hide_options(_sockets_to_hide(confinement, installed, sockets))
     if whole == confinement.workspace:
-        options += _covered(confinement.workspace)
-        options += _bound("--ro-bind-try", confinement.read) + _bound("--bind-try", _writable(confinement))
-    return [*options, *_protected(confinement), *_bound("--ro-bind-try", late), "--remount-ro", "/"]
+        options += _hide_settings_of(confinement.workspace)
+        options += _bind_options("--ro-bind-try", confinement.read) + _bind_options(
+            "--bind-try", _writable(confinement)
+        )
+    return [
+        *options,
+        *_protect_options(confinement),
+        *_bind_options("--ro-bind-try", late),
+        "--remount-ro",
+        "/",
+    ]
 
 
-def _open(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
+def _open_mounts(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
     """Return the options for what is open; of those for the same place, the last one counts."""
     workspace = confinement.workspace
-    if _can_be_private(home):
+    if _can_be_replaced(home):
         yield "--tmpfs", home
     for place in programs:
         if not is_in(place, workspace):  # there it could not be written any more
@@ -272,16 +282,18 @@ def _writable(confinement: Confinement) -> Sequence[str]:
     return [path for path in confinement.write if not is_in(path, confinement.workspace)]
 
 
-def _closed(confinement: Confinement, programs: Iterable[str], listening: Sequence[str]) -> Iterator[str]:
+def _sockets_to_hide(
+    confinement: Confinement, programs: Iterable[str], listening: Sequence[str]
+) -> Iterator[str]:
     """Yield what is hidden of what is open: sockets of services, but for those where the command writes."""
     own = (confinement.workspace, *confinement.write)
-    for path in closed_in(programs, confinement.read, listening):
+    for path in other_paths_to_hide(programs, confinement.read, listening):
         has_own = any(is_in(place, path) for place in (*own, *confinement.read))
         if not has_own and not any(is_in(path, place) for place in own):
             yield path
 
 
-def _protected(confinement: Confinement) -> list[str]:
+def _protect_options(confinement: Confinement) -> list[str]:
     """Return the options that make repositories and approvals read-only.
 
     The folders above them become mounts too: those cannot be moved away, with another one put in their place.
@@ -289,11 +301,11 @@ def _protected(confinement: Confinement) -> list[str]:
     names = confinement.protected
     paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
     option = "--bind-inside" if confinement.overlay else "--bind"
-    above = _bound(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
-    return above + _bound("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
+    above = _bind_options(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
+    return above + _bind_options("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
 
 
-def _bound(option: str, paths: Iterable[str]) -> list[str]:
+def _bind_options(option: str, paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in (option, path, path)]
 
 
@@ -305,15 +317,15 @@ def system_mounts(listening: Sequence[str], without: Sequence[str] = ()) -> list
             continue
         is_link = os.path.islink(path)
         options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
-    options += _hidden(closed_places(listening))
+    options += _hide_options(system_paths_to_hide(listening))
     if os.geteuid():
         return options
-    closed = _hidden(path for path in ROOT_ONLY if os.path.exists(path))
+    closed = _hide_options(path for path in ROOT_ONLY if os.path.exists(path))
     # There are settings of the kernel that root could write even without capabilities.
     return [*options, *closed, "--remount-ro", "/proc"]
 
 
-def _hidden(paths: Iterable[str]) -> list[str]:
+def _hide_options(paths: Iterable[str]) -> list[str]:
     return [
         word
         for path in paths
@@ -321,7 +333,7 @@ def _hidden(paths: Iterable[str]) -> list[str]:
     ]
 
 
-def _can_be_private(home: str) -> bool:
+def _can_be_replaced(home: str) -> bool:
     """Return whether an empty home can be put in the place of this one."""
     if home in ("/", *_PRIVATE) or is_in(home, "/dev") or is_in(home, "/proc"):
         return False
@@ -330,10 +342,12 @@ def _can_be_private(home: str) -> bool:
     return not within or (os.path.isdir(home) and home not in within)
 
 
-def _covered(home: str) -> list[str]:
+def _hide_settings_of(home: str) -> list[str]:
     """Hide the settings in a home that is the workspace."""
     names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
-    return _hidden(path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path))
+    return _hide_options(
+        path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path)
+    )
 
 
 def not_mountable(workspace: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -62,10 +62,10 @@ class NamespaceRules(Value):
     mounts: tuple[str, ...]
     network: bool = False
 
-    def enter(self, start: Callable[[], int], spec: SpawnSpec, told: int) -> int:
+    def enter(self, start: Callable[[], int], spec: SpawnSpec, status_pipe: int) -> int:
         """Start the command in the namespaces; return the process that ends with it, the first one in them.
 
-        To `told` goes `started`, or `failed ERRNO` or `trouble TEXT`.
+        To `status_pipe` goes `started`, or `failed ERRNO` or `refused TEXT`.
         """
         inside = os.readlink(f"/proc/self/fd/{spec.directory}")
         spaces = _NEW_USER | _NEW_NS | _NEW_PID | _NEW_IPC | _NEW_UTS | (0 if self.network else _NEW_NET)
@@ -73,22 +73,22 @@ class NamespaceRules(Value):
         pid: int = _fork_with(spaces | _SIGCHLD)
         _check(pid)
         if not pid:
-            self._be_first(start, spec, inside, told, who)
+            self._run_first_process(start, spec, inside, status_pipe, who)
         return pid
 
-    def _be_first(
-        self, start: Callable[[], int], spec: SpawnSpec, inside: str, told: int, who: tuple[int, int]
+    def _run_first_process(
+        self, start: Callable[[], int], spec: SpawnSpec, inside: str, status_pipe: int, who: tuple[int, int]
     ) -> NoReturn:
         code = 1
         try:
-            leave_host(keep={spec.directory, spec.output, told})
-            _stay(*who)
-            _end_with_parent(told)
+            leave_host(keep={spec.directory, spec.output, status_pipe})
+            _map_user(*who)
+            _end_with_parent(status_pipe)
             self._build(spec.directory, inside)
-            _end_with_parent(told)  # once more: to give up rights undoes that
-            code = _command(start, told)
+            _end_with_parent(status_pipe)  # once more: to give up rights undoes that
+            code = _run_command(start, status_pipe)
         except OSError as error:
-            _tell(told, f"trouble {system_words(error)}")
+            _report(status_pipe, f"refused {system_words(error)}")
         finally:
             os._exit(code)
 
@@ -127,7 +127,7 @@ class _Probe(Launcher):
         return super().start(spec.replace(namespaces=NamespaceRules((*self._mounts, *bare_mounts()))))
 
 
-def trouble(*mounts: str) -> str | None:
+def problem(*mounts: str) -> str | None:
     """Return why such namespaces do not work here, with these mounts, by trying them; None if they do."""
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -151,7 +151,7 @@ def _fork_with(flags: int) -> int:
     return pid
 
 
-def _stay(user: int, group: int) -> None:
+def _map_user(user: int, group: int) -> None:
     """Be the same user as before, without any rights outside."""
     # Else the system would let only root say who we are.
     _check(LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0))
@@ -163,38 +163,38 @@ def _stay(user: int, group: int) -> None:
     _check(LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
-def _end_with_parent(told: int) -> None:
+def _end_with_parent(status_pipe: int) -> None:
     """Have the system kill this process when the one that started it is gone; end, if it is gone already."""
     _check(LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
     poll = select.poll()
-    poll.register(told, 0)
-    if poll.poll(0):  # nobody reads it any more
+    poll.register(status_pipe, 0)
+    if poll.poll(0):  # the parent, which reads it, is gone
         os._exit(1)
 
 
-def _command(start: Callable[[], int], told: int) -> int:
+def _run_command(start: Callable[[], int], status_pipe: int) -> int:
     """Start the command, wait for all that dies, and return the command's exit code."""
     try:
         command = start()
     except OSError as error:
-        _tell(told, f"failed {error.errno}")
+        _report(status_pipe, f"failed {error.errno}")
         return 1
-    _tell(told, "started")
-    os.close(told)
+    _report(status_pipe, "started")
+    os.close(status_pipe)
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == command:
             return shell_code(status)
 
 
-def _tell(told: int, text: str) -> None:
-    os.write(told, text.encode())
+def _report(status_pipe: int, text: str) -> None:
+    os.write(status_pipe, text.encode())
 
 
 def _pivot_to_empty_root() -> None:
     """Make an empty root, with the host's files in one folder and a place for the new ones in another."""
     _mount("none", "/", "", _RECURSIVE | _PRIVATE)
-    base = "/tmp"  # noqa: S108 (only covered, in a namespace that nobody else sees)
+    base = "/tmp"  # noqa: S108 (only covered, in a namespace of this process alone)
     _mount("tmpfs", base, "tmpfs", _NO_SUID | _NO_DEV)
     for name in (_OLD, _NEW):
         os.mkdir(base + name)
@@ -213,8 +213,8 @@ def _operations(options: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _bind(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> None:
     """Let a path of the host be seen, with all that is mounted below it, with these attributes."""
-    real, place = _OLD + _resolved(source), _NEW + target
-    _make_place(place, is_directory=stat.S_ISDIR(os.stat(real).st_mode))
+    real, place = _OLD + _resolve(source), _NEW + target
+    _make_mount_point(place, is_directory=stat.S_ISDIR(os.stat(real).st_mode))
     _mount(real, place, "", _BIND | _RECURSIVE)
     if attributes:
         _set_attributes(place, attributes, _ALL_BELOW)
@@ -223,7 +223,7 @@ def _bind(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> Non
 _no_links: set[str] = set()  # paths of the host that are none; only known in the process that builds
 
 
-def _resolved(path: str) -> str:
+def _resolve(path: str) -> str:
     """Return where a path of the host really leads: its links are seen from the host's root."""
     done, parts = "", [part for part in path.split("/") if part]
     for _ in range(1000):
@@ -249,7 +249,7 @@ def _resolved(path: str) -> str:
 
 def _bind_if_there(source: str, target: str, attributes: int = _NO_SUID | _NO_DEV) -> None:
     try:
-        os.lstat(_OLD + _resolved(source))
+        os.lstat(_OLD + _resolve(source))
     except FileNotFoundError:
         return
     _bind(source, target, attributes)
@@ -262,8 +262,8 @@ def _overlay(scratch: str, target: str) -> None:
     """Show a directory of the host under a layer that takes all writes: `upper` of the scratch directory."""
     for name, source in ((_LOWER, target), (_SCRATCH, scratch)):
         os.mkdir(name)  # options cannot hold every path, and so get short ones
-        _mount(_OLD + _resolved(source), name, "", _BIND)
-    _make_place(_NEW + target, is_directory=True)
+        _mount(_OLD + _resolve(source), name, "", _BIND)
+    _make_mount_point(_NEW + target, is_directory=True)
     layers = f"lowerdir={_LOWER},upperdir={_SCRATCH}/upper,workdir={_SCRATCH}/work"
     _mount("overlay", _NEW + target, "overlay", _NO_SUID | _NO_DEV, f"{_OVERLAY},{layers}")
 
@@ -274,7 +274,7 @@ def _bind_inside(source: str, target: str) -> None:
 
 
 def _tmpfs(target: str) -> None:
-    _make_place(_NEW + target, is_directory=True)
+    _make_mount_point(_NEW + target, is_directory=True)
     _mount("tmpfs", _NEW + target, "tmpfs", _NO_SUID | _NO_DEV, "mode=755")
 
 
@@ -291,7 +291,7 @@ def _devices(target: str) -> None:
 
 
 def _processes(target: str) -> None:
-    _make_place(_NEW + target, is_directory=True)
+    _make_mount_point(_NEW + target, is_directory=True)
     _mount("proc", _NEW + target, "proc", _NO_SUID | _NO_DEV)
 
 
@@ -300,7 +300,7 @@ def _link(text: str, target: str) -> None:
     os.symlink(text, _NEW + target)
 
 
-def _seal(target: str) -> None:
+def _remount_read_only(target: str) -> None:
     _set_attributes(_NEW + target.rstrip("/"), _LOCKED, 0)
 
 
@@ -313,14 +313,14 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "--bind-try": _bind_if_there,
     "--ro-bind": lambda source, target: _bind(source, target, _LOCKED),
     "--ro-bind-try": lambda source, target: _bind_if_there(source, target, _LOCKED),
-    "--remount-ro": _seal,
+    "--remount-ro": _remount_read_only,
     # Not bubblewrap's:
     "--overlay": _overlay,
     "--bind-inside": _bind_inside,
 }
 
 
-def _make_place(place: str, *, is_directory: bool) -> None:
+def _make_mount_point(place: str, *, is_directory: bool) -> None:
     """Make what can be mounted on, where it is missing."""
     if os.path.lexists(place):
         return

@@ -1,7 +1,7 @@
 """A layer of its own for a command: it sees the workspace, and what it writes lies aside.
 
 overlayfs shows the workspace with the directory `upper` on top, in the command's own mount namespace. So the
-writes of the command are exactly known, whatever others do in the workspace meanwhile: they are put in place
+writes of the command are exactly known, even if others change the workspace meanwhile: they are put in place
 if it succeeds (record/placing.py), or removed. A kill leaves nothing of them in the workspace.
 """
 
@@ -70,7 +70,7 @@ class CommandOverlay:
             return  # the next run tries again
 
 
-def remove_left(store: str) -> None:
+def remove_stale(store: str) -> None:
     """Remove what killed runs have left of such directories; the store's lock must be held."""
     for name in os.listdir(store):
         if name.startswith(PREFIX):
@@ -80,7 +80,7 @@ def remove_left(store: str) -> None:
                 continue
 
 
-def trouble(store: str, workspace: str) -> str | None:
+def problem(store: str, workspace: str) -> str | None:
     """Return why a command cannot have a layer of its own here; None if it can."""
     status, of_store = os.stat(workspace), os.stat(store)
     if status.st_dev != of_store.st_dev:
@@ -111,7 +111,7 @@ def _try(store: str, workspace: str) -> str | None:
     probe = CommandOverlay(store, workspace)
     try:
         probe.make()
-        return namespace.trouble("--overlay", probe.directory, workspace)
+        return namespace.problem("--overlay", probe.directory, workspace)
     except OSError as error:
         return system_words(error)
     except CladaError as error:

@@ -93,13 +93,13 @@ REFUSALS = (
     CallRule("fchmodat fchmodat2 mkdirat mknodat", _NO_SET_ID, _mode(2)),
     CallRule("open", _NO_SET_ID, _created(1)),
     CallRule("openat", _NO_SET_ID, _created(2)),
-    CallRule("socketpair", "families that nobody needs", (Condition(0, OTHER_THAN, (_UNIX,)),)),
+    CallRule("socketpair", "families that no usual program needs", (Condition(0, OTHER_THAN, (_UNIX,)),)),
     CallRule(
         "socket", "netlink, but for the list of network interfaces",
         (Condition(0, IS, (_NETLINK,)), Condition(2, OTHER_THAN, (0,))),
     ),
     CallRule(
-        "socket", "protocols that nobody needs",
+        "socket", "protocols that no usual program needs",
         (Condition(0, IS, (_INET, _INET6)), Condition(2, OTHER_THAN, _INTERNET)),
     ),
     CallRule(

@@ -95,7 +95,7 @@ def _pairs(text: str) -> Iterator[Pair]:
         pairs = list(_pairs_of_line(line))
         yield from pairs
         if not pairs and not line.lstrip().startswith(("#", ";", "-----", "[")):
-            yield from _bare(line.strip().removeprefix("- "), alone=len(lines) <= _FEW_LINES)
+            yield from _pairs_of_bare_line(line.strip().removeprefix("- "), alone=len(lines) <= _FEW_LINES)
 
 
 def _pairs_of_line(line: str) -> Iterator[Pair]:
@@ -103,19 +103,19 @@ def _pairs_of_line(line: str) -> Iterator[Pair]:
     comment = _COMMENT.match(line)
     assigned = _SET.match(line, comment.end() if comment else 0)
     if assigned:
-        key, value = assigned[1], _unquoted(assigned[2].strip().removesuffix(",").rstrip())
+        key, value = assigned[1], _unquote(assigned[2].strip().removesuffix(",").rstrip())
         if not comment or " " not in value:  # of comments, only settings that were put out of use
             yield key, value
     for _quote, key, double, single in _QUOTED_PAIR.findall(line):
         yield key, double or single
         if "\\" in double + single:
-            yield key, _unescaped(double or single)
+            yield key, _unescape(double or single)
     yield from _ELEMENT.findall(line)
     yield from _NETRC.findall(line)
     yield from (("password", password) for password in _LOGIN.findall(line))
 
 
-def _bare(line: str, *, alone: bool) -> Iterator[Pair]:
+def _pairs_of_bare_line(line: str, *, alone: bool) -> Iterator[Pair]:
     """Yield a line without a key, where it is one word: a token, or fields as in .pgpass and .htpasswd."""
     if " " in line or "\t" in line:
         return
@@ -143,7 +143,7 @@ def _pairs_of_json(text: str) -> Iterator[Pair]:
             yield path, value
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     """Return a value without its quotes, and without the comment behind it."""
     quote = value[:1]
     if quote in ('"', "'"):
@@ -152,7 +152,7 @@ def _unquoted(value: str) -> str:
     return re.split(r"\s[#;]", value, maxsplit=1)[0].strip()
 
 
-def _unescaped(value: str) -> str:
+def _unescape(value: str) -> str:
     try:
         return str(json.loads(f'"{value}"'))
     except ValueError:
