@@ -44,6 +44,10 @@ def raise_error(_path: str, error: OSError) -> None:
     raise error
 
 
+def skip_error(_path: str, _error: OSError) -> None:
+    """Skip a directory that cannot be read, as a program of this user has to."""
+
+
 def walk(
     top: str,
     on_error: Callable[[str, OSError], None] = raise_error,

@@ -9,6 +9,7 @@ from stat import S_ISFIFO
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.walk import skip_error, walk
 from clada.world.git.harden import DISABLED, OWN_VARIABLES, SETTINGS, environment, git_confinement
 from clada.world.processes.children import LostExitCodeError
 from clada.world.processes.run import StoppedError, capture
@@ -91,22 +92,16 @@ class Git(Value):
 
 def _pipes(top: str, names: frozenset[str] | None) -> Iterator[str]:
     """Return the pipes below a directory that have one of these names; any name if None."""
-    waiting = [top]
-    while waiting:  # os.walk would call itself, and a tree can be deeper than Python allows
-        try:
-            entries = list(os.scandir(waiting.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                waiting += [] if entry.name in {".git", "objects"} else [entry.path]
-            elif (names is None or entry.name in names) and _is_pipe(entry.path):
-                yield entry.path
+    for directory in walk(os.path.realpath(top), skip_error):
+        directory.enter = [name for name in directory.enter if name not in {".git", "objects"}]
+        for entry in directory.entries:
+            if (names is None or entry.name in names) and _is_pipe(entry):
+                yield f"{top}/{directory.join(entry.name)}"
 
 
-def _is_pipe(path: str) -> bool:
+def _is_pipe(entry: os.DirEntry[str]) -> bool:
     try:
-        return S_ISFIFO(os.lstat(path).st_mode)
+        return S_ISFIFO(entry.stat(follow_symlinks=False).st_mode)
     except OSError:
         return False  # it is gone, so git does not wait for it
 

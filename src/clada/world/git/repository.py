@@ -10,6 +10,7 @@ from clada.errors import CladaError, system_words
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.walk import skip_error, walk
 from clada.world.git import git
 from clada.world.git.harden import (
     KEY,
@@ -321,12 +322,13 @@ def give_to_owner(repository: Repository) -> None:
     for top in dict.fromkeys((repository.git_dir, repository.common_dir)):
         try:
             owner = os.lstat(top)
-            for folder, folders, names in os.walk(top) if owner.st_uid else ():
-                if os.path.basename(folder) == "clada":
-                    folders.clear()
-                for path in (folder, *(os.path.join(folder, name) for name in names)):
-                    if os.lstat(path).st_uid == 0:
-                        os.lchown(path, owner.st_uid, owner.st_gid)
+            for directory in walk(top, skip_error) if owner.st_uid else ():
+                kept = directory.enter if os.path.basename(directory.path) == "clada" else []
+                directory.enter = [name for name in directory.enter if name not in kept]
+                for entry in directory.entries:
+                    if entry.name not in kept and entry.stat(follow_symlinks=False).st_uid == 0:
+                        ids = owner.st_uid, owner.st_gid
+                        os.chown(entry.name, *ids, dir_fd=directory.handle, follow_symlinks=False)
         except OSError:
             continue  # something has gone meanwhile; the next run as root comes by here, too
 

@@ -9,6 +9,7 @@ import sys
 
 from clada.errors import CladaError, system_words
 from clada.values import Value
+from clada.world.files.walk import skip_error, walk
 from clada.world.libc import LIBC, c_size_t, get_errno
 from clada.world.processes.run import Launcher
 from clada.world.sandbox import seccomp
@@ -270,21 +271,17 @@ def _except_hidden(folder: str, hidden: Sequence[str], above: Collection[str]) -
     each file is allowed by itself. `above` are the directories in which something is hidden. Links are left
     out: what they lead to is allowed, or not, by its own path.
     """
-    files, waiting = set(hidden), [folder]
-    while waiting:
-        for entry in _entries(waiting.pop()):
-            if entry.path in above and entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif entry.path not in files and not entry.is_symlink():
-                yield entry.path
-
-
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except OSError:
-        return  # gone, or closed to this user: then a reader cannot read it either
+    files = set(hidden)
+    for directory in walk(folder, skip_error):
+        paths = {entry.name: f"{folder}/{directory.join(entry.name)}" for entry in directory.entries}
+        directory.enter = [name for name in directory.enter if paths[name] in above]
+        for entry in directory.entries:
+            if (
+                entry.name not in directory.enter
+                and paths[entry.name] not in files
+                and not entry.is_symlink()
+            ):
+                yield paths[entry.name]
 
 
 def _parents(path: str) -> Iterator[str]:

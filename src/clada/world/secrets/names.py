@@ -9,7 +9,7 @@ import os
 from fnmatch import fnmatchcase
 
 from clada.values import Value
-from clada.world.files.walk import walk
+from clada.world.files.walk import skip_error, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class _Walk:
     def __iter__(self) -> Iterator[tuple[str, int]]:
         left, dependencies = MOST_ENTRIES, list[str]()
         for start in ([""], dependencies):
-            for directory in walk(self._root, _skip_unreadable, start=start, breadth_first=True):
+            for directory in walk(self._root, skip_error, start=start, breadth_first=True):
                 if left <= 0:
                     return
                 left -= len(directory.entries)
@@ -207,10 +207,6 @@ class _Walk:
                     directory.enter = [name for name in folders if name not in DEPENDENCIES]
                     dependencies += [directory.join(name) for name in folders if name in DEPENDENCIES]
             self.whole = True
-
-
-def _skip_unreadable(_path: str, _error: OSError) -> None:
-    """Skip a directory that this user cannot read: commands cannot read it either."""
 
 
 def file_status(root: str, path: str) -> os.stat_result | None:
