@@ -23,7 +23,8 @@ import pytest
 from tests.cli.conftest import Screen
 from tests.display import display
 
-from clada.cli.flags import FLAGS, read
+from clada.cli.arguments import read
+from clada.cli.flags import FLAGS
 from clada.errors import ERROR_TYPES
 
 if TYPE_CHECKING:

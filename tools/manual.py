@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clada.cli.flags import COMMANDS, FLAGS
-from clada.cli.help import ABOUT, EXAMPLES, explained, synopsis
+from clada.cli.flags import COMMANDS, FLAGS, JSON, YES
+from clada.cli.help import ABOUT, ADVANCED, EXAMPLES, explained, synopsis
 from clada.config import FILE, FOLDER
 from clada.version import VERSION
 
@@ -15,27 +15,24 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[1] / "docs" / "clada.1"
 EXIT_STATUS = (
-    ("0", "Everything succeeded, or there was nothing to do."),
-    ("1", "Something failed: the status lines say what."),
-    ("2", "The command line, or a configuration file, cannot be understood."),
-    (
-        "129, 130, 143",
-        "Interrupted by SIGHUP, SIGINT or SIGTERM: the rest was skipped, what was done is recorded.",
-    ),
+    ("0", "Everything in the answer was applied."),
+    ("1", "Something failed, was refused, or was recognised and not applied: the status lines say what."),
+    ("2", "The command line, an environment variable or a configuration file is wrong."),
+    ("3", "There are no operations in the text."),
+    ("129, 130, 143", "Interrupted by SIGHUP, SIGINT or SIGTERM: the rest was skipped, the run is recorded."),
 )
 PLACES = (
-    ("$XDG_CONFIG_HOME/clada/config.toml", "The user's defaults: the names of the flags, with underscores."),
-    (
-        f"{FOLDER}/{FILE}",
-        "The workspace's defaults, once they are trusted; only harmless ones may stand there.",
-    ),
+    ("$XDG_CONFIG_HOME/clada/config.toml", "The user's defaults: names of flags, with underscores."),
+    (f"{FOLDER}/{FILE}", "The workspace's defaults, once they are trusted; only harmless ones are allowed."),
     (f"{FOLDER}/allowed-commands.json", "The approved and blocked commands of the workspace."),
-    ("$XDG_STATE_HOME/clada/trust", "What the user has trusted of workspaces, as it was."),
+    ("$XDG_STATE_HOME/clada/trust", "Copies of what the user has trusted."),
 )
 VARIABLES = (
-    ("NO_COLOR", "When set, nothing is shown in colour."),
-    ("CLADA_TRUST_WORKSPACE", "When 1, what a workspace brings along counts; for CI."),
-    ("XDG_CONFIG_HOME", "Where the user's configuration is; ~/.config where it is not set."),
+    ("CLADA_<SETTING>", "Sets a default, such as CLADA_TIMEOUT=1m; wins over the configuration files."),
+    ("NO_COLOR", "If set, no colour is used."),
+    ("FORCE_COLOR", "If set, colour is used in pipes too; NO_COLOR wins."),
+    ("CLADA_TRUST_WORKSPACE", "If 1, every workspace's .clada is trusted; for CI."),
+    ("XDG_CONFIG_HOME", "Directory of the user's configuration; ~/.config if it is not set."),
 )
 
 
@@ -47,7 +44,7 @@ def page() -> str:
 def _page() -> Iterator[str]:
     yield f'.TH CLADA 1 "" "clada {VERSION}" "User Commands"'
     yield ".SH NAME"
-    yield _text("clada - carry out what the answer of an LLM asks for")
+    yield _text("clada - apply the edits in an LLM's answer")
     yield ".SH SYNOPSIS"
     yield ".B clada\n[\\fIFILE\\fR] [\\fIflags\\fR]"
     for name, command in COMMANDS.items():
@@ -59,11 +56,13 @@ def _page() -> Iterator[str]:
     for name, command in COMMANDS.items():
         yield from _item(f"{name} {command.arguments}".rstrip(), _sentence(command.meaning))
     yield ".SH OPTIONS"
-    for group in dict.fromkeys(flag.group for flag in FLAGS.values()):
+    flags = [*FLAGS.values(), YES, JSON]
+    for group in (*dict.fromkeys(flag.group for flag in flags), ADVANCED):
         yield f'.SS "{group}"'
-        for flag in FLAGS.values():
-            if flag.group == group:
-                yield from _item(synopsis(flag), _sentence(explained(flag)))
+        for flag in flags:
+            if group == (ADVANCED if flag.advanced else flag.group):
+                letter = f"-{flag.short}, " if flag.short else ""
+                yield from _item(f"{letter}{synopsis(flag)}", _sentence(explained(flag)))
     yield from _section("EXIT STATUS", EXIT_STATUS)
     yield from _section("FILES", PLACES)
     yield from _section("ENVIRONMENT", VARIABLES)

@@ -1,17 +1,20 @@
-"""Settings as people write them: in the configuration files, and on the command line.
+"""Settings as people write them: in configuration files, in the environment and on the command line.
 
-One file is the user's own; the other is the workspace's, which travels with a repository, and counts only
-where the user has trusted it.
+One file is the user's own; the other is the workspace's, which travels with a repository and is used only if
+the user has trusted it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
 from clada.errors import UsageError, reason
 from clada.grammar import AUTHOR, read_author, read_number
-from clada.settings import BY_NAME, FOREVER, Settings, with_record
+from clada.settings import BY_NAME, FOREVER, REPOSITORY, SETTINGS, Settings, with_record
+from clada.values import Value
 from clada.world.handles import NO_LINK, READ, is_link, read_at_most
+from clada.world.trust import everywhere, is_trusted
 from clada.world.xdg import config_home
 
 TYPE_CHECKING = False
@@ -30,28 +33,59 @@ STRINGS_AND_COMMENTS = (
 )
 
 
-def load_options(workspace: str = ".") -> Options:
-    """Return what the user's and the workspace's configuration files set, as options of `execute`.
+ENVIRONMENT = "CLADA_"  # before the name of a setting, in capitals
+SWITCHES = {
+    "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
 
-    The workspace's counts only if it is trusted: see `clada trust`.
+
+class Sources(Value):
+    """The settings from each place that can set them; later ones win."""
+
+    user: dict[str, Any]  # the user's file
+    workspace: dict[str, Any]  # the workspace's file, if it is trusted
+    environment: dict[str, Any]
+
+    @property
+    def merged(self) -> dict[str, Any]:
+        """The settings of all places together."""
+        return {**self.user, **self.workspace, **self.environment}
+
+
+def load_options(workspace: str = ".") -> Options:
+    """Return what the configuration files and the environment set, as options of `execute`.
+
+    The workspace's file is used only if it is trusted: see `clada trust`.
     """
-    own, shared = load(workspace)
-    settings = {**own, **shared}
-    settings["workspace"] = workspace
+    settings = load(workspace).merged
+    settings["workspace"] = find_workspace(workspace)
     options: Any = {name: value for name, value in settings.items() if name in Settings.__match_args__}
     return options  # type: ignore[no-any-return]
 
 
-def load(
-    workspace: str | None, trusts: Callable[[str], bool] = lambda _workspace: False
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the user's own file sets, and what the workspace's does, which wins.
+def load(workspace: str | None, trusts: Callable[[str], bool] = lambda _workspace: False) -> Sources:
+    """Return the settings of the user's file, of the workspace's and of the environment.
 
-    Where that one is not trusted, it sets nothing, unless `trusts` says otherwise, which is given the
-    workspace, and may put it to a person.
+    An untrusted workspace's file sets nothing unless `trusts`, called with the workspace, returns True; it
+    may ask the user.
     """
-    own = own_settings()
-    return own, _shared(workspace or own.get("workspace", "."), trusts)
+    own, environment = own_settings(), environment_settings()
+    directory = workspace or environment.get("workspace") or own.get("workspace", ".")
+    return Sources(own, _shared(find_workspace(directory), trusts), environment)
+
+
+def find_workspace(directory: str) -> str:
+    """Return a directory, or the top of the git repository around the current one for `repository`."""
+    if directory != REPOSITORY:
+        return directory
+    top = os.getcwd()
+    while not os.path.lexists(os.path.join(top, ".git")):
+        if top == os.path.dirname(top):
+            raise UsageError(
+                "workspace is repository, and this directory is not in a git repository", "git init"
+            )
+        top = os.path.dirname(top)
+    return "." if top == os.getcwd() else top
 
 
 def own_settings() -> dict[str, Any]:
@@ -61,16 +95,97 @@ def own_settings() -> dict[str, Any]:
     return {} if data is None else _read(path, data, own=True)
 
 
-def add_to_user_file(key: str, text: str) -> str:
-    """Add a line to the user's own file, which does not set this key yet; return the path of the file."""
+def environment_settings() -> dict[str, Any]:
+    """Return what variables such as CLADA_TIMEOUT set; an empty one sets nothing."""
+    found = {}
+    for setting in SETTINGS:
+        name = f"{ENVIRONMENT}{setting.name.upper()}"
+        if text := os.environ.get(name):
+            try:
+                found[setting.name] = _read_variable(setting, text)
+            except UsageError as error:
+                raise UsageError(f"{name} {error}", f"unset {name}") from None
+    return {key: as_preference(key, value) for key, value in with_record(**found).items()}
+
+
+def _read_variable(setting: Setting, text: str) -> Any:
+    if setting.kind == "list":
+        return tuple(text.split("\n"))
+    if setting.kind != "switch":
+        return read_text(setting, text)
+    if text.lower() not in SWITCHES:
+        raise UsageError(f"must be true or false, not {text!r}")
+    return SWITCHES[text.lower()]
+
+
+def set_in_user_file(key: str, values: Sequence[str]) -> str:
+    """Set a key in the user's own file, and leave the rest of it as it is; return the path of the file."""
+    import tomllib
+
+    path = os.path.realpath(user_file())  # it may be a link, which stays one
+    lines = (_data(path) or b"").decode(errors="surrogateescape").splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    start, end = len(lines), len(lines)
+    for at, line in enumerate(lines):
+        if re.match(rf"\s*{key}\s*=", line):
+            start, end = at, at + 1
+            while end < len(lines) and not _is_complete(tomllib, "".join(lines[start:end])):
+                end += 1  # the value has several lines
+            break
+    text = "".join([*lines[:start], f"{key} = {_as_toml(key, values)}\n", *lines[end:]])
+    data = text.encode(errors="surrogateescape")
+    _read(path, data, own=True)  # raises, rather than leave a file that cannot be read
+    _replace(path, data)
+    return path
+
+
+def _is_complete(tomllib: Any, text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_toml(key: str, values: Sequence[str]) -> str:
+    """Return a value as TOML; what it means is checked when the file is read."""
+    setting = find_setting(key)
+    if setting.kind == "list":
+        return f"[{', '.join(map(_quoted, values))}]"
+    if len(values) != 1:
+        raise UsageError(f"{key} takes one value", f'clada config set {key} "{" ".join(values)}"')
+    if setting.kind == "switch":
+        if values[0].lower() not in SWITCHES:
+            raise UsageError(
+                f"{key} must be true or false, not {values[0]!r}", f"clada config set {key} true"
+            )
+        return str(SWITCHES[values[0].lower()]).lower()
+    try:
+        read_text(setting, values[0])
+    except UsageError as error:
+        raise UsageError(
+            f"{key} {error}", error.remedy and f"clada config set {key} {error.remedy}"
+        ) from None
+    return _quoted(values[0])
+
+
+def find_setting(key: str) -> Setting:
+    """Return the setting of this name."""
+    if key not in BY_NAME:
+        raise _unknown_key("", key)
+    return BY_NAME[key]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in escaped) + '"'
+
+
+def _replace(path: str, data: bytes) -> None:
     from clada.world.files.atomic import put
     from clada.world.handles import open_directory
 
-    path = os.path.realpath(user_file())  # it may be a link, which stays one
-    before = _data(path) or b""
-    line = f'{key} = "{text}"\n'.encode()
-    data = before + (b"" if before.endswith(b"\n") or not before else b"\n") + line
-    _read(path, data, own=True)  # raises, rather than leave a file that cannot be read
     directory, name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)
     folder = open_directory(directory)
@@ -78,28 +193,23 @@ def add_to_user_file(key: str, text: str) -> str:
         put(folder, name, data)
     finally:
         os.close(folder)
-    return path
 
 
 def _shared(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:
-    """Return what the workspace's file sets, if it counts; only harmless keys may stand there."""
+    """Return what the workspace's file sets, if it is trusted; only harmless keys are allowed in it."""
     if not os.path.lexists(os.path.join(workspace, FOLDER)):
         return {}
     try:
         data = _shared_data(workspace)
     except UsageError:
-        from clada.world.trust import everywhere
-
         if everywhere():
             raise
-        trusts(workspace)  # which tells that it does not count, and why
+        trusts(workspace)  # says that it is ignored, and why
         return {}
     if data is None:
         return {}
-    from clada.world.trust import is_trusted
-
     if not is_trusted(workspace, FILE, data):
-        # As it is now: it may have changed since it was shown.
+        # Read again: it may have changed since it was shown.
         data = _shared_data(workspace) if trusts(workspace) else None
         if data is None or not is_trusted(workspace, FILE, data):
             return {}
@@ -107,7 +217,7 @@ def _shared(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:
 
 
 def _shared_data(workspace: str) -> bytes | None:
-    """Return the workspace's file, if there is one, not through a link that a repository brought."""
+    """Return the workspace's file, if there is one, without following a link from the repository."""
     directory = os.path.join(workspace, FOLDER)
     try:
         folder = os.open(directory, NO_LINK)
@@ -130,7 +240,7 @@ def user_file() -> str:
 
 
 def _data(path: str, folder: int | None = None) -> bytes | None:
-    """Return the content of a file, or None where there is none."""
+    """Return the content of a file, or None if it does not exist."""
     try:
         if folder is None:
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # the user's own may be a link
@@ -162,22 +272,34 @@ def _read(path: str, data: bytes, *, own: bool) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
     except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise _toml_error(path, text, error) from None
     except RecursionError:
         raise UsageError(f"{path}: its values are nested too deeply") from None
     read = with_record(**{key: _value(path, key, value, own=own) for key, value in values.items()})
     return {key: as_preference(key, value) for key, value in read.items()}
 
 
+def _toml_error(path: str, text: str, error: ValueError) -> UsageError:
+    """Return what is wrong with a file that is not TOML; most often a text has no quotes."""
+    place = re.search(r"at line (\d+)", str(error))
+    line = text.splitlines()[int(place[1]) - 1] if place and int(place[1]) <= len(text.splitlines()) else ""
+    unquoted = re.fullmatch(r"\s*([\w-]+)\s*=\s*([^\s\"'\[{#][^\"'#]*?)\s*(#.*)?", line)
+    if place and unquoted:
+        value = {"True": "true", "False": "false"}.get(unquoted[2], f'"{unquoted[2]}"')
+        verb = "quote the value" if value.startswith('"') else "write it in small letters"
+        return UsageError(f"{path} line {place[1]}: {verb}:", f"{unquoted[1]} = {value}")
+    return UsageError(
+        f"{path}: {error}", "see https://toml.io" if not place else f"line {place[1]}: {line.strip()}"
+    )
+
+
 def as_preference(key: str, value: Any) -> Any:
-    """Return what a value means in a configuration file, which is for all workspaces, repository or not."""
+    """Return what a value means for all workspaces, whether they are in a repository or not."""
     return "auto" if (key, value) == ("record", "commits") else value
 
 
 def _refuse_deep_keys(path: str, text: str) -> None:
-    """Refuse what would take tomllib very long: outside of strings and comments, dots are those of keys."""
-    import re
-
+    """Refuse keys with many dots, on which tomllib takes very long."""
     bare = re.sub(STRINGS_AND_COMMENTS, lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(bare.split("\n"), 1):
         if line.count(".") > DEEPEST:
@@ -187,10 +309,11 @@ def _refuse_deep_keys(path: str, text: str) -> None:
 def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
     setting = BY_NAME.get(key)
     if setting is None:
-        raise UsageError(f"{path}: unknown key {key}{meant(key.replace('-', '_'), list(BY_NAME))}")
+        raise _unknown_key(f"{path}: ", key)
     if not own and not _is_harmless(setting, value):
         raise UsageError(
-            f"{path}: {key} cannot be set here: it belongs in {user_file()} or on the command line"
+            f"{path}: {key} cannot be set here: it belongs in {user_file()} or on the command line",
+            f"clada config set {key} VALUE",
         )
     if setting.kind == "switch":
         if not isinstance(value, bool):
@@ -205,25 +328,37 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
     try:
         return read_text(setting, str(value))
     except UsageError as error:
-        raise UsageError(f"{path}: {key} {error}") from None
+        raise UsageError(f"{path}: {key} {error}", error.remedy and f'{key} = "{error.remedy}"') from None
+
+
+def _unknown_key(where: str, key: str) -> UsageError:
+    near = close_to(key.replace("-", "_").lower(), list(BY_NAME))
+    hint = f"; did you mean {near}?" if near else ""
+    return UsageError(
+        f"{where}unknown key {key}{hint}", f"clada config get {near}" if near else "clada config"
+    )
 
 
 def _is_harmless(setting: Setting, value: Any) -> bool:
-    """Whether a repository may bring this along."""
+    """Return whether a repository may set this."""
     return setting.shared or (setting.name == "sandbox" and value == "require")
 
 
-# Texts, as files and flags have them.
+# Values as text, in files, variables and flags.
 
 SHORT_FORMS = {("error_detail", "min"): "minimal"}
 
 
 def read_text(setting: Setting, text: str) -> Any:
-    """Return what a text stands for as the value of a setting; the error starts with `must`."""
+    """Return the value that a text stands for; the error starts with `must`, its remedy is a value."""
     if setting.kind == "choice":
         text = SHORT_FORMS.get((setting.name, text), text)
         if text not in setting.choices:
-            raise UsageError(f"must be one of {', '.join(setting.choices)}, not {text!r}")
+            near = close_to(text.lower(), setting.choices)
+            hint = f"; did you mean {near}?" if near else ""
+            raise UsageError(
+                f"must be one of {', '.join(setting.choices)}, not {text!r}{hint}", near or setting.choices[0]
+            )
     elif setting.kind == "duration":
         return None if setting.default is None and text == "none" else read_duration(text)
     elif setting.kind == "size":
@@ -231,7 +366,7 @@ def read_text(setting: Setting, text: str) -> Any:
     elif setting.kind == "number":
         number = read_number(text)
         if number is None:
-            raise UsageError(f"must be a number, not {text!r}")
+            raise UsageError(f"must be a number, not {text!r}", "100")
         return number
     elif not text:
         raise UsageError("must not be empty")
@@ -251,7 +386,7 @@ def read_duration(text: str) -> float:
     """Return the seconds of a duration such as 500ms, 30s, 5m or 1h; a bare number is seconds."""
     number = _number(text, DURATIONS)
     if number is None or number >= FOREVER:
-        raise UsageError(f"must be a duration such as 500ms, 30s, 5m or 1h, not {text!r}")
+        raise UsageError(f"must be a duration such as 500ms, 30s, 5m or 1h, not {text!r}", "30s")
     return number
 
 
@@ -259,7 +394,7 @@ def read_size(text: str) -> int:
     """Return the bytes that a size such as 10MB stands for; a bare number is bytes."""
     number = _number(text, SIZES)
     if number is None:
-        raise UsageError(f"must be a size such as 512B, 64KB, 10MB or 1GB, not {text!r}")
+        raise UsageError(f"must be a size such as 512B, 64KB, 10MB or 1GB, not {text!r}", "10MB")
     return int(number)
 
 
@@ -273,9 +408,9 @@ def _number(text: str, units: Mapping[str, float]) -> float | None:
     return float(digits) * unit
 
 
-def meant(word: str, known: Sequence[str], form: str = "{}") -> str:
-    """Return a hint at what was probably meant, in this form, if anything is near."""
-    from difflib import get_close_matches
+def close_to(word: str, known: Sequence[str]) -> str | None:
+    """Return what was probably meant by a misspelt word, if anything is close."""
+    from difflib import get_close_matches  # late: only mistakes need it
 
     close = get_close_matches(word, known, n=1)
-    return f"; did you mean {form.format(close[0])}?" if close else ""
+    return close[0] if close else None

@@ -85,7 +85,14 @@ class CladaError(Exception):
 
 
 class UsageError(ValueError):
-    """A command line, configuration file or call is not valid. Nothing was executed."""
+    """A command line, configuration file or call is not valid. Nothing was executed.
+
+    `remedy` is what to write instead, ready to copy.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 def unforeseen(bug: Exception) -> Error:

@@ -1,4 +1,4 @@
-"""The settings: declared and checked once, for flags, configuration files and calls of the library."""
+"""The settings: declared and checked once, for flags, configuration files and the library."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FOREVER = 1e10  # seconds
 
 
 class Settings(Value):
-    """How a document is to be read and executed."""
+    """How a document is read and executed."""
 
     workspace: str = "."
     format: str = "auto"
@@ -71,29 +71,29 @@ class Settings(Value):
     root: str | None = None
     run_fences: bool = False
     strip_fences: bool | None = None  # None: of files that are not Markdown; True: of all
-    match: str = "auto"  # how edits find their texts; auto: as they say themselves
+    match: str = "auto"  # how edits find their text; auto: as the document says
     record: str = "auto"  # commits in a repository, else snapshots; or one of commits, snapshots, none
     git_author: str = "clada"
-    message: str | None = None  # the subject of the commit after the run
-    commit_all: bool = False  # untracked files too that look like secrets, are large, or are many
-    repository: str | None = None  # that may be used although it does not know the workspace
+    message: str | None = None  # subject of the commit after the run
+    commit_all: bool = False  # also untracked files that look like secrets, are large, or are many
+    repository: str | None = None  # to be used although it has no file of the workspace
     uncommitted: Sequence[str] = ()  # files that are not committed unless git tracks them: answers, reports
     durable: bool = False
-    snapshot_limit: int = 100 << 20  # bytes of a file that is kept without asking
-    history_size: int = 1 << 30  # bytes that the kept runs may take
-    history_age: float = 90 * 24 * 3600.0  # seconds that a run is kept
+    snapshot_limit: int = 100 << 20  # bytes; a larger file is not replaced without asking
+    history_size: int = 1 << 30  # bytes of all saved runs together
+    history_age: float = 90 * 24 * 3600.0  # seconds after which a run is deleted from the history
     allow_escape: bool = False
-    allow_autorun: bool = False  # files that editors, shells and agents run by themselves
+    allow_autorun: bool = False  # write files that editors, shells and agents run by themselves
     timeout: float = 30.0  # seconds
     total_timeout: float | None = None
     max_output: int = 10 << 20  # bytes
-    max_files: int = 200_000  # and directories that one document may create
-    max_bytes: int = 10 << 30  # that it may write
+    max_files: int = 200_000  # upper limit of files and directories created by one document
+    max_bytes: int = 10 << 30  # upper limit of bytes written by one document
     lock_file: str | None = None
     lock_timeout: float = 10.0
     dry_run: bool = False
-    atomic: bool = False  # the whole document, or nothing of it
-    again: bool = False  # also if parts of it were done in the last run
+    atomic: bool = False  # apply the whole document or nothing
+    again: bool = False  # even if the document was applied in part before
     final_newline: bool | None = None  # None: in CSL; True: in every notation
     approve: Sequence[str] = ()
     approve_all: bool = False
@@ -120,16 +120,19 @@ class Settings(Value):
 
 
 class Setting(Value):
-    """One setting: its name, the kind of its value, its default, and what it means."""
+    """One setting: its name, the kind of its value, its default, and its help text."""
 
     name: str  # in configuration files and in the library; as a flag, with dashes
     kind: str  # a key of KINDS
     default: Any
-    meaning: str = ""
-    group: str = ""  # under which help lists it; those without one have no flag
-    value: str = ""  # how help calls its value
+    meaning: str = ""  # one phrase, without the default
+    group: str = ""  # heading in the help; settings without one have no flag
+    value: str = ""  # placeholder for its value in the help
     choices: tuple[str, ...] = ()
-    shared: bool = False  # may stand in the workspace's configuration, once that is trusted
+    shared: bool = False  # allowed in the workspace's configuration file, once that is trusted
+    short: str = ""  # its one-letter flag
+    advanced: bool = False  # listed last in the help
+    otherwise: str = ""  # the default in words, where the value alone does not say it
 
     @property
     def dashed(self) -> str:
@@ -137,112 +140,145 @@ class Setting(Value):
         return self.name.replace("_", "-")
 
 
-READING, RUNNING, SAFETY, GIT, OUTPUT = "Reading", "Running", "Safety", "Git and locks", "Output"
+READING, RUNNING, SAFETY, RECORDING, OUTPUT = "Reading", "Running", "Safety", "Recording", "Output"
 PATHS = ("DIR", "FILE")
+REPOSITORY = "repository"  # as the workspace: the top of the repository around the current directory
 
 
 def _run_setting(name: str, *columns: Any, **named: Any) -> Setting:
-    """Return the row of a setting that runs have, with the default that it has there."""
+    """Return the row of a setting that the library has too, with its default there."""
     kind, *rest = columns
     return Setting(name, kind, getattr(_DEFAULT, name), *rest, **named)
 
 
 _DEFAULT = Settings()
 SETTINGS = (
-    _run_setting("workspace", "text", "the directory that operations are contained in", READING, "DIR"),
     _run_setting(
-        "format", "choice", "the notation of the document", READING, choices=("auto", *NOTATIONS), shared=True
+        "workspace", "text", "directory to work in; repository: the top of this git repository", READING,
+        "DIR", short="C",
     ),
-    _run_setting("start_delimiter", "delimiter", "how CSL markers start", READING, "TEXT", shared=True),
-    _run_setting("end_delimiter", "delimiter", "how CSL markers end", READING, "TEXT", shared=True),
-    _run_setting("root", "text", "paths below it are the workspace's, in dialects", READING, "PREFIX"),
-    _run_setting("run_fences", "switch", "make a run of each fence that is tagged as a shell's", READING),
-    _run_setting("strip_fences", "switch", "remove a fence around all of a write: always, or never", READING),
     _run_setting(
-        "match", "choice", "how edits find their text; auto: as the document says", READING,
-        choices=("auto", "exact", "blanks"),
+        "format", "choice", "format of the answer", READING, choices=("auto", *NOTATIONS), shared=True
     ),
-    _run_setting("dry_run", "switch", "show what would happen, with a diff; touch nothing", RUNNING),
+    _run_setting("root", "text", "strip this prefix from absolute paths in the answer", READING, "PREFIX"),
+    _run_setting("run_fences", "switch", "run the shell code blocks of the answer", READING),
     _run_setting(
-        "atomic", "switch", "all of it or nothing: a failure takes back all the rest", RUNNING, shared=True
+        "strip_fences", "switch", "remove a code fence around the content of a file", READING,
+        otherwise="unless the file is Markdown",
     ),
-    _run_setting("again", "switch", "run a document again of which parts were done", RUNNING),
-    Setting("confirm", "switch", False, "show the plan and its diff, and ask what of it to execute", RUNNING),
+    _run_setting(
+        "match", "choice", "how edits find their text", READING, choices=("auto", "exact", "blanks"),
+        otherwise="as the format says",
+    ),
+    _run_setting(
+        "start_delimiter", "delimiter", "start of a CSL marker", READING, "TEXT", shared=True, advanced=True
+    ),
+    _run_setting(
+        "end_delimiter", "delimiter", "end of a CSL marker", READING, "TEXT", shared=True, advanced=True
+    ),
+    _run_setting(
+        "dry_run", "switch", "show what would change, with a diff; change nothing", RUNNING, short="n"
+    ),
+    Setting("confirm", "switch", False, "show the plan and its diff, then choose what to apply", RUNNING),
+    _run_setting("atomic", "switch", "apply everything or nothing", RUNNING, shared=True),
+    _run_setting("again", "switch", "apply an answer again that was applied in part", RUNNING),
     _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
-    _run_setting("total_timeout", "duration", "time limit of the whole batch", RUNNING, "TIME", shared=True),
-    _run_setting("max_output", "size", "output kept of each task", RUNNING, "SIZE", shared=True),
-    _run_setting("max_files", "number", "files and directories that it may create", RUNNING, "NUMBER"),
-    _run_setting("max_bytes", "size", "bytes that it may write", RUNNING, "SIZE"),
     _run_setting(
-        "final_newline", "switch", "add a missing last line break: always, or never", RUNNING, shared=True
+        "total_timeout", "duration", "time limit of the whole run", RUNNING, "TIME", shared=True,
+        otherwise="none",
     ),
+    _run_setting("max_output", "size", "output kept per task", RUNNING, "SIZE", shared=True),
+    _run_setting(
+        "final_newline", "switch", "end written files in a line break", RUNNING, shared=True,
+        otherwise="in CSL only",
+    ),
+    _run_setting(
+        "max_files", "number", "upper limit of files and directories created", RUNNING, "NUMBER",
+        advanced=True,
+    ),
+    _run_setting("max_bytes", "size", "upper limit of bytes written", RUNNING, "SIZE", advanced=True),
     _run_setting("approve", "list", "approve this exact command for this run (repeatable)", SAFETY, "CMD"),
-    _run_setting("approve_all", "switch", "run any command without asking, network included", SAFETY),
+    _run_setting("approve_all", "switch", "run every command without asking, with network access", SAFETY),
     _run_setting("allow_escape", "switch", "allow absolute paths and paths outside the workspace", SAFETY),
     _run_setting(
-        "allow_autorun", "switch", "write files that editors, shells and agents run, without asking", SAFETY
+        "allow_autorun", "switch", "write files that editors, shells and agents run by themselves", SAFETY
     ),
     _run_setting(
         "shell", "choice", "let bash run approved commands that need a shell", SAFETY,
         choices=("never", "approved"),
     ),
-    _run_setting("sandbox", "choice", "confinement of commands", SAFETY, choices=("auto", "off", "require")),
     _run_setting(
-        "record", "choice", "how runs are recorded; auto: commits in a repository, else snapshots", GIT,
+        "sandbox", "choice", "confine approved commands", SAFETY, choices=("auto", "off", "require")
+    ),
+    _run_setting(
+        "record", "choice", "how runs are recorded: commits, snapshots (undo only), none", RECORDING,
         choices=("auto", "commits", "snapshots", "none"), shared=True,
+        otherwise="auto: commits in a repository, else snapshots",
     ),
-    Setting("no_git", "switch", False, "the same as --record=none", GIT),
+    Setting("no_git", "switch", False, "same as --record=none", RECORDING),
     _run_setting(
-        "git_author", "author", "author of commits: Name, Name <mail>, or me", GIT, "NAME", shared=True
+        "git_author", "author", "author of commits: Name, Name <mail>, or me", RECORDING, "NAME", shared=True
     ),
-    _run_setting("message", "text", "the subject of the commit after the run", GIT, "TEXT"),
-    _run_setting("commit_all", "switch", "commit untracked secrets, large and many files too", GIT),
     _run_setting(
-        "repository", "text", "use this repository, though it knows no file of the workspace", GIT, "DIR"
+        "message", "text", "subject of the commit after the run", RECORDING, "TEXT", short="m",
+        otherwise="[clada:post] and the time",
     ),
-    _run_setting("snapshot_limit", "size", "files over this are not replaced without asking", GIT, "SIZE"),
-    _run_setting("lock_file", "text", "hold this file's lock while executing", GIT, "FILE"),
-    _run_setting("lock_timeout", "duration", "how long to wait for a lock", GIT, "TIME"),
+    _run_setting(
+        "commit_all", "switch", "commit untracked secrets, large files and many files too", RECORDING,
+        advanced=True,
+    ),
+    _run_setting(
+        "repository", "text", "use this repository although it has no file of the workspace", RECORDING,
+        "DIR", advanced=True,
+    ),
+    _run_setting(
+        "snapshot_limit", "size", "largest file that is replaced without asking", RECORDING, "SIZE",
+        advanced=True,
+    ),
+    _run_setting(
+        "lock_file", "text", "hold a lock on this file during the run", RECORDING, "FILE", advanced=True
+    ),
+    _run_setting("lock_timeout", "duration", "how long to wait for a lock", RECORDING, "TIME", advanced=True),
     Setting(
-        "output_mode", "choice", "stream", "print as it happens, at the end, or only a summary", OUTPUT,
+        "output_mode", "choice", "stream", "print as it happens, at the end, or failures only", OUTPUT,
         choices=("stream", "buffer", "silent"), shared=True,
     ),
     Setting(
-        "error_detail", "choice", "minimal",
-        "one line; or the task's source, the near miss and the output too; or all that is known",
-        OUTPUT, choices=("minimal", "full", "debug"), shared=True,
+        "error_detail", "choice", "minimal", "how much to print about each failure", OUTPUT,
+        choices=("minimal", "full", "debug"), shared=True,
     ),
     Setting(
-        "summary", "choice", "auto", "what follows the status lines", OUTPUT,
+        "summary", "choice", "auto", "summary after the status lines", OUTPUT,
         choices=("auto", "xml", "json", "llm", "none"), shared=True,
+        otherwise="auto: none on a terminal, else by format",
     ),
-    Setting("copy", "switch", False, "put it on the clipboard, of a run its report for an LLM", OUTPUT),
-    Setting("events", "text", None, "every event as a line of JSON: jsonl[:FD|:FILE]", OUTPUT, "HOW"),
+    Setting("copy", "switch", False, "copy the report for the LLM to the clipboard", OUTPUT),
+    Setting("events", "text", None, "write each event as a line of JSON: jsonl[:FD|:FILE]", OUTPUT, "HOW"),
     Setting(
-        "color", "choice", "auto", "colour; NO_COLOR is honoured", OUTPUT,
+        "color", "choice", "auto", "colour; NO_COLOR and FORCE_COLOR are honoured", OUTPUT,
         choices=("auto", "always", "never"), shared=True,
     ),
-    Setting("settle", "duration", 2.0),  # of `clada watch`: how long an answer must be unchanged
-    _run_setting("uncommitted", "list"),
-    _run_setting("durable", "switch"),
-    _run_setting("history_size", "size"),
-    _run_setting("history_age", "duration"),
-    _run_setting("sandbox_write", "list"),
-    _run_setting("sandbox_read", "list"),
-    _run_setting("sandbox_env_hide", "list"),
-    _run_setting("sandbox_env_keep", "list"),
-    _run_setting("reveal", "list"),
+    Setting("settle", "duration", 2.0, "how long an answer must be unchanged before clada watch applies it"),
+    _run_setting("uncommitted", "list", "files that stay out of commits unless git tracks them"),
+    _run_setting("durable", "switch", "flush every record to the disk before going on"),
+    _run_setting("history_size", "size", "disk space that recorded runs may take"),
+    _run_setting("history_age", "duration", "how long runs stay recorded"),
+    _run_setting("sandbox_write", "list", "paths outside the workspace that commands may write"),
+    _run_setting("sandbox_read", "list", "paths that commands may read although they are hidden"),
+    _run_setting("sandbox_env_hide", "list", "environment variables to hide from commands"),
+    _run_setting("sandbox_env_keep", "list", "environment variables to pass although they look secret"),
+    _run_setting("reveal", "list", "files that commands may show although they look like secrets"),
 )  # fmt: skip
-# What decides what comes of a document: kept with its run, for `clada resume`. What guards is not: a run that
-# goes on is held to what whoever starts it allows.
+# Settings that decide how a document is read: saved with its run for `clada resume`. Settings that guard are
+# not saved: those of the command that resumes are used.
 KEPT = "format start_delimiter end_delimiter root run_fences strip_fences match final_newline atomic".split()
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 
-def restored(kept: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that were kept with a run, as `name=value`; None has no value."""
-    pairs = (field.partition("=") for field in kept)
+def restored(saved: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that were saved with a run as `name=value`; None has no value."""
+    pairs = (field.partition("=") for field in saved)
     given = {name: value for name, _, value in pairs if name in KEPT}
     switches = {"True": True, "False": False}
     return {
@@ -253,11 +289,11 @@ def restored(kept: Sequence[str]) -> dict[str, Any]:
     }
 
 
-# Values, as the library gets them.
+# Values as the library gets them.
 
 
 class _ValueKind(Value):
-    """A kind of values: what a message calls it, its types, and which values of them it has."""
+    """A kind of values: its name in messages, its Python types, and a check of the value."""
 
     name: str
     types: tuple[type, ...]
@@ -281,7 +317,7 @@ KINDS = {
 
 
 def _check(name: str, value: Any) -> None:
-    """Raise where an option of the library is unknown, or its value is wrong."""
+    """Raise if an option of the library is unknown or its value is wrong."""
     setting = BY_NAME.get(name) if name != "git" else BY_NAME["no_git"]
     if setting is None or (name not in Settings.__match_args__ and name != "git"):
         raise TypeError(f"execute() has no option {name!r}")
@@ -300,7 +336,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def with_record(*, no_git: bool | None = None, **given: Any) -> dict[str, Any]:
-    """Return what was set in one place, with --no-git as the record that it stands for."""
+    """Return the settings with `no_git` replaced by the `record` that it stands for."""
     if no_git is None:
         return given
     return {"record": "none" if no_git else _DEFAULT.record, **given}

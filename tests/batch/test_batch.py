@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.batch.conftest import edit, run_document
+from tests.messages import headline
 
 import clada
 
@@ -173,7 +174,7 @@ def test_the_schema_of_jobs_takes_what_the_batch_takes() -> None:
     assert [line for line in bad if schema.is_valid(json.loads(line))] == []
 
 
-USAGE = "clada batch takes JOBS, or summary RESULTS; see clada batch --help"
+USAGE = "clada batch needs one file of jobs, or summary and a file of results"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ USAGE = "clada batch takes JOBS, or summary RESULTS; see clada batch --help"
     [
         (("batch",), USAGE),
         (("batch", "summary"), USAGE),
-        (("batch", "jobs.jsonl"), "--out=FILE says where the results go; see clada batch --help"),
+        (("batch", "jobs.jsonl"), "clada batch needs --out"),
         (("batch", "nowhere", "--out=x"), "nowhere: no such file or directory"),
         (("batch", "jobs.jsonl", "--out=x", "--by=model"), "--by goes with clada batch summary"),
         (("batch", "summary", "x", "--resume"), "--resume goes with a file of jobs"),
@@ -203,7 +204,7 @@ USAGE = "clada batch takes JOBS, or summary RESULTS; see clada batch --help"
 def test_a_wrong_command_line_is_one_line(yard: Yard, arguments: tuple[str, ...], message: str) -> None:
     yard.jobs([])
     done = yard.clada(*arguments)
-    assert (done.returncode, done.stderr) == (2, f"clada: {message}\n")
+    assert (done.returncode, headline(done.stderr)) == (2, f"clada: {message}\n")
 
 
 def test_an_existing_results_file_is_refused(yard: Yard) -> None:
@@ -212,7 +213,7 @@ def test_an_existing_results_file_is_refused(yard: Yard) -> None:
     yard.out.write_text("precious\n")
     done = yard.batch()
     message = f"clada: {yard.out} exists: continue it with --resume, or name another file\n"
-    assert (done.returncode, done.stderr) == (2, message)
+    assert (done.returncode, headline(done.stderr)) == (2, message)
     assert yard.out.read_text() == "precious\n"
     assert yard.batch("--resume").returncode == 2  # it has no results
     assert yard.out.read_text() == "precious\n"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.batch.conftest import edit, run_document
+from tests.messages import headline
 from tests.waiting import eventually, is_alive
 
 import clada
@@ -189,7 +190,7 @@ def test_results_that_cannot_be_written_stop_the_batch_and_are_not_torn(yard: Ya
     done = with_a_full_disk(yard)
     assert done.returncode == 1
     assert done.stderr.startswith(
-        f"clada: {yard.out} cannot be written: file too large; make room, and continue"
+        f"clada: {yard.out} cannot be written: file too large\n  make room, and continue"
     )
     assert 0 < len(yard.results()) < 12  # all of them whole
     assert yard.batch("--resume").returncode == 0
@@ -200,7 +201,7 @@ def test_a_line_that_is_no_result_is_named(yard: Yard) -> None:
     yard.jobs([])
     yard.out.write_text(json.dumps({"id": "a", "status": "applied"}) + "\n[]\n")
     done = yard.batch("--resume")
-    assert (done.returncode, done.stderr) == (
+    assert (done.returncode, headline(done.stderr)) == (
         2,
         f"clada: {yard.out}, line 2: not a result of a batch: id or status is missing\n",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from tests.messages import headline
 
 if TYPE_CHECKING:
     from tests.batch.conftest import Yard
@@ -152,7 +153,7 @@ def test_parquet_without_pyarrow_says_what_to_install(yard: Yard) -> None:
         [sys.executable, "-c", program, "batch", "jobs.jsonl", "--out=results.jsonl", "--parquet=x"],
         cwd=yard.top, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (
+    assert (done.returncode, headline(done.stderr)) == (
         2,
         "clada: --parquet needs pyarrow: pip install 'clada[parquet]'\n",
     )

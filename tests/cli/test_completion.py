@@ -133,7 +133,7 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
             "clada plan REA": "clada plan README.md",
         }.items():
             complete(typed, completed)
-        assert "show what this machine and workspace offer" in complete("clada ", "doctor ")
+        assert "check what this machine and workspace offer" in complete("clada ", "doctor ")
     finally:
         tmux("kill-server")
 

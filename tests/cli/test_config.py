@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.messages import headline
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -82,7 +83,7 @@ def test_any_other_key_in_the_workspace_is_an_error_that_says_where_it_belongs(
     done = shell("--no-git", document=WRITE)
     place = shell.home / ".config" / "clada" / "config.toml"
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
+    assert headline(done.stderr) == (
         f"clada: ./.clada/config.toml: {key} cannot be set here: "
         f"it belongs in {place} or on the command line\n"
     )
@@ -108,7 +109,11 @@ WRONG = {
 def test_a_mistake_in_a_file_is_one_line_that_names_the_file(shell: Shell, content: str) -> None:
     path = shell.configure(content)
     done = shell(document=WRITE)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {path}: {WRONG[content]}\n")
+    assert (done.returncode, done.stdout, headline(done.stderr)) == (
+        2,
+        "",
+        f"clada: {path}: {WRONG[content]}\n",
+    )
 
 
 MANY = 1 << 19
@@ -134,7 +139,7 @@ def test_a_file_that_would_take_very_long_to_read_is_refused_at_once(shell: Shel
     done = shell("--no-git", document=WRITE)
     after = os.times()
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"clada: ./{path.relative_to(shell.workspace)}: {message}\n"
+    assert headline(done.stderr) == f"clada: ./{path.relative_to(shell.workspace)}: {message}\n"
     assert after.children_user - before.children_user < 3
 
 
@@ -171,7 +176,7 @@ def test_what_stands_in_place_of_the_folder_is_told(shell: Shell, kind: str) -> 
     done = shell("--no-git", document=WRITE)
     words = {"link": "is a symbolic link", "file": "cannot be read: not a directory"}[kind]
     assert (done.returncode, done.stdout) == (2, "")
-    assert f".clada: {words}\n" in done.stderr
+    assert f".clada: {words}\n" in headline(done.stderr)
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"#" * ((1 << 20) + 1)], ids=["not UTF-8", "too large"])
@@ -188,4 +193,4 @@ def test_a_folder_in_place_of_the_file_is_told_in_the_systems_words(shell: Shell
     path.mkdir()
     done = shell(document=WRITE)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"clada: {path}: cannot be read: is a directory\n"
+    assert headline(done.stderr) == f"clada: {path}: cannot be read: is a directory\n"

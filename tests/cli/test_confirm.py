@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.messages import joined
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Screen, Shell, Terminals, Tmux
@@ -99,7 +100,7 @@ def test_confirm_in_the_background_does_not_wait_for_ever(shell: Shell, tmux: Tm
 def test_confirm_without_a_terminal_is_one_line(shell: Shell) -> None:
     done = shell("--no-git", "--confirm", document=WRITE)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
+    assert joined(done.stderr) == (
         "clada: --confirm needs a terminal to ask on; without one, use clada plan to look first\n"
     )
     assert not (shell.workspace / "a.txt").exists()
@@ -146,7 +147,7 @@ FRAMES = (
     (
         "n",
         """\
-(4/5) task 2.2: SEARCH - new.txt (would edit, 1 replacement at line 1)
+(4/5) task 2.2: EDIT - new.txt (would edit, 1 replacement at line 1)
 @@ -1 +1 @@
 -one
 +two
@@ -179,7 +180,7 @@ def test_operations_and_hunks_are_chosen_one_by_one(shell: Shell, tmux: Tmux) ->
         """\
 [task-1] PLAN: WRITE - a.txt (would overwrite, 235 bytes, hunk 2 of 2)
 [task-2.1] SKIP: WRITE - not chosen (new.txt)
-[task-2.2] SKIP: SEARCH - not chosen (new.txt)
+[task-2.2] SKIP: EDIT - not chosen (new.txt)
 [task-2.3] SKIP: RUN - not run in a dry run: it would need approval (`python3` i
 s not among the commands that run without asking; approving the exact command wo
 uld allow it)

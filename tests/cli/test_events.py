@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from tests.messages import headline
 
 import clada
 
@@ -178,7 +179,7 @@ MISTAKES = {
 @pytest.mark.parametrize("value", MISTAKES)
 def test_a_wrong_value_is_a_usage_error_before_anything_is_done(shell: Shell, value: str) -> None:
     done = shell("--no-git", f"--events={value}", document=WRITE)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {MISTAKES[value]}\n")
+    assert (done.returncode, done.stdout, headline(done.stderr)) == (2, "", f"clada: {MISTAKES[value]}\n")
     assert not (shell.workspace / "a.txt").exists()
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.messages import joined
 
 import clada
 from clada import grammar
@@ -59,8 +60,8 @@ def test_a_document_that_is_a_prompt_is_not_carried_out(notation: str, shell: Sh
     for document in (text, text.removeprefix("# ").replace("\n", "\r\n")):
         done = shell("--no-git", document=document)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
-            "clada: the document is a prompt of clada's, and no answer: nothing was executed; "
+        assert joined(done.stderr) == (
+            "clada: the document is a prompt of clada, not an answer: nothing was executed; "
             "give it the answer\n"
         )
     assert list(shell.workspace.iterdir()) == []

@@ -27,7 +27,7 @@ def test_status_lines_are_in_colour(terminal: Terminals) -> None:
     code, seen = terminal("--no-git", document=document).end()
     assert code == 1
     assert "\x1b[1;32mSUCCESS:\x1b[0m WRITE - a.txt (created, 3 bytes)\r\n" in seen
-    assert "\x1b[1;31mERROR:\x1b[0m SEARCH - a.txt: match_count_mismatch" in seen
+    assert "\x1b[1;31mERROR:\x1b[0m EDIT - a.txt: match_count_mismatch" in seen
     assert "\x1b[2m[task-3:exec] out\x1b[0m\r\n" in seen
 
 
@@ -56,11 +56,11 @@ def test_a_run_ends_in_a_line_that_counts_and_names_failures_again_that_scrolled
     shell: Shell, terminal: Terminals
 ) -> None:
     missing = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
-    many = "".join(f'<---WRITE file="{number}"--->\n<---END--->\n' for number in range(200))
-    failure = "[task-1] ERROR: SEARCH - missing: file_not_found"
+    many = "".join(f'<---WRITE file="{number}"--->\n<---END--->\n' for number in range(90))
+    failure = "[task-1] ERROR: EDIT - missing: file_not_found"
     _, seen = terminal("--record=snapshots", "--color=never", document=missing + many).end()
     assert seen.count(failure) == 2
-    assert seen.endswith("200 done, 1 failed · clada undo takes it back\r\n")
+    assert seen.endswith("90 done, 1 failed · clada undo reverts it\r\n")
     shell.write("few.md", missing + WRITE)
     _, seen = terminal("--no-git", "--color=never", "few.md").end()
     assert seen.count(failure) == 1
@@ -75,7 +75,7 @@ def test_a_run_ends_in_a_line_that_counts_and_names_failures_again_that_scrolled
             "<---RUN--->\nmkdir __pycache__\n<---END--->\n<---RUN--->\ntouch __pycache__/a\n<---END--->\n",
             "2 done",
         ),
-        (WRITE.replace("hi", "other"), "1 done · clada undo takes it back"),
+        (WRITE.replace("hi", "other"), "1 done · clada undo reverts it"),
     ],
 )
 def test_undo_is_offered_where_it_would_find_something(
@@ -110,7 +110,7 @@ def test_a_failure_has_scrolled_away_by_the_rows_that_lines_take(
 ) -> None:
     """What a command prints counts line by line, and long lines by how often they are wrapped."""
     missing = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
-    failure = "[task-1] ERROR: SEARCH - missing: file_not_found"
+    failure = "[task-1] ERROR: EDIT - missing: file_not_found"
     shell.write("long.txt", f"{700 * 'x'}\n" * 3)
     shell.write("short.txt", "x\n" * 3)
     for name, times in (("long", 2), ("short", 1)):
@@ -123,7 +123,7 @@ def test_a_failure_has_scrolled_away_by_the_rows_that_lines_take(
 
 MISSING = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
 QUESTION = "<---RUN--->\nsh -c true\n<---END--->\n"
-FAILED_FIRST = "[task-1] ERROR: SEARCH - missing: file_not_found"
+FAILED_FIRST = "[task-1] ERROR: EDIT - missing: file_not_found"
 
 
 @pytest.mark.parametrize(("questions", "times"), [(1, 1), (3, 2)])
@@ -275,3 +275,66 @@ def test_always_is_stored_and_not_asked_again(shell: Shell, tmux: Tmux) -> None:
     tmux.until(lambda screen: "exit=0" in screen)
     assert shell("approvals", "list").stdout == "allowed  sh -c 'echo ran'\n"
     assert shell("--no-git", "--sandbox=off", "answer.md").returncode == 0
+
+
+# The same words in all notations, and few of them.
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<---WRITE file="a.txt"--->\nhi\n<---END--->\n',
+        '<write path="a.txt">hi\n</write>\n',
+        '{"tasks": [{"action": "write", "path": "a.txt", "content": "hi\\n"}]}',
+    ],
+)
+def test_all_notations_have_the_same_lines_and_no_summary(
+    shell: Shell, terminal: Terminals, document: str
+) -> None:
+    shell.write("answer.md", document.replace(">hi\n</write>", "><![CDATA[hi\n]]></write>"))
+    _, seen = terminal("--no-git", "--color=never", "answer.md").end()
+    seen = seen.replace("[task-1.1]", "[task-1]")  # in JSON it is in a block
+    assert seen == "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\r\n1 done\r\n"
+
+
+def test_a_summary_that_is_asked_for_is_printed(shell: Shell, terminal: Terminals) -> None:
+    shell.write("answer.md", WRITE)
+    _, seen = terminal("--no-git", "--summary=xml", "answer.md").end()
+    assert "<result " in seen
+
+
+def test_a_run_of_many_files_shows_failures_and_counts_by_kind(shell: Shell, terminal: Terminals) -> None:
+    many = "".join(f'<---WRITE file="{number}"--->\n<---END--->\n' for number in range(3000))
+    shell.write("answer.md", many + MISSING + WRITE)
+    shell.write("a.txt", "old\n")
+    for flags, counts in ([], "3,000 created, 1 overwritten"), (["-v"], "3,001 unchanged"):
+        _, seen = terminal("--no-git", "--color=never", *flags, "answer.md").end()
+        assert seen.count("SUCCESS") == 0
+        assert "[task-3001] ERROR: EDIT - missing: file_not_found" in seen
+        assert f"3001 done, 1 failed ({counts})\r\n" in seen
+    assert shell("--no-git", "answer.md").stdout.count("SUCCESS") == 3001  # all lines in a pipe
+
+
+def test_force_color_colours_a_pipe_and_no_color_wins(shell: Shell) -> None:
+    assert "\x1b[" in shell("--no-git", document=WRITE, FORCE_COLOR="1").stdout
+    assert "\x1b[" not in shell("--no-git", document=WRITE, FORCE_COLOR="0").stdout
+    assert "\x1b[" not in shell("--no-git", document=WRITE, FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "\x1b[" not in shell("--no-git", "--color=never", document=WRITE, FORCE_COLOR="1").stdout
+
+
+def test_quiet_prints_failures_only(shell: Shell) -> None:
+    done = shell("--no-git", "-q", document=WRITE + MISSING)
+    assert done.stdout == ""
+    assert done.stderr == "[task-2] ERROR: SEARCH - missing: file_not_found: no such file or directory\n"
+
+
+def test_short_flags_stand_together(shell: Shell) -> None:
+    done = shell("-nv", "-C.", "-m", "x", document=WRITE + MISSING)
+    assert "PLAN: WRITE" in done.stdout
+    assert not (shell.workspace / "a.txt").exists()
+
+
+def test_yes_does_not_ask_though_it_is_configured(shell: Shell) -> None:
+    shell.configure("confirm = true\n")
+    assert shell("--no-git", document=WRITE).returncode == 1
+    assert shell("--no-git", "-y", document=WRITE).returncode == 0

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.messages import joined
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,7 @@ def test_trust_with_yes_shows_everything_and_makes_it_count(clone: Shell) -> Non
 def test_trust_without_a_terminal_says_how(clone: Shell) -> None:
     done = clone("trust")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "clada: there is no terminal to ask on; clada trust --yes does not ask\n"
+    assert joined(done.stderr) == "clada: there is no terminal to ask on; clada trust --yes does not ask\n"
 
 
 def test_trust_where_there_is_nothing(shell: Shell) -> None:
@@ -176,7 +177,7 @@ def test_an_untrusted_setting_silences_and_chooses_nothing(clone: Shell, key: st
     clone.write(".clada/config.toml", f"{key} = {value}\n")
     done = clone("--record=snapshots", document=WRITE) if key != "record" else clone(document=WRITE)
     if key == "record":
-        assert len(clone("history").stdout.splitlines()) == 1  # it is recorded
+        assert len(clone("history").stdout.splitlines()) == 2  # the header, and the run
     else:
         assert done.stdout == "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\n"
 
@@ -189,9 +190,12 @@ def test_the_prompt_for_models_lists_only_what_counts(clone: Shell) -> None:
 
 def test_doctor_says_what_does_not_count(clone: Shell) -> None:
     clone.git("init", "-q")
-    assert "without effect: .clada/config.toml and .clada/allowed-commands.json" in clone("doctor").stdout
+    assert (
+        "not trusted, so ignored: .clada/config.toml and .clada/allowed-commands.json"
+        in clone("doctor").stdout
+    )
     clone("trust", "--yes")
-    assert "ok      trust          .clada is as you trusted it" in clone("doctor").stdout
+    assert "ok      trust          .clada is trusted" in clone("doctor").stdout
 
 
 def test_an_approval_given_here_counts_and_no_other(clone: Shell) -> None:

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.messages import joined
 from tests.programs import skip_without
 
-from clada.cli.flags import COMMANDS, FLAGS, read
+from clada.cli.arguments import read
+from clada.cli.flags import COMMANDS, FLAGS
 from clada.cli.help import command_help
 from clada.config import read_duration, read_size
 from clada.errors import UsageError
@@ -50,62 +54,29 @@ def test_version(shell: Shell, arguments: tuple[str, ...]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"clada {VERSION}\n", "")
 
 
-USAGE_ERRORS = {
-    ("--tiemout", "3s"): "unknown flag --tiemout; did you mean --timeout?",
-    ("--sumary=xml",): "unknown flag --sumary; did you mean --summary?",
-    ("-x",): "unknown flag -x; see clada --help",
-    ("--timeout",): "--timeout needs a value; see clada --help",
-    ("--timeout=soon",): "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not 'soon'",
-    ("--timeout", "3 s"): "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not '3 s'",
-    ("--timeout=-1s",): "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not '-1s'",
-    ("--max-output=10TB",): "--max-output must be a size such as 512B, 64KB, 10MB or 1GB, not '10TB'",
-    ("--max-output=",): "--max-output must be a size such as 512B, 64KB, 10MB or 1GB, not ''",
-    ("--output-mode=loud",): "--output-mode must be one of stream, buffer, silent, not 'loud'",
-    ("--dry-run=maybe",): "--dry-run takes no value (or true, false, always, never), not 'maybe'",
-    ("--start-delimiter=",): "--start-delimiter must not be empty",
-    ("--end-delimiter=a\nb",): "--end-delimiter must not contain a line break or anything else unprintable",
-    ("--git-author", ""): "--git-author must not be empty",
-    ("--git-author", "Ada <ada"): "--git-author must be Name or Name <mail>, not 'Ada <ada'",
-    ("--git-author=<ada@example.org>",): (
-        "--git-author must be Name or Name <mail>, not '<ada@example.org>'"
-    ),
-    ("--git-author=Ada <>",): "--git-author must be Name or Name <mail>, not 'Ada <>'",
-    ("--git-author=...",): "--git-author must be Name or Name <mail>, not '...'",
-    ("undo", "--git-author=>"): "--git-author must be Name or Name <mail>, not '>'",
-    ("--timeout", "999999999999h"): (
-        "--timeout must be a duration such as 500ms, 30s, 5m or 1h, not '999999999999h'"
-    ),
-    ("--network", "x"): "--network is not a flag of `clada`; see clada --help",
-    ("history", "--timeout=1s"): "--timeout is not a flag of `clada history`; see clada history --help",
-    ("a", "b"): "clada takes one argument: 'b' is too many; see clada --help",
-    ("no-such-file",): "no-such-file: no such file or directory; see clada --help",
-    ("paln",): "paln: no such file or directory; did you mean `clada plan`?",
-    ("help",): "help: no such file or directory; did you mean `clada --help`?",
-    (".",): ".: is a directory",
-    ("--workspace=nowhere",): "--workspace: nowhere is not a directory",
-    ("prompt", "yaml"): "clada prompt takes one of csl, cml, json, toml, sr, v4a, whole, not 'yaml'",
-    ("completion",): "clada completion takes one of bash, zsh, fish",
-    ("completion", "tcsh"): "clada completion takes one of bash, zsh, fish, not 'tcsh'",
-    ("prompt", "csl", "cml"): "clada prompt takes one argument: 'cml' is too many; see clada prompt --help",
-    ("undo", "all"): "undo takes the number of a run, not 'all'; clada history lists them",
-    ("undo", "1", "2"): "clada undo takes one argument: '2' is too many; see clada undo --help",
-    ("history", "1"): "clada history takes one of show, prune, not '1'",
-    ("doctor", "1"): "clada doctor takes no argument, and got '1'",
-    ("approvals", "allow", "x"): "clada approvals takes one of list, add, remove, block, not 'allow'",
-    ("approvals", "add"): 'approvals add needs a command; such as clada approvals add "npm test"',
-    ("approvals", "add", "npm", "test"): 'approvals add takes one command: quote it, as in "npm test"',
-    ("approvals", "block", "--network", "x"): "--network goes with approvals add, not with block",
-    ("approvals", "list", "x"): "approvals list takes no command",
-}
+def wrong_invocations() -> dict[str, str]:
+    """Return command lines, and what each prints: a message, and what to write instead on its own line."""
+    text = Path(__file__).with_name("wrong_invocations.txt").read_text(encoding="utf-8")
+    blocks = (block.partition("\n") for block in text.removeprefix("$ ").strip().split("\n\n$ "))
+    return {line: f"{printed}\n" for line, _, printed in blocks}
 
 
-@pytest.mark.parametrize("arguments", USAGE_ERRORS, ids=" ".join)
-def test_a_usage_error_is_one_line_with_a_hint_and_exit_code_2(
-    shell: Shell, arguments: tuple[str, ...]
-) -> None:
-    done = shell(*arguments, document=WRITE)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {USAGE_ERRORS[arguments]}\n")
+WRONG = wrong_invocations()
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_invocation_says_what_is_wrong_and_what_to_write_instead(shell: Shell, line: str) -> None:
+    words = shlex.split(line)
+    at = words.index("clada")
+    variables = dict(word.split("=", 1) for word in words[:at])
+    done = shell(*words[at + 1 :], document=WRITE, **variables)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", WRONG[line])
     assert list(shell.workspace.iterdir()) == []
+
+
+def test_every_wrong_invocation_ends_in_a_remedy() -> None:
+    assert len(WRONG) >= 60
+    assert [line for line, printed in WRONG.items() if not printed.splitlines()[-1].startswith("  ")] == []
 
 
 def test_an_unreadable_file_is_one_line(shell: Shell) -> None:
@@ -116,7 +87,7 @@ def test_an_unreadable_file_is_one_line(shell: Shell) -> None:
         argv = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *argv]
     done = subprocess.run(argv, cwd=shell.workspace, env=shell.environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"clada: secret.md: permission denied; see clada --help\n"
+    assert done.stderr == b"clada: secret.md: permission denied\n  clada --help\n"
 
 
 DURATIONS = {"500ms": 0.5, "30s": 30.0, "5m": 300.0, "1h": 3600.0, "7": 7.0, "1.5s": 1.5, "0": 0.0}
@@ -293,7 +264,7 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert done.returncode == 1
     assert ("Traceback" in done.stderr) is traced
     line = "clada: internal error: ZeroDivisionError: oh dear; --error-detail=debug shows where\n"
-    assert (done.stderr == line) is not traced
+    assert (joined(done.stderr) == line) is not traced
 
 
 UNDO_BUG = BUG.replace("import document", "import undo").replace("document.plan_for", "undo.run")

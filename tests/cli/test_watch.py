@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.display import display
+from tests.messages import joined
 
 from clada.cli.clipboard import INTERVAL
 from clada.cli.watched_files import WatchedFiles
@@ -227,7 +228,7 @@ def test_two_watches_of_one_folder_exclude_each_other(shell: Shell, terminal: Te
     first.until(QUIT)
     second = shell("watch", "--yes", "--no-git", "answers")
     assert second.returncode == 1
-    assert "another clada watch is watching answers; end that one first" in second.stderr
+    assert "another clada watch is watching answers; end that one first" in joined(second.stderr)
     first.type("q\n")
     assert first.end()[0] == 0
     third = terminal(*WATCH, "--yes", "--no-git", "answers")
@@ -363,7 +364,7 @@ def test_a_report_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
     screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", "The operation was carried out.\n\n" + write("a", "x"))
-    screen.until("clada: answer.md is a report of clada's, and no answer")
+    screen.until("clada: answer.md is a report of clada, not an answer")
     assert not (shell.workspace / "a").exists()
 
 
@@ -374,7 +375,7 @@ def test_a_prompt_that_is_saved_as_an_answer_is_left_alone(shell: Shell, termina
     for name in PROMPTS:
         shell.write(f"answers/{name}.md", prompt(name))
     for name in PROMPTS:
-        screen.until(f"clada: answers/{name}.md is a prompt of clada's, and no answer")
+        screen.until(f"clada: answers/{name}.md is a prompt of clada, not an answer")
     assert [path.name for path in shell.workspace.iterdir()] == ["answers"]
 
 
@@ -434,7 +435,7 @@ def test_an_interrupt_ends_it(terminal: Terminals) -> None:
         (("watch", "--yes", "no/x"), 2, "no/x: there is no directory no"),
         (("watch", "--yes", "x.report.md"), 2, "x.report.md: that is the name of a report, not of an answer"),
         (("watch", "--yes", "."), 2, ".: the workspace is in there: name a file, or a directory for answers"),
-        (("watch", "--clipboard", "x"), 2, "--clipboard watches what is copied, not x: give one or the"),
+        (("watch", "--clipboard", "x"), 2, "--clipboard watches the clipboard, not x: give one of them"),
         (("watch", "--clipboard", "--yes"), 1, "no clipboard: there is no display"),
         (("paste",), 1, "no clipboard: there is no display"),
         (("--copy",), 1, "no clipboard: there is no display"),
@@ -446,14 +447,14 @@ def test_what_cannot_be_watched_is_one_line(
     shell.environment["PATH"] = "/usr/bin:/bin"
     done = shell(*arguments, document="", DISPLAY="", WAYLAND_DISPLAY="")
     assert done.returncode == code
-    assert done.stderr.splitlines()[-1].startswith(f"clada: {told}")
+    assert joined(done.stderr).splitlines()[-1].startswith(f"clada: {told}")
 
 
 def test_what_is_not_installed_is_named(shell: Shell) -> None:
     (shell.home / "watchfiles.py").write_text("raise ImportError\n")
     done = shell("watch", "--yes", "x", PYTHONPATH=str(shell.home))
     assert done.returncode == 1
-    assert done.stderr.endswith("clada: clada watch needs watchfiles; pip install 'clada[watch]'\n")
+    assert joined(done.stderr).endswith("clada: clada watch needs watchfiles; pip install 'clada[watch]'\n")
 
 
 # The clipboard.
@@ -517,8 +518,8 @@ def test_paste_carries_out_what_was_copied_and_copies_the_report(shell: Shell, d
     )
     desktop.copy("The operation was carried out.\n")
     done = shell("paste", "--no-git")
-    assert done.stderr == (
-        "clada: on the clipboard there is a report of clada's, and no answer; copy the answer first\n"
+    assert joined(done.stderr) == (
+        "clada: on the clipboard there is a report of clada, not an answer; copy the answer first\n"
     )
 
 
@@ -528,7 +529,7 @@ def test_a_prompt_that_was_copied_is_not_carried_out(shell: Shell, desktop: Disp
         assert desktop.paste() == prompt(name)
         done = shell("paste", "--no-git")
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
-            "clada: on the clipboard there is a prompt of clada's, and no answer; copy the answer first\n"
+        assert joined(done.stderr) == (
+            "clada: on the clipboard there is a prompt of clada, not an answer; copy the answer first\n"
         )
     assert list(shell.workspace.iterdir()) == []

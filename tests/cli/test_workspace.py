@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.messages import headline
 from tests.programs import skip_without
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def test_what_is_no_directory(shell: Shell, arguments: tuple[str, ...], name: st
     shell.write("file", "")
     done = shell(*arguments, f"--workspace={name}", document=WRITE)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"clada: --workspace: {name} is not a directory\n"
+    assert headline(done.stderr) == f"clada: --workspace: {name} is not a directory\n"
 
 
 @pytest.mark.parametrize("arguments", INSIDE, ids=" ".join)
@@ -51,7 +52,7 @@ def test_a_directory_of_git_or_of_clada_itself(
     before = sorted(repository.workspace.rglob("*"))
     done = repository(*arguments, f"--workspace={name}", document=WRITE)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(
+    assert headline(done.stderr).startswith(
         f"clada: --workspace: {place.resolve()} is in a directory that is protected"
     )
     assert sorted(repository.workspace.rglob("*")) == before
@@ -62,7 +63,7 @@ def test_a_current_directory_that_was_removed_is_named(shell: Shell) -> None:
     for command in ("", "--no-git", "undo", "history", "approvals"):
         done = run_script(shell, f"mkdir gone; cd gone; rmdir ../gone; exec $CLADA {command}")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"clada: --workspace: {gone} has been removed\n"
+        assert headline(done.stderr) == f"clada: --workspace: {gone} has been removed\n"
 
 
 def test_doctor_finds_that_the_current_directory_was_removed(shell: Shell) -> None:
@@ -80,4 +81,4 @@ def test_a_directory_without_permission_is_named_with_the_cause(shell: Shell, mo
         )
         closed.chmod(0o755)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"clada: --workspace: {closed} cannot be opened: permission denied\n"
+        assert headline(done.stderr) == f"clada: --workspace: {closed} cannot be opened: permission denied\n"

@@ -100,7 +100,7 @@ WIDER = {
 @pytest.mark.parametrize("tool", ["apply", "plan", "undo", "resume"])
 def test_no_argument_widens_what_the_server_was_started_with(attacked: Shared, tool: str) -> None:
     place, agent = attacked
-    before = place("history").stdout
+    before = place("history", "-v").stdout
     given = (
         {"document": write("../escaped.txt") + run("python3 -c pass")} if tool in ("apply", "plan") else {}
     )
@@ -108,7 +108,7 @@ def test_no_argument_widens_what_the_server_was_started_with(attacked: Shared, t
         result = agent.call(tool, **given, **{name: value})
         assert result.is_error
         assert f"there is no argument '{name}'" in text(result)
-    assert place("history").stdout == before
+    assert place("history", "-v").stdout == before
 
 
 def test_nothing_beside_the_arguments_does_either(attacked: Shared) -> None:

@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, Place, run, text, write
 from tests.mcp.test_runs import APPROVED, SLOW, last_run, until
+from tests.messages import headline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -183,7 +184,7 @@ def test_what_cannot_be_served_is_a_usage_error(
     place: Place, flags: tuple[str, ...], environment: dict[str, str], said: str
 ) -> None:
     done = place("mcp", *flags, **environment)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"clada: {said}\n")
+    assert (done.returncode, done.stdout, headline(done.stderr)) == (2, "", f"clada: {said}\n")
 
 
 def test_a_signal_ends_the_run_in_order(place: Place) -> None:

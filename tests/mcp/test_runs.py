@@ -54,7 +54,7 @@ def until(done: Callable[[], object]) -> None:
 
 def last_run(place: Place) -> str:
     """Return the line of the last run."""
-    return place("history").stdout.partition("\n")[0]
+    return place("history").stdout.splitlines()[1]
 
 
 @pytest.mark.parametrize("era", ERAS)

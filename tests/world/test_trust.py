@@ -283,7 +283,7 @@ def test_a_state_that_cannot_be_written_is_told(clone: Path, tmp_path: Path) -> 
 def test_no_setting_counts_before_it_is_trusted(clone: Path, key: str) -> None:
     """It silences nothing, lifts no limit, chooses no delimiter; nor is it even read."""
     bring(clone, configuration=f"{key} = {SETTINGS[key]}\n")
-    assert config.load(str(clone)) == ({}, {})
+    assert config.load(str(clone)).merged == {}
     assert config.load_options(str(clone)) == {"workspace": str(clone)}
 
 
@@ -292,7 +292,7 @@ def test_a_trusted_configuration_may_set_what_the_specification_lists(clone: Pat
     """Those that silence, lift and choose, too."""
     bring(clone, configuration=f"{key} = {SETTINGS[key]}\n")
     trust_all(clone)
-    assert list(config.load(str(clone))[1]) == [key]
+    assert list(config.load(str(clone)).workspace) == [key]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_the_two_files_are_trusted_each_by_itself(clone: Path) -> None:
     bring(clone, configuration='color = "never"\n')
     trust_all(clone)
     bring(clone, configuration='color = "always"\n')
-    assert config.load(str(clone)) == ({}, {})
+    assert config.load(str(clone)).merged == {}
     assert load(clone).is_approved("make test")
 
 
@@ -324,7 +324,7 @@ def test_what_changed_while_it_was_shown_does_not_count(clone: Path) -> None:
         bring(clone, configuration='color = "always"\n')
         return bool(workspace)
 
-    assert config.load(str(clone), shown_and_changed) == ({}, {})
+    assert config.load(str(clone), shown_and_changed).merged == {}
 
 
 # What stands in the place of the files.
@@ -361,7 +361,7 @@ def test_what_nobody_can_look_at_cannot_be_trusted(tmp_path: Path, kind: str, na
     assert (file.name, file.trusted, file.data) == (name, False, b"")
     assert file.problem.startswith(problem)
     if name == trust.CONFIGURATION:
-        assert config.load(str(tmp_path)) == ({}, {})
+        assert config.load(str(tmp_path)).merged == {}
 
 
 @pytest.mark.parametrize("kind", ["link", "file", "pipe", "dangling"])
@@ -378,16 +378,16 @@ def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, kind: str) -> None:
         place.symlink_to(tmp_path / "elsewhere" if kind == "link" else "nowhere")
     (file,) = trust.look(str(place.parent))
     assert file.problem
-    assert config.load(str(place.parent)) == ({}, {})
+    assert config.load(str(place.parent)).merged == {}
 
 
 def test_where_there_is_nothing_nothing_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a state made, or even read."""
     monkeypatch.setattr(trust, "_state_directory", lambda _workspace: pytest.fail("the state was looked at"))
     assert trust.look(str(tmp_path)) == ()
-    assert config.load(str(tmp_path)) == ({}, {})
+    assert config.load(str(tmp_path)).merged == {}
     assert load(tmp_path).approved == []
     (tmp_path / ".clada").mkdir()
-    assert config.load(str(tmp_path)) == ({}, {})
+    assert config.load(str(tmp_path)).merged == {}
     assert load(tmp_path).approved == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [".clada"]

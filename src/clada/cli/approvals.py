@@ -1,10 +1,13 @@
-"""`clada approvals`: the commands of this workspace that may run, and those that must not."""
+"""`clada approvals`: lists, adds, removes and blocks commands of this workspace."""
 
 from __future__ import annotations
 
+import json
+import shlex
+
 from clada.commands.judgements import remedy
 from clada.commands.prefixes import covered_options
-from clada.errors import UsageError
+from clada.errors import CladaError, UsageError
 from clada.operations.run.approvable import mismatch
 from clada.text.escape import escape_controls
 from clada.world.approvals import Approvals, prefix_words
@@ -18,33 +21,41 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.world.approvals import Approvals
 
-NOTHING = "no command is approved or blocked here; add one with: clada approvals add CMD"
-HOW_TO_TRUST = "what is untrusted came with the workspace, and does not count: clada trust shows it and asks"
+NOTHING = 'no command is approved or blocked here; to add one: clada approvals add "npm test"'
+HOW_TO_TRUST = "untrusted ones came with the workspace and are ignored; to review them: clada trust"
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """List the commands, or change one and print what was done."""
+    """List the commands, or change one and print its new state."""
     action, *commands = arguments or ("list",)
+    as_json = options["json"]
     ways = {name: True for name in ("network", "prefix", "shell") if options.get(name) is True}
     _check_usage(action, commands, ways)
     if action == "list":
-        return _list(Approvals.load(options["workspace"]), console)
+        return _list(Approvals.load(options["workspace"]), console, as_json=as_json)
     text = commands[0].strip()
     if action == "add":
         _refuse_unmatchable(text, ways, options["workspace"])
     known = Approvals.load(options["workspace"])
     done = _change(known, action, text, ways)
     if done is None:
-        console.complain(f"clada: neither approved nor blocked: {text}")
-        return 1
+        raise CladaError("invalid_operation", f"neither approved nor blocked: {text}", "clada approvals list")
+    if as_json:
+        console.write(json.dumps({"command": text, "done": done}) + "\n")
+        return 0
     console.write(f"{escape_controls(f'{done}: {text}')}\n")
     if "prefix" in ways:
         console.write(f"{escape_controls(_reach(text))}\n")
     return 0
 
 
-def _list(known: Approvals, console: Console) -> int:
+def _list(known: Approvals, console: Console, *, as_json: bool) -> int:
     lines = known.listed()
+    if as_json:
+        rows = [line.partition("  ") for line in lines]
+        found = [{"state": state.strip(), "command": command.strip()} for state, _, command in rows]
+        console.write(json.dumps(found, indent=2) + "\n")
+        return 0
     if not lines:
         console.complain(f"clada: {NOTHING}")
     console.write("".join(f"{escape_controls(line)}\n" for line in lines))
@@ -56,27 +67,32 @@ def _list(known: Approvals, console: Console) -> int:
 def _check_usage(action: str, commands: Sequence[str], ways: dict[str, bool]) -> None:
     for way in ways:
         if action != "add":
-            raise UsageError(f"--{way} goes with approvals add, not with {action}")
+            raise UsageError(f"--{way} goes with approvals add, not with {action}", "clada approvals --help")
     if "prefix" in ways and "shell" in ways:
-        raise UsageError("--prefix and --shell do not go together: what a shell runs is approved whole")
+        raise UsageError(
+            "--prefix and --shell do not go together: a shell command is approved as a whole",
+            "clada approvals --help",
+        )
     if action == "list" and commands:
-        raise UsageError("approvals list takes no command")
+        raise UsageError("approvals list takes no command", "clada approvals list")
     if action != "list" and not commands:
-        raise UsageError(f'approvals {action} needs a command; such as clada approvals {action} "npm test"')
+        raise UsageError(f"approvals {action} needs a command", f'clada approvals {action} "npm test"')
     if len(commands) > 1:
         whole = " ".join(commands)
-        raise UsageError(f'approvals {action} takes one command: quote it, as in "{whole}"')
+        raise UsageError(
+            f"approvals {action} takes one command: quote it",
+            f"clada approvals {action} {shlex.quote(whole)}",
+        )
 
 
 def _refuse_unmatchable(text: str, ways: dict[str, bool], workspace: str) -> None:
-    """Refuse what could never match, and say what would."""
+    """Refuse a text that can never match, and say which would."""
     with Workspace(workspace) as files:
         found = mismatch(text, files, shell="shell" in ways, prefix="prefix" in ways)
     if found:
         network = "network" in ways
-        would = " or ".join(remedy(other, network=network, flag=flag) for flag, other in found.instead)
-        instead = f"; what would match: {would}" if would else ""
-        raise UsageError(f"{text!r} is not approved: {found.message}{instead}")
+        would = "\n".join(remedy(other, network=network, flag=flag) for flag, other in found.instead)
+        raise UsageError(f"{text!r} is not approved: {found.message}", would)
 
 
 def _reach(prefix: str) -> str:
@@ -86,7 +102,7 @@ def _reach(prefix: str) -> str:
 
 
 def _change(known: Approvals, action: str, text: str, ways: dict[str, bool]) -> str | None:
-    """Change the approval of one command and return its new state; None where there was nothing to remove."""
+    """Change the approval of one command and return its new state; None if there was nothing to remove."""
     if action == "add":
         prefix = "prefix" in ways
         known.add(text, network="network" in ways, prefix=prefix)

@@ -27,7 +27,7 @@ EVERY = 10.0  # seconds between two lines where there is no terminal
 OFTEN = 0.1  # seconds between two looks of the bar
 # The commands on results, and the flags that go with each.
 COMMANDS = {"summary": ("by", "as")}
-USAGE = "clada batch takes JOBS, or summary RESULTS; see clada batch --help"
+USAGE = "clada batch jobs.jsonl --out=results.jsonl\nclada batch summary results.jsonl"
 PLURAL = 120  # seconds from which on minutes are told
 BAR = 20  # columns of the bar
 ECHO = 4  # columns that are left for what the terminal shows of a key
@@ -48,9 +48,9 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         console.write(FORMS[options["as"]](summarise(arguments[1], options["by"])))
         return 0
     if command or len(arguments) != 1:
-        raise UsageError(USAGE)
+        raise UsageError("clada batch needs one file of jobs, or summary and a file of results", USAGE)
     if options["out"] is None:
-        raise UsageError("--out=FILE says where the results go; see clada batch --help")
+        raise UsageError("clada batch needs --out", f"clada batch {arguments[0]} --out=results.jsonl")
     if options["parquet"]:
         check_pyarrow()
     return _carry_out(options, arguments[0], console)

@@ -6,7 +6,7 @@ from clada.cli.pager import Pages
 from clada.cli.questions import answer
 from clada.engine import SIBLING
 from clada.model import Skipped
-from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.notations.registry import UNKNOWN
 from clada.operations import find
 from clada.report import status_line
 from clada.text.forms import visible
@@ -53,7 +53,7 @@ def choose(previews: Sequence[Preview], plan: Plan, options: dict[str, Any], ter
     while len(answers) < len(questions):
         question = questions[len(answers)]
         pages = Pages(options["color"], terminal)
-        pages.say(_shown(question, f"({len(answers) + 1}/{len(questions)})", plan))
+        pages.say(_shown(question, f"({len(answers) + 1}/{len(questions)})"))
         pages.close()
         pages.show()
         wish = "help"
@@ -82,10 +82,10 @@ def _parts(each: Preview) -> Sequence[FileHunk | None]:
     return each.hunks if len(each.hunks) > 1 else (None,)
 
 
-def _shown(question: Question, place: str, plan: Plan) -> list[Line]:
+def _shown(question: Question, place: str) -> list[Line]:
     """Return what the question is about: the operation, its command in full, the hunk."""
     task, hunk = question.preview.task, question.hunk
-    kind, text = status_line(task, NOTATIONS.get(plan.notation or "", UNKNOWN))
+    kind, text = status_line(task, UNKNOWN)  # the same words for all notations
     _label, _, text = text.partition(" ")
     if task.ok:  # nothing has been done yet, so that no status is due
         text = text.partition(": ")[2].replace(UNSEEN, "")

@@ -1,4 +1,4 @@
-"""`clada completion`: scripts that let bash, zsh and fish complete commands, flags and their values."""
+"""`clada completion`: prints scripts that complete commands, flags, values and run numbers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from clada.cli.flags import Command
     from clada.settings import Setting
 
-# What lists the numbers of runs: the first word of each line.
-RUNS = r"clada history 2>/dev/null | sed 's/^ *\([0-9]*\) .*/\1/'"
-RUNS_IN_FISH = 'clada history 2>/dev/null | string match -r "[0-9]+"'
+# Lists the numbers of runs: the first word of each line but the header.
+RUNS = r"clada history 2>/dev/null | sed -n 's/^ *\([0-9][0-9]*\) .*/\1/p'"
+RUNS_IN_FISH = r'clada history 2>/dev/null | string replace -rf "^ *([0-9]+) .*" "\$1"'
 COMMON_FLAGS = ("help", "version")
-FILE, DIRECTORY = "FILE", "DIR"  # how help shows values that are paths
+FILE, DIRECTORY = "FILE", "DIR"  # placeholders for paths in the help
 
 
 def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -28,6 +28,10 @@ def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) ->
 
 def _flags(command: Command) -> list[Setting]:
     return [command.setting(name) for name in command.flags]
+
+
+def _first_words(name: str, command: Command) -> Sequence[str]:
+    return tuple(COMMANDS) if name == "help" else command.words
 
 
 def _flag_words(command: Command) -> str:
@@ -47,7 +51,9 @@ def _bash() -> Iterator[str]:
             yield f"        --{flag.dashed}) {_bash_value(flag)}; return;;"
     yield from BASH_MIDDLE
     for name, command in COMMANDS.items():
-        words = f"'{' '.join(command.words)}'" + (f' words+=" $({RUNS})"' if command.takes_run else "")
+        words = f"'{' '.join(_first_words(name, command))}'" + (
+            f' words+=" $({RUNS})"' if command.takes_run else ""
+        )
         yield f"        {name}) flags='{_flag_words(command)}' words={words}"
         yield f"            files={'1' if command.takes_file else ''};;"
     yield f"        *) flags='{_flag_words(MAIN)}' words='{' '.join(COMMANDS)}' files=1;;"
@@ -109,7 +115,8 @@ def _zsh() -> Iterator[str]:
     yield "    case $command in"
     for name, command in COMMANDS.items():
         yield f"    {name})"
-        operand = f"'2:which:({' '.join(command.words)})'" if command.words else None
+        listed = _first_words(name, command)
+        operand = f"'2:which:({' '.join(listed)})'" if listed else None
         if command.takes_run:
             operand = f"'*:run:({' '.join(command.words)} '\"$({RUNS})\"')'"
         operand = "'2:document:_files'" if command.takes_file else operand
@@ -164,8 +171,8 @@ def _fish() -> Iterator[str]:
             yield f"complete -c clada -n '{seen}' -f"
         if command.takes_run:
             yield f"complete -c clada -n '{seen}' -f -a '({RUNS_IN_FISH})'"
-        if command.words:
-            yield f"complete -c clada -n '{seen}' -f -a '{' '.join(command.words)}'"
+        if listed := _first_words(name, command):
+            yield f"complete -c clada -n '{seen}' -f -a '{' '.join(listed)}'"
         yield from _fish_flags(command, seen)
     yield "complete -c clada -s h -l help -d 'show help'"
     yield "complete -c clada -s V -l version -d 'show the version'"

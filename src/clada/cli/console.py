@@ -16,6 +16,11 @@ HURRIED_WAIT = 2000  # milliseconds to wait for a slow reader after a signal
 HURRIED_BYTES = 512  # a pipe that is ready takes this much without blocking on every system (PIPE_BUF)
 
 
+def color_is_forced() -> bool:
+    """Return whether FORCE_COLOR asks for colour in a pipe too; NO_COLOR wins over it."""
+    return os.environ.get("FORCE_COLOR", "") not in ("", "0") and not os.environ.get("NO_COLOR")
+
+
 class Console:
     """Writes text to standard output and standard error. What cannot be written is dropped: the run goes on.
 

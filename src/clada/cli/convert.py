@@ -1,4 +1,4 @@
-"""`clada convert`: a document in another notation."""
+"""`clada convert`: prints a document in another notation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the document; the exit code says whether it says all that the other does."""
+    """Print the document; exit 1 if something in it cannot be expressed in the other notation."""
     if not options.get("to"):
-        raise UsageError("clada convert needs --to: see clada convert --help")
+        raise UsageError("clada convert needs --to", "clada convert --to=csl FILE")
     text = document.read(arguments, console)
     if text is None:
         return 2

@@ -7,8 +7,9 @@ from importlib import import_module
 
 from clada import config
 from clada.cli import leave_out_of_path, print_version
+from clada.cli.arguments import read
 from clada.cli.console import Console
-from clada.cli.flags import read
+from clada.cli.help import FIRST_SCREEN, command_help
 from clada.errors import CladaError, UsageError, unforeseen
 from clada.exit_codes import FAILED, USAGE
 from clada.settings import DEFAULTS
@@ -19,70 +20,95 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from clada.cli.flags import Invocation
+    from clada.cli.arguments import Invocation
+    from clada.errors import Error
 
     Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
 
 
 def dispatch(arguments: Sequence[str]) -> int:
-    """Do what the command line asks for; nothing that goes wrong is more than a line, unless asked for."""
+    """Do what the command line asks for; print an error as one line with its remedy below it."""
     console = Console()
     options: Mapping[str, Any] = {}
-    takes_detail = False
+    invocation: Invocation | None = None
     try:
         invocation = read(arguments)
-        takes_detail = "error_detail" in invocation.row.flags
+        if list(arguments) == ["-h"]:
+            console.write(FIRST_SCREEN)
+            return 0
         options = _options(invocation, console)
         code = _perform(invocation, options, console)
     except UsageError as error:
-        console.complain(f"clada: {error}")
+        _complain(console, str(error), error.remedy or f"{invocation.name if invocation else 'clada'} --help")
         return USAGE
-    except CladaError as trouble:
-        console.complain(f"clada: {trouble.error.sentence}")
+    except CladaError as error:
+        if options.get("json"):
+            console.write(json_error(error.error))
+        _complain(console, error.error.message, error.error.hint)
         return FAILED
     except Exception as bug:
         if options.get("error_detail") == "debug":
             raise
         found = unforeseen(bug)
-        hint = "; --error-detail=debug shows where" if found.hint and takes_detail else ""
-        console.complain(f"clada: {found.message}{hint}")
+        takes_detail = invocation is not None and "error_detail" in invocation.row.flags
+        hint = "--error-detail=debug shows where" if found.hint and takes_detail else None
+        _complain(console, found.message, hint)
         return FAILED
     return code or (FAILED if console.lost else 0)
 
 
-def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
-    """Return all options: flags win over the workspace's file, which wins over the user's.
+def _complain(console: Console, message: str, remedy: str | None) -> None:
+    """Print an error, and below it what to do, ready to copy."""
+    console.complain(f"clada: {message}")
+    for line in (remedy or "").splitlines():
+        console.complain(f"  {line}")
 
-    Where a command reads no configuration, those that were given are all.
+
+def json_error(error: Error) -> str:
+    """Return an error as JSON, for commands that print only JSON."""
+    import json  # late: only --json needs it
+
+    return json.dumps({"error": {"type": error.type, "message": error.message, "hint": error.hint}}) + "\n"
+
+
+def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
+    """Return all options: flags win over the environment, then the workspace's file, then the user's.
+
+    A command that reads no configuration gets only the flags.
     """
-    given = invocation.given
+    given = dict(invocation.given)
+    if "workspace" in given:
+        given["workspace"] = config.find_workspace(given["workspace"])
     if not invocation.row.configured or given.get("help") or given.get("version"):
         return given
 
     def trusts(workspace: str) -> bool:
         if invocation.command == "trust":
-            return False  # which is what it is about
-        from clada.cli.trust import settle
+            return False  # the command asks itself
+        from clada.cli.trust import settle  # late: most workspaces have no .clada
 
-        ask = invocation.row.asks_for_trust and not given.get("dry_run")
+        ask = invocation.row.asks_for_trust and not given.get("dry_run") and not given.get("yes")
         return settle(workspace, console, ask=ask)
 
-    own, shared = config.load(given.get("workspace"), trusts)
+    try:
+        configured = config.load(given.get("workspace"), trusts).merged
+    except UsageError as error:
+        error.remedy = error.remedy or "clada doctor"
+        raise
     unset = dict.fromkeys(invocation.row.by_flag)
-    is_configured = "record" in own or "record" in shared
-    return {**DEFAULTS, **own, **shared, **unset, **given, "record_configured": is_configured}
+    options = {"json": False, "yes": False, **DEFAULTS, **configured, **unset, **given}
+    options["workspace"] = config.find_workspace(options["workspace"])
+    return {**options, "record_configured": "record" in configured}
 
 
 def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
     if options.get("help"):
-        from clada.cli.help import command_help
-
         console.write(command_help(invocation.command))
         return 0
     if options.get("version"):
         return print_version()
     workspace = options.get("workspace", ".")
-    if workspace != ".":  # that one was left out at the start
+    if workspace != ".":  # the current directory was left out at the start
         leave_out_of_path(workspace)
     if invocation.row.inside:
         _check_workspace(workspace)
@@ -93,7 +119,7 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
 
 
 def _clear_left_lock(workspace: str) -> None:
-    """Clear the lock of git's index that a killed clada has left: every command does, because git cannot."""
+    """Remove the lock of git's index that a killed clada left, because git itself would refuse to work."""
     try:
         top = os.path.realpath(workspace)
     except OSError:
@@ -109,8 +135,8 @@ def _clear_left_lock(workspace: str) -> None:
 
 
 def _check_workspace(directory: str) -> None:
-    """Refuse what can be no workspace as a mistake in the call: nothing was tried."""
+    """Refuse a workspace that cannot be one, as a usage error."""
     try:
         check_workspace(directory)
     except CladaError as trouble:
-        raise UsageError(f"--workspace: {trouble.error.sentence}") from None
+        raise UsageError(f"--workspace: {trouble.error.message}", trouble.error.hint or "") from None

@@ -1,7 +1,8 @@
-"""`clada doctor`: what this machine and this workspace offer, and how to get what is missing."""
+"""`clada doctor`: checks what this machine and workspace offer, and says how to get what is missing."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from shutil import which
@@ -9,6 +10,7 @@ from shutil import which
 from clada import config
 from clada.cli.questions import open_terminal
 from clada.errors import CladaError, UsageError
+from clada.exit_codes import DONE, FAILED
 from clada.settings import DEFAULTS
 from clada.text.escape import escape_controls
 from clada.values import Value
@@ -28,7 +30,7 @@ OK, NOTE, BROKEN = "ok", "note", "broken"
 
 
 class Finding(Value):
-    """The result of one check: its state, what was found, and what can be done about it."""
+    """The result of one check: its state, a description, and a remedy."""
 
     state: str
     text: str
@@ -36,7 +38,7 @@ class Finding(Value):
 
 
 def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
-    """Check everything that a run needs, and print the findings; return 1 if a run would not work."""
+    """Check all that a run needs and print the findings; return 1 if a run would not work."""
     settings, configuration = _read_configuration(given)
     python = ".".join(map(str, sys.version_info[:3]))
     findings = {
@@ -50,21 +52,30 @@ def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> i
             except CladaError as trouble:
                 findings[name] = Finding(BROKEN, trouble.error.message, trouble.error.hint)
     findings |= {"configuration": configuration, "terminal": _check_terminal()}
+    broken = any(finding.state == BROKEN for finding in findings.values())
+    if given.get("json"):
+        found = {name: finding.by_name() for name, finding in findings.items()}
+        console.write(json.dumps(found, indent=2) + "\n")
+        return FAILED if broken else DONE
     for name, finding in findings.items():
         console.write(f"{finding.state:<6}  {name:<13}  {escape_controls(finding.text)}\n")
         if finding.remedy:
             console.write(f"{'':<23}→ {escape_controls(finding.remedy)}\n")
-    return int(any(finding.state == BROKEN for finding in findings.values()))
+    return FAILED if broken else DONE
 
 
 def _read_configuration(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]:
-    """Return the settings from flags, configuration files and defaults; and what was found of those files."""
+    """Return the settings, and the finding about the configuration files."""
     try:
-        own, shared = config.load(given.get("workspace"))
+        found = config.load(given.get("workspace"))
     except UsageError as error:
         return {**DEFAULTS, **given}, Finding(BROKEN, str(error))
-    counts = f"{len(own)} set in {config.user_file()}, {len(shared)} in {config.FOLDER}/{config.FILE}"
-    return {**DEFAULTS, **own, **shared, **given}, Finding(OK, counts)
+    variables = f", {len(found.environment)} in the environment" if found.environment else ""
+    shared = f"{len(found.workspace)} in {config.FOLDER}/{config.FILE}"
+    counts = f"{len(found.user)} set in {config.user_file()}, {shared}"
+    settings = {**DEFAULTS, **found.merged, **given}
+    settings["workspace"] = config.find_workspace(settings["workspace"])
+    return settings, Finding(OK, counts + variables)
 
 
 def _check_trust(settings: dict[str, Any]) -> Finding:
@@ -73,8 +84,8 @@ def _check_trust(settings: dict[str, Any]) -> Finding:
     files = trust.look(settings["workspace"])
     untrusted = [file.path for file in files if not file.trusted]
     if untrusted:
-        return Finding(NOTE, f"not trusted, and so without effect: {' and '.join(untrusted)}", trust.HOW)
-    return Finding(OK, f"{trust.FOLDER} is as you trusted it" if files else f"there is no {trust.FOLDER}")
+        return Finding(NOTE, f"not trusted, so ignored: {' and '.join(untrusted)}", trust.HOW)
+    return Finding(OK, f"{trust.FOLDER} is trusted" if files else f"there is no {trust.FOLDER}")
 
 
 def _check_workspace(settings: dict[str, Any]) -> Finding:
@@ -146,11 +157,13 @@ def _check_readers(settings: dict[str, Any]) -> Finding:
         if reason := _git_is_not_confined(settings["workspace"]):
             return Finding(NOTE, f"Landlock: they reach the workspace and the system only; {reason}")
         return Finding(OK, "Landlock: they and git reach the workspace, the repository and the system only")
-    return Finding(NOTE, "not confined: they and git read what you can read", "a Linux kernel with Landlock")
+    return Finding(
+        NOTE, "not confined: they and git read what you can read", "use a Linux kernel with Landlock"
+    )
 
 
 def _git_is_not_confined(workspace: str) -> str | None:
-    """Return why git is not, or not always, kept in; None if it is, or if there is none."""
+    """Return why git is not always confined; None if it is, or if there is no git."""
     from clada.world.git.harden import lifted
     from clada.world.git.repository import git_program
 
@@ -182,13 +195,13 @@ def _check_approvals(settings: dict[str, Any]) -> Finding:
 def _check_terminal() -> Finding:
     terminal = open_terminal()
     if terminal is None:
-        return Finding(NOTE, "none: nobody can be asked", "approve commands with clada approvals add")
+        return Finding(NOTE, "none: no questions can be asked", "approve commands with clada approvals add")
     os.close(terminal)
     color = "without colour: NO_COLOR is set" if os.environ.get("NO_COLOR") else "in colour"
-    return Finding(OK, f"commands can be asked about; shown {color}")
+    return Finding(OK, f"questions can be asked; output {color}")
 
 
-# Each may raise CladaError, which is then what was found.
+# A check that raises CladaError has found that.
 CHECKS: dict[str, Callable[[dict[str, Any]], Finding]] = {
     "git": _check_git,
     "repository": _check_repository,

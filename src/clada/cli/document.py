@@ -6,13 +6,11 @@ import os
 from select import select
 from stat import S_ISREG
 
-from clada.cli.console import STDERR, STDIN, STDOUT
-from clada.cli.flags import COMMANDS
+from clada.cli.console import STDERR, STDIN, STDOUT, color_is_forced
 from clada.cli.help import USAGE
 from clada.cli.presenter import Presenter
 from clada.cli.questions import open_terminal
 from clada.cli.signals import stop_on_signals
-from clada.config import meant
 from clada.errors import CladaError, UsageError, reason
 from clada.exit_codes import DONE, FAILED
 from clada.grammar import MAX_INPUT
@@ -79,14 +77,24 @@ def carry_out(
 
     Return the exit code and the report; the report is None if the user declined.
     """
-    if options["color"] == "always" or os.isatty(STDOUT):
-        from clada.cli.terminal import Terminal
+    if (
+        options["color"] == "always"
+        or os.isatty(STDOUT)
+        or (options["color"] == "auto" and color_is_forced())
+    ):
+        from clada.cli.terminal import Terminal  # late: it loads rich
 
         console = Terminal(options["color"])
     try:
         if not options["dry_run"] and not plan.fatal and plan.has_operations:
             options = _ask_first(plan, options, console)
-        if options["confirm"] and not options["dry_run"] and not plan.fatal and plan.has_operations:
+        if (
+            options["confirm"]
+            and not options["yes"]
+            and not options["dry_run"]
+            and not plan.fatal
+            and plan.has_operations
+        ):
             from clada.cli.confirm import confirmed
 
             reasons = {index: each.reason for index, each in (left_out or {}).items()}
@@ -116,7 +124,7 @@ def carry_out(
                 left_out=left_out,
             )
             if report.fatal and report.fatal.stage == "WORKSPACE":  # a mistake in the call, so a usage error
-                raise UsageError(f"--workspace: {report.fatal.sentence}")
+                raise UsageError(f"--workspace: {report.fatal.message}", report.fatal.hint or "")
             presenter.finish(report)
     finally:
         console.close()
@@ -167,7 +175,8 @@ def read(arguments: Sequence[str], console: Console) -> bytes | None:
         try:
             fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
-            raise UsageError(_open_error(name, error)) from None
+            why = reason(error) if isinstance(error, OSError) else error
+            raise UsageError(f"{name}: {why}", "clada --help") from None
     pieces: list[bytes] = []
     size = 0
     while size <= MAX_INPUT:
@@ -185,14 +194,6 @@ def read(arguments: Sequence[str], console: Console) -> bytes | None:
     if fd != STDIN:
         os.close(fd)
     return b"".join(pieces) if len(pieces) != 1 else pieces[0]
-
-
-def _open_error(path: str, error: OSError | ValueError) -> str:
-    """Return why a document could not be opened; the name may be a misspelt command."""
-    if isinstance(error, ValueError):
-        return f"{path}: {error}"
-    near = meant(path, [*COMMANDS, "--help"], "`clada {}`") or "; see clada --help"
-    return f"{path}: {reason(error)}{near}"
 
 
 def settings_of(options: dict[str, Any]) -> Settings:

@@ -68,7 +68,7 @@ def _ask(console: Console) -> str | None:
     if record is None:
         raise CladaError("invalid_operation", NO_ANSWER, "say --record=commits or --record=snapshots")
     try:
-        path = config.add_to_user_file("record", record)
+        path = config.set_in_user_file("record", [record])
         console.complain(f'clada: remembered in {path}: record = "{record}"')
     except (OSError, CladaError) as error:
         why = reason(error) if isinstance(error, OSError) else error.error.message

@@ -1,47 +1,90 @@
-"""The help texts, made from the table of commands and flags."""
+"""The help texts, made from the tables of commands and flags."""
 
 from __future__ import annotations
 
 from textwrap import wrap
 
-from clada.cli.flags import COMMANDS, FLAGS
+from clada.cli.flags import COMMANDS, FLAGS, JSON, YES
+from clada.config import close_to
+from clada.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
+    from clada.cli.console import Console
     from clada.settings import Setting
 
 USAGE = """\
-usage: clada [FILE] [flags]      carry out what the answer of an LLM asks for
-       clada paste               or what you have copied
-       clada plan FILE           look first: touches nothing
-Try clada --help."""
+usage: clada [FILE] [flags]      apply the edits in an LLM's answer
+       clada paste               apply the answer on the clipboard
+       clada plan FILE           show what would change; change nothing
+Try clada -h."""
 
 ABOUT = """\
-Reads the text an LLM wrote, from FILE or standard input, finds the operations
-in it and carries them out in the workspace: writes, edits, moves and removes
-files, runs allowed commands, and records the work in git."""
+Reads an LLM's answer from FILE or standard input, finds the operations in it
+and applies them in the workspace: writes, edits, moves and removes files, runs
+allowed commands, and records each run so that clada undo can revert it."""
+
+FIRST_SCREEN = """\
+usage: clada [FILE] [flags]
+       clada COMMAND …
+
+Applies the edits in an LLM's answer, from FILE or standard input.
+
+  plan [FILE]         show what would change, with a diff; change nothing
+  paste               apply the answer on the clipboard
+  undo [RUN]          revert the last run, or that one
+  history             list the runs, newest first
+  prompt              print instructions for the LLM
+  approvals add CMD   let a command run without asking
+
+  -n  dry run         -y  apply without asking    -q  print failures only
+  -v  full details    -C DIR  workspace           -m TEXT  commit message
+
+Examples:
+  clada answer.md                   apply an answer
+  llm "add a test" | clada          apply the output of another program
+  clada --confirm answer.md         choose what to apply
+  clada undo                        revert it
+
+All commands and flags: clada --help    One command: clada help COMMAND
+"""
 
 EXAMPLES = (
-    ('llm "add a test" | clada', "carry out an answer"),
-    ("clada plan answer.md", "look at the diff first"),
-    ("clada --confirm answer.md", "look at it, then choose what of it"),
-    ("clada watch --clipboard", "do so with each answer that is copied"),
-    ("clada prompt csl", "what to tell the LLM"),
+    ('llm "add a test" | clada', "apply an answer"),
+    ("clada plan answer.md", "show the diff first"),
+    ("clada --confirm answer.md", "choose what to apply"),
+    ("clada watch --clipboard", "apply each answer that you copy"),
+    ("clada prompt csl", "instructions for the LLM"),
     ('clada approvals add "npm test"', "let it run the tests"),
-    ("clada undo", "take back what the last run changed"),
+    ("clada undo", "revert the last run"),
 )
 
-EXIT_CODES = """\
-Exit code: 0 all succeeded, or nothing to do; 1 something failed; 2 the command
-line is wrong; 129, 130 or 143 interrupted.
-Defaults can be set in ~/.config/clada/config.toml and, as far as they are
-harmless and trusted, in .clada/config.toml of the workspace: timeout = "1m"."""
+CLOSING = """\
+Durations: 500ms, 30s, 5m, 1h. Sizes: B, KB, MB, GB.
+Exit code: 0 everything was applied; 1 something failed, was refused or was not
+applied; 2 wrong usage; 3 no operations found; 129, 130, 143 interrupted.
+Defaults: clada config lists them; ~/.config/clada/config.toml, CLADA_<SETTING>
+in the environment and a trusted .clada/config.toml set them."""
 
 WIDTH = 80
-FLAG_WIDTH = 26
+FLAG_WIDTH = 30
+COMMAND_WIDTH = 28
 EXAMPLE_WIDTH = 34
+ADVANCED = "Advanced"
+
+
+def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print the help of a command, or of clada itself."""
+    name = arguments[0] if arguments else None
+    if name is not None and name not in COMMANDS:
+        near = close_to(name, list(COMMANDS))
+        hint = f"; did you mean {near}?" if near else ""
+        raise UsageError(f"unknown command {name!r}{hint}", f"clada help {near}" if near else "clada --help")
+    console.write(command_help(name))
+    return 0
 
 
 def command_help(command: str | None) -> str:
@@ -53,18 +96,15 @@ def _main_help() -> Iterator[str]:
     yield "usage: clada [FILE] [flags]"
     yield "       clada COMMAND …"
     yield f"\n{ABOUT}"
-    yield "\nCommands (each has its own --help):"
-    for name, command in COMMANDS.items():
-        yield from _row(f"{name} {command.arguments}".rstrip(), command.meaning)
-    for group in dict.fromkeys(flag.group for flag in FLAGS.values()):
+    for group in dict.fromkeys(command.group for command in COMMANDS.values()):
         yield f"\n{group}:"
-        for flag in FLAGS.values():
-            if flag.group == group:
-                yield from _row(synopsis(flag), explained(flag))
-    yield "\nDurations: 500ms, 30s, 5m, 1h. Sizes: B, KB, MB, GB."
+        for name, command in COMMANDS.items():
+            if command.group == group:
+                yield from _row(f"{name} {command.arguments}".rstrip(), command.meaning, COMMAND_WIDTH)
+    yield from _flag_groups([*FLAGS.values(), YES, JSON])
     yield "\nExamples:"
     yield from _examples(EXAMPLES)
-    yield f"\n{EXIT_CODES}"
+    yield f"\n{CLOSING}"
 
 
 def _command_help(name: str) -> Iterator[str]:
@@ -72,19 +112,33 @@ def _command_help(name: str) -> Iterator[str]:
     flags = " [flags]" if command.flags else ""
     yield f"usage: clada {name} {command.arguments}".rstrip() + flags
     yield f"\n{command.meaning[0].upper()}{command.meaning[1:]}."
-    if command.flags:
-        yield "\nFlags:"
-        for flag in map(command.setting, command.flags):
-            yield from _row(synopsis(flag), explained(flag))
     if command.examples:
         yield "\nExamples:"
         yield from _examples(command.examples)
+    yield from _flag_groups([command.setting(flag) for flag in command.flags if flag not in command.unlisted])
+
+
+def _flag_groups(flags: Iterable[Setting]) -> Iterator[str]:
+    """Yield flags under the headings of their groups; advanced ones come last."""
+    groups: dict[str, list[Setting]] = {}
+    for flag in flags:
+        groups.setdefault(ADVANCED if flag.advanced else flag.group, []).append(flag)
+    main_order = [*dict.fromkeys(flag.group for flag in FLAGS.values()), ADVANCED]
+    for group in main_order:
+        if group in groups:
+            yield f"\n{group}:"
+            for flag in groups[group]:
+                yield from _row(_with_letter(flag), explained(flag), FLAG_WIDTH)
+
+
+def _with_letter(flag: Setting) -> str:
+    return f"-{flag.short}, {synopsis(flag)}" if flag.short else f"    {synopsis(flag)}"
 
 
 def _examples(examples: tuple[tuple[str, str], ...]) -> Iterator[str]:
     width = max(EXAMPLE_WIDTH, *(len(line) + 2 for line, _ in examples))
     for line, meaning in examples:
-        if len(line) + 2 > width or 2 + width + len(meaning) > WIDTH:
+        if 2 + width + len(meaning) > WIDTH:
             yield f"  {line}"
             yield f"      {meaning}"
         else:
@@ -97,33 +151,50 @@ def synopsis(flag: Setting) -> str:
     return written if flag.kind == "switch" else f"{written}={flag.value or 'WHICH'}"
 
 
+LETTERS_FOR_VALUES = {"output_mode": "-q: silent", "error_detail": "-v: full"}
+
+
 def explained(flag: Setting) -> str:
     """Return what a flag means, with its choices and its default."""
-    if flag.choices:
-        others = ", ".join(choice for choice in flag.choices if choice != flag.default)
-        if flag.default is None:
-            return f"{flag.meaning}: {others}"
-        return f"{flag.meaning}: {flag.default} (the default), {others}"
-    if flag.kind in ("switch", "list") or flag.default is None:
-        return flag.meaning
-    return f"{flag.meaning} (default {shown_default(flag)})"
+    choices = f": {', '.join(flag.choices)}" if flag.choices and ":" not in flag.meaning else ""
+    letter = f"; {LETTERS_FOR_VALUES[flag.name]}" if flag.name in LETTERS_FOR_VALUES else ""
+    default = flag.otherwise or shown_default(flag)
+    return f"{flag.meaning}{choices}{letter}{f' (default: {default})' if default else ''}"
 
 
 def shown_default(flag: Setting) -> str:
-    """Return the default of a flag as it would be given on the command line."""
-    if flag.kind == "duration":
-        return f"{flag.default:g}s"
-    if flag.kind == "size":
-        gigabytes, rest = divmod(flag.default, 1 << 30)
-        return f"{gigabytes}GB" if not rest else f"{flag.default >> 20}MB"
-    return str(flag.default)
+    """Return the default of a flag as one would write it; nothing for switches, lists and no default."""
+    if flag.kind in ("switch", "list") or flag.default is None:
+        return ""
+    return shown_value(flag, flag.default)
 
 
-def _row(name: str, meaning: str) -> Iterator[str]:
-    lines = wrap(meaning, WIDTH - 1 - FLAG_WIDTH, break_on_hyphens=False)
-    if len(name) + 4 > FLAG_WIDTH:
+def shown_value(setting: Setting, value: Any) -> str:
+    """Return a value as one would write it on the command line."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if setting.kind == "duration":
+        return f"{value:g}s"
+    if setting.kind == "size":
+        unit, size = next(
+            (
+                (unit, size)
+                for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10))
+                if value and value % size == 0
+            ),
+            ("", 1),
+        )
+        return f"{value // size}{unit}"
+    if setting.kind == "list":
+        return ", ".join(value)
+    return str(value)
+
+
+def _row(name: str, meaning: str, width: int) -> Iterator[str]:
+    lines = wrap(meaning, WIDTH - 1 - width, break_on_hyphens=False)
+    if len(name) + 4 > width:
         yield f"  {name}"
         name = ""
-    yield f"  {name}".ljust(FLAG_WIDTH) + lines[0]
+    yield f"  {name}".ljust(width) + lines[0]
     for line in lines[1:]:
-        yield " " * FLAG_WIDTH + line
+        yield " " * width + line

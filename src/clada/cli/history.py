@@ -1,10 +1,15 @@
-"""`clada history`: the recorded runs of this workspace; one of them in full; forgetting old ones."""
+"""`clada history`: lists the recorded runs, shows one in full, deletes old ones."""
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+
+from clada.cli.table import table_lines
 from clada.errors import UsageError
 from clada.grammar import read_number
 from clada.past import SHORT, history, prune, run_details
+from clada.report import counted
 from clada.report.diff import diff_lines
 from clada.text.escape import escape_controls
 from clada.world.record.store import find_store
@@ -17,11 +22,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
+    from clada.past import RunDetails
     from clada.world.record.history import RecordedRun
+
+HEADER = ("RUN", "WHEN", "END", "WHAT", "FILES")
+LONG_HEADER = ("RUN", "WHEN", "END", "COMMITS", "WHAT", "FILES")
+# Units of time, the seconds from which on each is used, and how many seconds it has.
+UNITS = (("d", 48 * 3600, 24 * 3600), ("h", 7200, 3600), ("min", 120, 60), ("s", 0, 1))
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """List the runs; `show RUN` tells all of one, `prune` forgets those that the settings do not keep."""
+    """List the runs; `show RUN` prints all of one, `prune` deletes those past the limits in the settings."""
     match list(arguments):
         case []:
             _list(options, console)
@@ -34,24 +45,77 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 def _list(options: dict[str, Any], console: Console) -> None:
     runs = history(options["workspace"])
+    limit = options.get("limit", 20)
+    shown = runs[: limit or None]
+    if options["json"]:
+        console.write(json.dumps([_as_dict(each) for each in shown], indent=2) + "\n")
+        return
     if not runs:
         others = elsewhere(find_store(options["workspace"]))
         console.complain(f"clada: {NO_RUN} yet{f'; {others}' if others else ''}")
-    console.write("".join(f"{line}\n" for line in _table(runs)))
+        return
+    _write_table(shown, console, long=bool(options.get("long")))
+    if len(shown) < len(runs):
+        console.complain(f"clada: {len(runs) - len(shown)} older runs; clada history --limit=0 lists all")
+
+
+def _write_table(runs: Sequence[RecordedRun], console: Console, *, long: bool) -> None:
+    now = datetime.now(UTC)
+    rows = []
+    for each in runs:
+        when = each.when if long else _ago(each.when, now)
+        what, _, files = each.what.partition(": ")
+        rows.append((str(each.number), when, each.ended, *([_commits(each)] if long else []), what, files))
+    lines = table_lines(LONG_HEADER if long else HEADER, rows, right=0)
+    console.write("".join(f"{line}\n" for line in lines))
+
+
+def _commits(each: RecordedRun) -> str:
+    """Return the commits before and after a run; a dash where none was needed."""
+    return "..".join(commit[:SHORT] if commit else "-" for commit in each.commits)
+
+
+def _ago(when: str, now: datetime) -> str:
+    """Return how long ago something was, as people say it; the time itself if it cannot be read."""
+    try:
+        seconds = max(0, int((now - datetime.fromisoformat(when)).total_seconds()))
+    except (ValueError, TypeError):
+        return when
+    unit, _least, size = next(row for row in UNITS if seconds >= row[1])
+    return f"{seconds // size} {unit} ago"
+
+
+def _as_dict(each: RecordedRun) -> dict[str, Any]:
+    pre, post = each.commits
+    return {
+        "run": each.number,
+        "when": each.when,
+        "ended": each.ended,
+        "what": each.what,
+        "record": each.record,
+        "undoes": each.undoes or None,
+        "changed": each.changed,
+        "commands": each.commands,
+        "commits": {"pre": pre, "post": post},
+    }
 
 
 def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> None:
     number = read_number(rest[0]) if rest else next((run.number for run in history(options["workspace"])), 0)
     if not number:
-        raise UsageError("history show takes the number of a run; clada history lists them")
+        raise UsageError("history show takes the number of a run", "clada history")
     found = run_details(number, options["workspace"])
-    lines = [*_table([found.run])]
+    changes = _changes(found, options)
+    if options["json"]:
+        texts = {"document": found.document.decode(errors="replace"), "report": found.report}
+        console.write(json.dumps({**_as_dict(found.run), **texts, "diff": changes}, indent=2) + "\n")
+        return
+    _write_table([found.run], console, long=True)
+    lines: list[str] = []
     if found.document:
         lines += ["", "document:", *_indented(found.document.decode(errors="replace"))]
     if found.report:
         lines += ["", "report:", *_indented(found.report)]
-    mask = mask_of_changes(found.changes, options.get("reveal", ()))
-    changes = [text for _kind, text in diff_lines(found.changes, found.modes, mask)]
     lines += ["", "changes:", *changes] if changes else ["", "changes: none"]
     if found.suspects:
         suspects = [text for _kind, text in diff_lines(found.suspects, ())]
@@ -59,26 +123,19 @@ def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> Non
     console.write("".join(f"{line}\n" for line in lines))
 
 
+def _changes(found: RunDetails, options: dict[str, Any]) -> list[str]:
+    mask = mask_of_changes(found.changes, options.get("reveal", ()))
+    return [text for _kind, text in diff_lines(found.changes, found.modes, mask)]
+
+
 def _indented(text: str) -> list[str]:
     return [f"  {escape_controls(line)}".rstrip() for line in text.splitlines()]
 
 
 def _prune(options: dict[str, Any], console: Console) -> None:
-    kept = {name: options[name] for name in ("history_size", "history_age")}
-    count = prune(options["workspace"], **kept)
-    console.write(f"{count} run{'' if count == 1 else 's'} forgotten\n")
-
-
-def _table(runs: Sequence[RecordedRun]) -> list[str]:
-    """Return the lines, in columns of equal width; the title, which can be long, comes last."""
-    rows = []
-    for each in runs:
-        # The commits before and after the run; a dash where none was needed.
-        commits = "..".join(commit[:SHORT] if commit else "-" for commit in each.commits)
-        fields = (str(each.number), each.when, each.ended, commits, each.what)
-        rows.append(tuple(map(escape_controls, fields)))
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    return [
-        "  ".join([row[0].rjust(widths[0]), *(row[n].ljust(widths[n]) for n in (1, 2, 3)), row[4]]).rstrip()
-        for row in rows
-    ]
+    limits = {name: options[name] for name in ("history_size", "history_age")}
+    count = prune(options["workspace"], **limits)
+    if options["json"]:
+        console.write(json.dumps({"deleted": count}) + "\n")
+    else:
+        console.write(f"{counted(count, 'run')} deleted\n")

@@ -6,8 +6,8 @@ from importlib import import_module
 
 from clada.cli.questions import confirm, prompt
 from clada.errors import shortened, unforeseen
-from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
-from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
+from clada.model import BlockSkipped, Done, Note, Output, OutputTruncated, TaskEnded, TaskStarted
+from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.report import (
     TRUNCATED,
     commits_line,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clada.report import Line, Report
     from clada.world.world import Stop
 
+MANY = 100  # operations, above which a terminal shows only failures and counts
 PLAN_LINES = 9  # lines of the plan above a question
 PLAN_BEFORE = 3  # of these, lines before the current task
 
@@ -42,15 +43,22 @@ class Presenter:
         self, plan: Plan, options: dict[str, Any], console: Console, stop: Stop | None = None
     ) -> None:
         self.plan, self.options, self.console, self.stop = plan, options, console, stop
-        self.mode, self.detail = options["output_mode"], options["error_detail"]
+        self.detail = options["error_detail"]
         self.notation = NOTATIONS.get(plan.notation or options["format"], UNKNOWN)
-        wanted = options["summary"]
-        self.summary = self.notation.summary if wanted == "auto" else wanted
+        self.mode, self.summary = options["output_mode"], options["summary"]
+        if options["json"]:
+            self.mode, self.summary = "silent", "json"
+        elif self.summary == "auto":  # on a terminal the closing line is enough
+            self.summary = "none" if console.rows else self.notation.summary
+        if console.rows:
+            self.notation = UNKNOWN  # the same words for all notations
         self._summarise = None if self.summary == "none" else _summary_maker(self.summary)
         self._has_details = options["dry_run"] or self.detail != "minimal"
         self._buffered: list[Line] = []  # shown at the end in buffer mode
         self._items = [item for block in plan.blocks for item in block.operations]
         self._ended = 0
+        # On a terminal, a run of many operations shows its progress, its failures and the counts.
+        self._is_long = bool(console.rows) and self.mode == "stream" and len(self._items) > MANY
         self._passed = 0  # items that were started or skipped
         self._started: set[str] = set()  # labels of running tasks
 
@@ -66,7 +74,8 @@ class Presenter:
                     status = task.status
                     self._passed += task.label not in self._started
                     self._started.discard(task.label)
-                    if self.mode != "silent" or status == "error":  # else its line is not shown
+                    is_shown = self.mode != "silent" and not (self._is_long and task.ok)
+                    if is_shown or status == "error":
                         self._show_task(task)
                     self._ended += (
                         status != "skipped" and not task.invalid
@@ -105,7 +114,7 @@ class Presenter:
             parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
         if summarise := self._summarise:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
-        elif self.console.rows and report.tasks and self.notation.family != SENTENCES:
+        elif self.console.rows and report.tasks:
             parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
         if line := commits_line(report):
             parts.append(("the commits", lambda: self._tell_commits(line)))
@@ -124,8 +133,9 @@ class Presenter:
         from clada.report.llm import counts
 
         yield from self.console.scrolled_away()
-        undo = " · clada undo takes it back" if report.undoable else ""
-        yield "closing", f"{counts(report)}{undo}"
+        kinds = f" ({_kinds(report)})" if self._is_long else ""
+        undo = " · clada undo reverts it" if report.undoable else ""
+        yield "closing", f"{counts(report)}{kinds}{undo}"
 
     def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
         """Ask the user whether a command may run; no answer means no."""
@@ -210,6 +220,12 @@ class Presenter:
         error = report.fatal or report.error
         if error and self.detail == "debug":
             yield from (("detail", line) for line in traced(error))
+
+
+def _kinds(report: Report) -> str:
+    """Return how many operations did what: `2,998 created, 2 edited`."""
+    hows = [task.outcome.how for task in report.tasks if isinstance(task.outcome, Done)]
+    return ", ".join(f"{hows.count(how):,} {how}" for how in dict.fromkeys(hows))
 
 
 def _summary_maker(kind: str) -> Callable[[Report], str]:

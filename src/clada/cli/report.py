@@ -1,6 +1,8 @@
-"""`clada report`: what a model needs to go on after a run."""
+"""`clada report`: prints the report of a run for the LLM."""
 
 from __future__ import annotations
+
+import json
 
 from clada.cli.clipboard import copy
 from clada.errors import CladaError, UsageError
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the report on the last document, or of the given run, for a model; or put it on the clipboard."""
+    """Print or copy the report of the last document, or of the given run."""
     text = (None if arguments else refused_report(options["workspace"])) or _of_run(options, arguments)
-    if options["copy"]:
+    if options["json"]:
+        console.write(json.dumps({"report": text}) + "\n")
+    elif options["copy"]:
         copy(text)
         console.complain("clada: the report is on the clipboard")
     else:
@@ -29,16 +33,18 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 def _of_run(options: dict[str, Any], arguments: Sequence[str]) -> str:
     number = read_number(arguments[0]) if arguments else None
     if arguments and not number:
-        raise UsageError(f"report takes the number of a run, not {arguments[0]!r}; clada history lists them")
+        raise UsageError(f"report takes the number of a run, not {arguments[0]!r}", "clada history")
     if number is None:
         number = next((each.number for each in history(options["workspace"]) if not each.undoes), None)
     if number is None:
         raise CladaError(
-            "git_operation_failed", "no run is recorded for this workspace", "--record=none keeps none"
+            "git_operation_failed", "no run is recorded for this workspace", "clada FILE applies an answer"
         )
     text = run_details(number, options["workspace"]).for_llm
     if not text:
         raise CladaError(
-            "git_operation_failed", f"run {number} has no report: it was killed", "clada history show"
+            "git_operation_failed",
+            f"run {number} has no report: it was killed",
+            f"clada history show {number}",
         )
     return text

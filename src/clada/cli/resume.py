@@ -1,4 +1,4 @@
-"""`clada resume`: carries out what failed or was skipped in a run, and nothing that succeeded."""
+"""`clada resume`: applies what failed or was skipped in a run, and nothing that succeeded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     """Resume the last run, or the one with the given number; return the exit code."""
     number = read_number(arguments[0]) if arguments else None
     if arguments and not number:
-        raise UsageError(f"resume takes the number of a run, not {arguments[0]!r}; clada history lists them")
+        raise UsageError(f"resume takes the number of a run, not {arguments[0]!r}", "clada history")
     rest = rest_of(options["workspace"], number)
     if not options["again"]:
         refuse_reverted(rest)

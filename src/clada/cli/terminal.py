@@ -13,7 +13,7 @@ from rich.console import COLOR_SYSTEMS
 from rich.console import Console as Rich
 from rich.style import Style
 
-from clada.cli.console import STDERR, STDOUT, Console
+from clada.cli.console import STDERR, STDOUT, Console, color_is_forced
 from clada.report import first_line
 from clada.text.escape import escape_controls
 
@@ -45,7 +45,9 @@ class Terminal(Console):
 
     def __init__(self, color: str = "auto", out: int = STDOUT) -> None:
         super().__init__(out)
-        self._rich = Rich(force_terminal=True if color == "always" or out != STDOUT else None)
+        self._rich = Rich(
+            force_terminal=True if color == "always" or out != STDOUT or color_is_forced() else None
+        )
         colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
         plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
         plain = plain or not self._rich.color_system

@@ -34,7 +34,10 @@ RECENT = 20  # recorded runs among which one of the same text is looked for
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Watch until the user ends it; return the exit code."""
     if options.get("clipboard") and arguments:
-        raise UsageError(f"--clipboard watches what is copied, not {arguments[0]}: give one or the other")
+        raise UsageError(
+            f"--clipboard watches the clipboard, not {arguments[0]}: give one of them",
+            "clada watch --clipboard",
+        )
     watch = Watch(options, console)
     try:
         if options.get("clipboard"):

@@ -57,7 +57,7 @@ def test_prune_forgets_by_size_and_by_age_and_keeps_the_last(plain: Recorded) ->
     (runs / "2.index").write_bytes(b"")
     for number in (1, 2):
         os.utime(runs / str(number), (1, 1))
-    assert "2 runs forgotten" in plain.call("history", "prune").stdout
+    assert "2 runs deleted" in plain.call("history", "prune").stdout
     assert sorted(os.listdir(runs)) == ["3", "4", "5"]
     assert [run.number for run in clada.history(str(plain.workspace))] == [5, 4, 3]
     store = find_store(str(plain.workspace))
