@@ -72,7 +72,7 @@ _HOMES = {
     "resuming": "resume",
     "run": "execute plan_for",
     "settings": "Settings",
-    "text.visible": "visible",
+    "text.forms": "visible",
     "world.world": "Stop",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
