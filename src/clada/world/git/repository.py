@@ -10,6 +10,7 @@ from clada.errors import CladaError, system_words
 from clada.grammar import read_number
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.stat import identity_of
 from clada.world.files.walk import skip_error, walk
 from clada.world.git import git
 from clada.world.git.harden import (
@@ -120,7 +121,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
         program = git_program(directory)
         below = directory[len(root.rstrip("/")) + 1 :]
         prefix = f"{below}/" if below else ""
-        identity = _identity(git_dir)
+        identity = identity_of(os.lstat(git_dir))
         found = Repository(program, root, git_dir, common_dir, prefix, identity, confined, named is not None)
         _refuse_links(found)
         _refuse_devices(found)
@@ -133,7 +134,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
 def check_identity(repository: Repository) -> None:
     """Raise CladaError if another git directory stands in the place of the one that was found."""
     try:
-        now = _identity(repository.git_dir)
+        now = identity_of(os.lstat(repository.git_dir))
     except FileNotFoundError:
         raise git_error("the git directory is gone", "look into it before going on") from None
     if now != repository.identity:
@@ -233,11 +234,6 @@ def git_program(workspace: str) -> str:
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise git_error("git is not installed, or not on the PATH", "install git")
-
-
-def _identity(path: str) -> tuple[int, int]:
-    status = os.lstat(path)
-    return status.st_dev, status.st_ino
 
 
 def _refuse_links(repository: Repository) -> None:

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
+from clada.world.files.stat import identity_of
 from clada.world.git import repository
 from clada.world.git.git import git_failed, hardened_git, run
 from clada.world.git.harden import KEPT, OWN_VARIABLES, lend
@@ -80,10 +81,8 @@ def _resolve_commit(source: str, commit: str) -> str:
 
 def _git_in(source: str) -> Git:
     """Return git for looking things up in a git directory, whether or not there is a work tree."""
-    identity = os.lstat(source)
-    known = Repository(
-        repository.git_program(source), source, source, source, "", (identity.st_dev, identity.st_ino)
-    )
+    identity = identity_of(os.lstat(source))
+    known = Repository(repository.git_program(source), source, source, source, "", identity)
     return hardened_git(known)
 
 

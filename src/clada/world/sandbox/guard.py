@@ -16,6 +16,7 @@ from clada.errors import CladaError
 from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.files import paths
+from clada.world.files.stat import Stamp
 from clada.world.handles import OWNER_ALL, open_directory, open_file, read, remove_tree
 
 TYPE_CHECKING = False
@@ -47,7 +48,7 @@ class SavedEntry(Value):
         """Return whether it was not changed; the content of a file is not needed for that."""
         one, two = self.status, other.status
         if stat.S_ISREG(one.st_mode):  # no change leaves its last time as it was
-            return one[:7] == two[:7] and one.st_ctime_ns == two.st_ctime_ns
+            return Stamp.of(one) == Stamp.of(two)
         same_link = not stat.S_ISLNK(one.st_mode) or self.content == other.content
         return one.st_mode == two.st_mode and same_link
 
