@@ -7,7 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 import clada
-from clada.world.files.workspace import TAIL, Workspace
+from clada.world.files.reader import TAIL
+from clada.world.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,6 +8,7 @@ a check and its use.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from clada.errors import CladaError, from_os_error
 from clada.world.files.content import Version, now, read_regular
@@ -22,9 +23,14 @@ from clada.world.files.paths import (
     parts_outside,
     protect,
 )
-from clada.world.files.stat import Entry, Identity, entry_of, identity_of
+from clada.world.files.stat import Entry, Identity, entry_of, identity_of, os_errors
 from clada.world.handles import READ, has_no_xattrs
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TAIL = 1 << 16  # bytes at the end of a large file that show its encoding and its line ending
 ANY_WRITE = 0o222  # the bits of a mode that let a user write
 ROOTS = ((), (OUTSIDE,))  # which can neither be replaced nor removed
 
@@ -127,41 +133,44 @@ class WorkspaceReader:
     def names(self, parts: Parts) -> list[str]:
         """Return the names in a directory, sorted."""
         self.flush()
-        try:
+        with os_errors():
             return sorted(os.listdir(self._directories.handle(parts)))
-        except OSError as error:
-            raise from_os_error(error) from None
 
     def load(self, parts: Parts, *, to_edit: bool = False) -> bytes:
         """Return the content of a regular file."""
         self.flush()
         start = now()
-        fd = self._open(parts, READ)
-        try:
+        with os_errors(), self._opened(parts, READ) as fd:
             status, data = read_regular(fd)
             bare = to_edit and has_no_xattrs(fd)  # cheap while the file is open
-        except OSError as error:
-            raise from_os_error(error) from None
-        finally:
-            os.close(fd)
         self._read = (parts, Version(status, data, start, bare=bare))
         return data
 
-    def _open(self, parts: Parts, flags: int) -> int:
+    def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
+        """Return the end of a large file, from the start of a character, and the version that was read."""
+        start = now()
+        with os_errors(), self._opened(parts, READ) as fd:
+            status = os.fstat(fd)
+            data = os.pread(fd, TAIL, max(0, status.st_size - TAIL))
+        inner = next((at for at in range(4) if data[at : at + 1] and data[at] & 0xC0 != 0x80), 0)  # noqa: PLR2004
+        return data[inner:], Version(status, data, start)
+
+    @contextmanager
+    def _opened(self, parts: Parts, flags: int) -> Iterator[int]:
+        """Open an entry for the time of a context."""
         if parts in ROOTS:
             raise is_root_error(parts)
+        fd = os.open(parts[-1], flags, dir_fd=self._directories.handle(parts[:-1]))
         try:
-            return os.open(parts[-1], flags, dir_fd=self._directories.handle(parts[:-1]))
-        except OSError as error:
-            raise from_os_error(error) from None
+            yield fd
+        finally:
+            os.close(fd)
 
     def handle(self, parts: Parts) -> int:
         """Return a new handle of a directory, for a process to run in; the caller closes it."""
         self.flush()
-        try:
+        with os_errors():
             return os.dup(self._directories.handle(parts))
-        except OSError as error:
-            raise from_os_error(error) from None
 
     def forget(self) -> None:
         """Close the kept directory handles: after a directory was moved, and before a command."""

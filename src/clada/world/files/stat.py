@@ -6,12 +6,14 @@ import errno
 import os
 import stat
 from collections import namedtuple
+from contextlib import contextmanager
 
 from clada.errors import CladaError, from_os_error
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
 Identity = tuple[int, int]  # the device, and the number of the file on it: the same under every name
@@ -101,6 +103,15 @@ def refuse_shared(entry: Entry) -> None:
     if entry.kind == "file" and entry.links > 1:
         message = f"has {entry.links} hard links, and the others may be outside of the workspace"
         raise CladaError("permission_denied", message, "copy it, and put the copy in its place")
+
+
+@contextmanager
+def os_errors() -> Iterator[None]:
+    """Raise system errors as CladaError."""
+    try:
+        yield
+    except OSError as error:
+        raise from_os_error(error) from None
 
 
 def errno_error(number: int) -> CladaError:

@@ -10,16 +10,17 @@ leaves nothing in the workspace, or a file that the next run removes (scratch.py
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 from clada.errors import CladaError, from_os_error
 from clada.text.match import Text
 from clada.world.files.atomic import Target
-from clada.world.files.content import Addition, Version, changed, check_utf8, extend, now
+from clada.world.files.content import Addition, Version, changed, check_utf8, extend
 from clada.world.files.directories import HANDLES, Limits
 from clada.world.files.paths import OUTSIDE, Parts, display_path, early_imports, refuse_early_import
 from clada.world.files.reader import ROOTS, WorkspaceReader, is_root_error
 from clada.world.files.scratch import Scratch
-from clada.world.files.stat import entry_of, identity_of, refuse_shared
+from clada.world.files.stat import entry_of, identity_of, os_errors, refuse_shared
 from clada.world.files.tree import walk
 from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, sync_file
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 LARGE = 1 << 17  # bytes of a file of which only the end is read to add to it
-TAIL = 1 << 16  # bytes at the end of a large file that show its encoding and its line ending
 ITSELF = (".",)  # the workspace, as the record names it
 TRIES = 5  # to save files that another program keeps changing, before they are moved
 
@@ -103,20 +103,6 @@ class Workspace(WorkspaceReader):
 
     __exit__ = close
 
-    def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
-        """Return the end of a large file, from the start of a character, and the version that was read."""
-        start = now()
-        fd = self._open(parts, READ)
-        try:
-            status = os.fstat(fd)
-            data = os.pread(fd, TAIL, max(0, status.st_size - TAIL))
-        except OSError as error:
-            raise from_os_error(error) from None
-        finally:
-            os.close(fd)
-        inner = next((at for at in range(4) if data[at : at + 1] and data[at] & 0xC0 != 0x80), 0)  # noqa: PLR2004
-        return data[inner:], Version(status, data, start)
-
     def text(self, parts: Parts) -> Text:
         """Return the content of a file that must be UTF-8; content that is held is not read again."""
         if self._held and self._held[0] == parts:
@@ -177,7 +163,7 @@ class Workspace(WorkspaceReader):
         if early_imports:
             refuse_early_import(parts, self.root)
         self.limits.add(0, len(addition.data))
-        try:
+        with os_errors():
             parent = self._directories.make(above, check=False)
             if self._snapshot:
                 self._snapshot.extend(parts, parent, addition)
@@ -188,8 +174,6 @@ class Workspace(WorkspaceReader):
                     self._snapshot.extend(parts, parent, addition)
 
             done = extend(parent, parts[-1], addition, confirm)
-        except OSError as error:
-            raise from_os_error(error) from None
         if not done:
             content = self.load(parts)
             whole = content + addition.lead(content) + addition.data
@@ -233,28 +217,24 @@ class Workspace(WorkspaceReader):
             raise is_root_error(parts)
         if early_imports:
             refuse_early_import(parts, self.root)
-        above, directories = parts[:-1], self._directories
+        above = parts[:-1]
         if not self._has_cleared:  # files of an earlier run that was killed
             self._has_cleared = True
             self._scratch.clear()
         try:
-            parent = directories.make(above, check=False)
+            parent = self._directories.make(above, check=False)
             target = Target.find(parent, parts[-1], read)
             folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
-            target = target.replace(scratch=self._scratch, folder=folder)
             self.limits.add(0 if target.old else 1, len(data))
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
-                target = target.replace(durable=self._snapshot.durable, given=given)
-                target.fill(data, mode, lambda: self._confirm_unchanged(above, parent))
-            else:
-                target.fill(data, mode, lambda: directories.confirm(above))
+            durable = self._snapshot is not None and self._snapshot.durable
+            target = target.replace(scratch=self._scratch, folder=folder, durable=durable, given=given)
+            target.fill(data, mode, lambda: self._confirm_unchanged(above, parent))
         except (OSError, CladaError) as error:
             raise self._undo_step(error) from None
-        directories.confirm(above)
-        self.touched.add(parts)
-        if self._snapshot:
-            self._snapshot.done(parts, parent)
+        self._directories.confirm(above)
+        self._note_change(parts, parent)
 
     def _confirm_unchanged(self, above: Parts, parent: int) -> None:
         """Raise CladaError if the directory or the file has changed, right before the file is replaced."""
@@ -344,7 +324,7 @@ class Workspace(WorkspaceReader):
         Its state goes into the record. A file of the same name must not have changed since `started`.
         """
         above, name = parts[:-1], parts[-1]
-        try:
+        with os_errors():
             parent = self._directories.handle(above)
             if self._snapshot:
                 self._snapshot.put(parts, parent, state)
@@ -354,19 +334,15 @@ class Workspace(WorkspaceReader):
             if _ctime(name, parent) > started and parts not in self.touched:
                 raise changed("while the command ran")
             os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
-        except OSError as error:
-            raise from_os_error(error) from None
         self._note_change(parts, parent)
 
     def make_link(self, parts: Parts, target: bytes) -> None:
         """Make a symbolic link in an existing directory, for undo."""
-        try:
+        with os_errors():
             parent = self._directories.handle(parts[:-1])
             if self._snapshot:
                 self._snapshot.link(parts, parent, target)
             os.symlink(target, os.fsencode(parts[-1]), dir_fd=parent)
-        except OSError as error:
-            raise from_os_error(error) from None
         self._note_change(parts, parent)
 
     def unlink(self, parts: Parts) -> None:
@@ -396,13 +372,11 @@ class Workspace(WorkspaceReader):
         self.flush()
         if parts in ROOTS:
             raise is_root_error(parts)
-        try:
+        with os_errors():
             parent = self._directories.handle(parts[:-1])
             if self._snapshot:
                 (self._snapshot.make if action is os.mkdir else self._snapshot.remove)(parts, parent)
             action(parts[-1], *rest, dir_fd=parent)
-        except OSError as error:
-            raise from_os_error(error) from None
         self._note_change(parts, parent)
 
     def _undo_step(self, error: OSError | CladaError) -> CladaError:
@@ -416,14 +390,10 @@ class Workspace(WorkspaceReader):
         """Act on exactly this entry, which must not be a link: chmod and utime would follow it."""
         self.flush()
         by_path = _can_use_proc()
-        fd = self._open(parts, PIN if by_path else READ) if parts else os.dup(self._root)
-        try:
+        opened = self._opened(parts, PIN if by_path else READ) if parts else nullcontext(self._root)
+        with os_errors(), opened as fd:
             refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)
-        except OSError as error:
-            raise from_os_error(error) from None
-        finally:
-            os.close(fd)
         if parts:  # the workspace itself is in no commit
             self._note_change(parts, self._directories.handle(parts[:-1]))
         elif self._snapshot:
