@@ -103,6 +103,8 @@ def trailing_blanks(s: Setting) -> Draft | None:
     ]
     # Kept lines may come out as the file has them, or as the answer has them.
     label = _strict(s, "search/replace V4A MCP_edit_file")
+    if s.format in CALLS and any(len(hunk.old) == 1 for hunk in slipped):
+        label = LENIENT  # a text within a line is taken as it is
     return Draft(s.render(slipped), label, (s.task.after,), any_trailing_blanks=True)
 
 
@@ -156,7 +158,9 @@ def smart_quotes(s: Setting) -> Draft | None:
 def no_break_at_end_of_answer(s: Setting) -> Draft | None:
     """Leave out the last line break of the answer."""
     answer = s.render()
-    return Draft(answer and answer.rstrip("\n"), s.label(), (s.task.after,))
+    # An added line at the end of a diff may be cut off: nothing else shows how it goes on.
+    unsure = s.format == "unified diff" and s.hunks()[-1].lines[-1][0] == "+"
+    return Draft(answer and answer.removesuffix("\n"), LENIENT if unsure else s.label(), (s.task.after,))
 
 
 def no_break_at_end_of_file(s: Setting) -> Draft | None:
