@@ -46,7 +46,9 @@ def _run(options: argparse.Namespace, appliers: list[Applier]) -> None:
     cases = (case for task in chosen for case in cases_of(task, options.seed, slips))
     names = ("results.jsonl", "times.txt", "faults.jsonl")
     with ExitStack() as stack:
-        lines, times, faults = (stack.enter_context((options.build / name).open("w")) for name in names)
+        lines, times, faults = (
+            stack.enter_context((options.build / name).open("w", buffering=1)) for name in names
+        )
         for result in run_cases(cases, appliers):
             lines.write(json.dumps(result.to_dict()) + "\n")
             times.write(f"{result.seconds:.4f}\n")
