@@ -291,7 +291,7 @@ def two_files_under_one_name(s: Setting) -> Draft | None:
         return None
     _, before, after = s.task.neighbour
     if s.format == "whole file":
-        return Draft(s.render(texts=[s.task.after, after]), REFUSE, ())
+        return Draft(s.render(texts=[s.task.after, after]), REFUSE, ()) if after != s.task.after else None
     hunks, stray = s.hunks(), Changes(before, after).unique_hunks[0]
     text = join(apply_hunks(s.changes.before, hunks))
     if "\n".join(stray.old) in text + s.task.before or count_lines(split(text), stray.old, loosely):
