@@ -74,7 +74,7 @@ class Blocks:
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.data = reading, reading.data
-        self.seen: dict[str, set[tuple[str, str]]] = {}  # hunks of each file
+        self.seen: dict[str, set[tuple[str, str, int]]] = {}  # hunks of each file
         self._unclosed = False  # the last fence that was looked at has no end
 
     def next(self, at: int) -> int | None:

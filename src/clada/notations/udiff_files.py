@@ -244,15 +244,16 @@ class FileDiff:
         ends = self.hunks[-1].no_newline if self.hunks else set()
         return False if ends & {"+", " "} else True if "-" in ends else None
 
-    def values(self, seen: set[tuple[str, str]], lines: LineCounter) -> tuple[Hunk, ...]:
-        """Return the hunks that change something, each once, however often it was written."""
+    def values(self, seen: set[tuple[str, str, int]], lines: LineCounter) -> tuple[Hunk, ...]:
+        """Return the hunks that change something; one that is written again for the same line counts once."""
         made = []
         for draft in self.hunks:
             if not draft.changes:
                 continue
             old, new = ("".join(f"{line}\n" for line in side) for side in draft.lines())
-            if (old, new) not in seen:
-                seen.add((old, new))
+            key = (old, new, draft.start or 0)  # the same change may be made at several places
+            if key not in seen:
+                seen.add(key)
                 near = draft.start or None
                 made.append(Hunk(old, new, None, (), near, line=lines.line(draft.at)))
         return tuple(made)

@@ -1,0 +1,10 @@
+# first
+    start()
+    work(2)
+    end()
+
+# second
+    start()
+    work(2)
+    end()
+

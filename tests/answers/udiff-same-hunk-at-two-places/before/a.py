@@ -1,0 +1,10 @@
+# first
+    start()
+    work(1)
+    end()
+
+# second
+    start()
+    work(1)
+    end()
+
