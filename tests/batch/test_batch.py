@@ -174,7 +174,7 @@ def test_the_schema_of_jobs_takes_what_the_batch_takes() -> None:
     assert [line for line in bad if schema.is_valid(json.loads(line))] == []
 
 
-USAGE = "clada batch needs one file of jobs, or summary and a file of results"
+USAGE = "clada batch needs one file of jobs, or summary or view and a file of results"
 
 
 @pytest.mark.parametrize(

@@ -190,13 +190,19 @@ class Batch:
 
 
 def _remove_run(config: Config) -> None:
+    """Remove the directories of this run, on all nodes that share them; kept workspaces stay."""
+    work, run = os.path.split(config.work)
     if config.container:
         remove_if_possible(container.archive_of(config))
-    _remove_if_empty(config.work)
+    with suppress(OSError):
+        for entry in os.scandir(work):
+            if entry.name.startswith(run) and config.keep == KEEP_NONE:
+                remove_if_possible(entry.path)
+            elif entry.name.startswith(run):
+                _remove_if_empty(entry.path)
 
 
 def _remove_if_empty(path: str) -> None:
-    """Remove a directory in which no workspace was kept."""
     with suppress(OSError):
         os.rmdir(path)
 

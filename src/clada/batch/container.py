@@ -15,6 +15,7 @@ import zipfile
 
 from clada.batch.jobs import Check, Job, resolve
 from clada.errors import CladaError, UsageError
+from clada.world.git.harden import lend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +106,10 @@ def main() -> None:
     given = json.load(sys.stdin)
     checks = tuple(Check(**check) for check in given["job"].pop("checks"))
     job = Job(**given["job"], checks=checks)
+    if job.repo:  # the work tree was made outside, with the objects of that repository
+        git_dir = f"{os.path.realpath(given['workspace'])}/.git"
+        with open(f"{git_dir}/objects/info/alternates", encoding="utf-8") as file:
+            lend(file.readline().rstrip("\n"), git_dir)
     output = os.dup(1)
     os.dup2(2, 1)  # standard output is for the result alone
     try:

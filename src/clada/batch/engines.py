@@ -21,6 +21,7 @@ from importlib import import_module
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from queue import Empty, SimpleQueue
+from secrets import token_hex
 from types import ModuleType
 
 from clada.batch.limits import limit_worker, remove_groups
@@ -393,7 +394,9 @@ def run_chunk(config: Config, jobs: list[Job]) -> tuple[list[Finished], float]:
     """
     begin = time.monotonic()
     if config not in _engines:
-        _engines[config] = LocalEngine(config, 1).__enter__()
+        # A node that was lost may have left workspaces of the same jobs on a shared file system.
+        own = config.replace(work=f"{config.work}-{token_hex(8)}")
+        _engines[config] = LocalEngine(own, 1).__enter__()
     size, found = 0, []
     limited = (job for job in jobs if size < CHUNK_BYTES)
     for finished in _engines[config].run(limited):

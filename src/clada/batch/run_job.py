@@ -248,7 +248,7 @@ def _junit_counts(check: Check, workspace: str) -> dict[str, int] | None:
     """Return the counts of a JUnit file that a check wrote; None where there is none."""
     flag = JUNIT_FLAG.search(check.command)
     name = check.junit or (flag[1].strip("'\"") if flag else None)
-    if not name:
+    if not name or os.path.normpath(name).startswith(("/", "..")):
         return None
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     kinds = {"testcase": "tests", "failure": "failures", "error": "errors", "skipped": "skipped"}

@@ -6,12 +6,16 @@ import os
 import shutil
 import time
 from contextlib import suppress
+from select import select
+from signal import SIGINT
 
 from clada.batch import DEFAULTS, STATUSES, WENT_WELL, Batch, parse_mapping
 from clada.batch.results import check_pyarrow, write_parquet
 from clada.batch.summary import FORMS, summarise
+from clada.batch.view import ResultsView, make_server
 from clada.cli.console import STDERR
 from clada.cli.flags import BATCH_FLAGS
+from clada.cli.review import open_browser
 from clada.cli.signals import stop_on_signals
 from clada.errors import UsageError
 from clada.exit_codes import FAILED, SIGNALLED
@@ -26,8 +30,12 @@ if TYPE_CHECKING:
 EVERY = 10.0  # seconds between two lines where there is no terminal
 OFTEN = 0.1  # seconds between two looks of the bar
 # The commands on results, and the flags that go with each.
-COMMANDS = {"summary": ("by", "as")}
-USAGE = "clada batch jobs.jsonl --out=results.jsonl\nclada batch summary results.jsonl"
+COMMANDS = {"summary": ("by", "as"), "view": ("no_open",)}
+NEEDED = "clada batch needs one file of jobs, or summary or view and a file of results"
+USAGE = "\n".join(
+    f"clada batch {words}"
+    for words in ("jobs.jsonl --out=results.jsonl", "summary results.jsonl", "view results.jsonl")
+)
 PLURAL = 120  # seconds from which on minutes are told
 BAR = 20  # columns of the bar
 ECHO = 4  # columns that are left for what the terminal shows of a key
@@ -47,8 +55,10 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     if command == "summary" and len(arguments) == 2:  # noqa: PLR2004 (the command, and a file)
         console.write(FORMS[options["as"]](summarise(arguments[1], options["by"])))
         return 0
+    if command == "view" and len(arguments) in (2, 3):
+        return _view(ResultsView(*arguments[1:]), options, console)
     if command or len(arguments) != 1:
-        raise UsageError("clada batch needs one file of jobs, or summary and a file of results", USAGE)
+        raise UsageError(NEEDED, USAGE)
     if options["out"] is None:
         raise UsageError("clada batch needs --out", f"clada batch {arguments[0]} --out=results.jsonl")
     if options["parquet"]:
@@ -88,6 +98,17 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
         console.complain(f"clada: stopped; {left:,} of {batch.total:,} jobs left. Continue with --resume")
         return SIGNALLED + stop.signal
     return FAILED if left else 0
+
+
+def _view(view: ResultsView, options: dict[str, Any], console: Console) -> int:
+    """Serve the page until a signal ends it."""
+    with stop_on_signals(lambda: None) as stop, make_server(view) as server:
+        console.write(f"{server.address}\n")
+        if not options["no_open"] and not open_browser(server.address_to_open):
+            console.complain("clada: no browser was found: open the address in one")
+        console.complain("clada: Ctrl-C ends the page")
+        select([stop.handle], [], [])
+    return SIGNALLED + stop.signal if stop.signal and stop.signal != SIGINT else 0
 
 
 def _progress(batch: Batch, console: Console) -> _Progress:

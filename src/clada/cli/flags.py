@@ -61,6 +61,7 @@ BATCH_FLAGS = (
     Setting("parquet", "text", None, "write the results as Parquet too", OUTPUT, "FILE"),
     Setting("by", "text", None, "summary: one row per value of this field", OUTPUT, "FIELD"),
     Setting("as", "choice", "table", "summary: its form", OUTPUT, choices=("table", "json", "svg")),
+    NO_OPEN,
 )
 HTTP = Setting("http", "number", None, "serve HTTP on this port of loopback; 0: any", RUNNING, "PORT")
 # Letters that stand for the value of another flag, or for one flag here and another one there.
@@ -371,16 +372,17 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "batch": Command(
-        "JOBS|summary RESULTS",
-        "apply many answers, each in its own workspace; or sum up the results",
+        "JOBS|summary RESULTS|view RESULTS [OTHER]",
+        "apply many answers, each in its own workspace; or sum up or show the results",
         tuple(flag.name for flag in BATCH_FLAGS),
         SERVE,
         own={"max_output": JOB_OUTPUT},
-        most_words=2,
+        most_words=3,
         examples=(
             ("clada batch jobs.jsonl --out=results.jsonl", "run all jobs"),
             ("clada batch jobs.jsonl --out=results.jsonl --resume", "continue after an interrupt"),
             ("clada batch summary results.jsonl --by=model", "compare models"),
+            ("clada batch view results.jsonl before.jsonl", "show results, and which jobs flipped"),
         ),
         configured=False,
         inside=False,

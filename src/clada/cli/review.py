@@ -37,7 +37,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
     with stop_on_signals(session.stop) as stop, Server(session) as server:
         console.write(f"{server.address}\n")
-        if not options.get("no_open") and not _open(server.address_to_open):
+        if not options.get("no_open") and not open_browser(server.address_to_open):
             console.complain("clada: no browser was found: open the address in one")
         select([session.ended, stop.handle], [], [])
         session.wait()  # a run that is under way is finished, or stopped by the signal
@@ -53,7 +53,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     return session.report.exit_code if session.report else DONE
 
 
-def _open(address: str) -> bool:
+def open_browser(address: str) -> bool:
     """Open the browser, if there is a screen for one: a browser of the terminal would take that over."""
     if sys.platform == "linux" and not any(name in os.environ for name in SCREENS):
         return False

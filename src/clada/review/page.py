@@ -154,13 +154,13 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def policy(*, connects: bool) -> str:
+def policy(*, connects: bool, script: str = "", style: str = "") -> str:
     """Return what a page may load and run: its own style and script; and, if served, what its server says."""
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(_static('review.js'))}",
-            f"style-src {_hash(_static('review.css'))}",
+            f"script-src {_hash(script or _static('review.js'))}",
+            f"style-src {_hash(style or _static('review.css'))}",
             *(["connect-src 'self'"] if connects else []),
             "img-src data:",  # for the icon that there is not
             "base-uri 'none'",

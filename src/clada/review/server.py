@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 OPENED = " "  # the name of what a used ticket leads to, which no path can have
 MOST = 50 * 1024 * 1024  # bytes of an answer
-FORBIDDEN = "This page is opened by the address that clada review printed.\n"
+FORBIDDEN = "This page is opened by the address that clada printed.\n"
 HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": f"{policy(connects=True)}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -49,10 +48,10 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, handler: type[Handler] | None = None) -> None:
         self.session, self.token = session, token_urlsafe(24)
         self._ticket: str | None = token_urlsafe(24)
-        super().__init__((LOOPBACK, 0), Handler)
+        super().__init__((LOOPBACK, 0), handler or Handler)
 
     @property
     def address(self) -> str:
@@ -87,6 +86,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: Server
+    policy = policy(connects=True)
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "clada", ""
     timeout = 60  # seconds that a browser has to send what it began
@@ -226,6 +226,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send_headers(self, kind: str) -> None:
         self.send_header("Content-Type", kind)
+        self.send_header("Content-Security-Policy", f"{self.policy}; frame-ancestors 'none'")
         for name, value in HEADERS.items():
             self.send_header(name, value)
 
