@@ -1,4 +1,4 @@
-"""Writes the manual page, docs/clada.1, from the same tables as the help: `python -m tools.manual`."""
+"""Writes docs/clada.1 and docs/configuration.md from the tables of the help: `python -m tools.manual`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clada.cli.flags import COMMANDS, FLAGS, JSON, YES
-from clada.cli.help import ABOUT, ADVANCED, EXAMPLES, explained, synopsis
+from clada.cli.help import ABOUT, ADVANCED, EXAMPLES, explained, shown_default, synopsis
 from clada.config import FILE, FOLDER
+from clada.settings import SETTINGS
 from clada.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = Path(__file__).parents[1] / "docs" / "clada.1"
+    from clada.settings import Setting
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "clada.1"
+CONFIGURATION = DOCS / "configuration.md"
+TABLE_START = "| setting | meaning | value | default | in the workspace's file |\n|---|---|---|---|---|\n"
+KINDS = {
+    "switch": "true or false", "duration": "a duration", "size": "a size", "number": "a number",
+    "list": "a list", "author": "`Name`, `Name <mail>` or `me`",
+}  # fmt: skip
 EXIT_STATUS = (
     ("0", "Everything in the answer was applied."),
     ("1", "Something failed, was refused, or was recognised and not applied: the status lines say what."),
@@ -92,5 +102,23 @@ def _text(text: str) -> str:
     return "\n".join(lines).replace('"', "\\(dq")
 
 
+def configuration() -> str:
+    """Return docs/configuration.md with the table of the settings as they are now."""
+    before, start, after = CONFIGURATION.read_text(encoding="utf-8").partition(TABLE_START)
+    rows = (_setting_row(setting) for setting in SETTINGS)
+    return f"{before}{start}{''.join(rows)}\n{after.partition(chr(10) * 2)[2]}"
+
+
+def _setting_row(setting: Setting) -> str:
+    value = " ".join(f"`{choice}`" for choice in setting.choices) or KINDS.get(setting.kind, "a text")
+    default = setting.otherwise or (f"`{shown}`" if (shown := shown_default(setting)) else "none")
+    if setting.kind == "switch" and setting.default is not None:
+        default = str(setting.default).lower()
+    shared = "yes" if setting.shared else "only `require`" if setting.name == "sandbox" else "no"
+    cells = (f"`{setting.name}`", setting.meaning, value, default, shared)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    CONFIGURATION.write_text(configuration(), encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.programs import skip_without
-from tools.manual import PAGE, page
+from tools.manual import CONFIGURATION, PAGE, configuration, page
 
 from clada.cli.completion import SCRIPTS
 
@@ -154,6 +154,11 @@ def test_the_numbers_of_runs_are_completed(shell: Shell, typed: str) -> None:
 def test_the_script_is_one_that_the_shell_can_read(shell: Shell, name: str) -> None:
     path = script(shell, name)
     subprocess.run([name, "-n", str(path)], check=True, capture_output=True)
+
+
+def test_the_table_of_settings_is_up_to_date() -> None:
+    """If this fails: python -m tools.manual."""
+    assert CONFIGURATION.read_text(encoding="utf-8") == configuration()
 
 
 def test_the_manual_page_is_up_to_date() -> None:
