@@ -136,7 +136,7 @@ def _users() -> list[Any]:
     possible = not os.geteuid() and shutil.which("setpriv")
     probe = [*AS_NOBODY, sys.executable, "-c", "import clada"]
     known = possible and not subprocess.run(probe, capture_output=True, check=False, cwd="/").returncode
-    skip = pytest.mark.skipif(not known, reason="only root can become somebody else, who can read its Python")
+    skip = pytest.mark.skipif(not known, reason="only root can become another user, who can read its Python")
     return [pytest.param((), id="oneself"), pytest.param(AS_NOBODY, id="nobody", marks=skip)]
 
 

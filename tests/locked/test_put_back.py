@@ -1,4 +1,4 @@
-"""Under Landlock alone, what a command changes in `.git` is put back, with whatever rights it leaves it."""
+"""Under Landlock alone, what a command changes in `.git` is put back, with any rights it leaves it."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations

@@ -255,7 +255,7 @@ def test_filters_of_the_user_still_run_where_they_ran(place: Place) -> None:
     assert (place.inside / "x.bin").read_text() == "other\n"
 
 
-# Whether git commands see the repository alone, whatever was configured.
+# Whether git commands see the repository alone, under any configuration.
 SEEN = """
 from clada.world.git.git import hardened_git
 from clada.world.git.repository import find

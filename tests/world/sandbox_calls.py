@@ -70,7 +70,7 @@ def _attribute() -> None:
 
 def _limit(name: str, word: int) -> Callable[[], None]:
     limits = (ctypes.c_ulong * 2)(1 << 20, 1 << 20)
-    return _library(name, word, 4, limits, None)  # the size of core files: nobody misses it
+    return _library(name, word, 4, limits, None)  # the size of core files, which is not needed
 
 
 CREATE = os.O_CREAT | os.O_WRONLY

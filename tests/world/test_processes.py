@@ -194,7 +194,7 @@ def test_when_there_are_enough_lines_the_rest_is_discarded() -> None:
 
 
 def test_only_waiting_takes_no_time_from_the_program() -> None:
-    """What whoever takes the lines waits for does not count; what is worked on them does."""
+    """Waiting for the receiver of the lines does not count; the work on them does."""
 
     def wait(_lines: list[str]) -> None:
         time.sleep(2)
@@ -241,7 +241,7 @@ def _source_root() -> str:
 
 
 def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
-    """The directory is the one that the handle stands for, whatever its path has become."""
+    """The directory is the one that the handle stands for, even if its path has changed."""
     (tmp_path / "before").mkdir()
     handle = os.open(tmp_path / "before", os.O_RDONLY | os.O_DIRECTORY)
     (tmp_path / "before").rename(tmp_path / "after")
@@ -357,7 +357,7 @@ def test_programs_are_found_only_in_absolute_directories(
 
 
 def test_programs_are_the_system_s_unless_a_path_is_given(tmp_path: Path) -> None:
-    """A program that is looked up on the system's path is the system's, whatever PATH says."""
+    """A program that is looked up on the system's path is the system's, not one of PATH."""
     planted = tmp_path / "cat"
     planted.write_text("#!/bin/sh\necho planted\n")
     planted.chmod(0o755)
@@ -566,7 +566,7 @@ def test_what_cannot_be_prepared_is_not_started(tmp_path: Path) -> None:
 @only_linux
 @pytest.mark.parametrize("threads", ["", _SECOND_THREAD], ids=["one thread", "threads"])
 def test_clada_killed_before_a_command_may_run(threads: str, tmp_path: Path) -> None:
-    """The supervisor is ready, and nobody tells it to start the command any more."""
+    """The supervisor is ready, and is not told to start the command any more."""
     script = f"""
         import os, sys, time
         sys.path.insert(0, {_source_root()!r})

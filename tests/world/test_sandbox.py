@@ -593,7 +593,7 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
         launcher.prepare()
     launcher.close()
     assert (open_handles(), place.state()) == before
-    monkeypatch.setenv("TMPDIR", "/proc")  # where nobody can make a folder
+    monkeypatch.setenv("TMPDIR", "/proc")  # where no folder can be made
     with pytest.raises(CladaError, match="the sandbox could not be set up"):
         confined_launcher(wanted, {})
     assert (open_handles(), place.state()) == before
@@ -799,7 +799,7 @@ def test_a_guard_without_handles(place: Place) -> None:
 
 
 def test_folders_of_any_depth_and_mode_are_removed(place: Place) -> None:
-    """What a command leaves is removed, however deep and with whatever rights; links are not followed."""
+    """What a command leaves is removed, at any depth and with any rights; links are not followed."""
     script = (
         f"{PYTHON} -c '{DIG}'; mkdir -p a/b/c; touch a/b/f; ln -s ../../outside a/b/l; chmod 0 a/b/c a/b a"
     )

@@ -49,7 +49,7 @@ CREDENTIALS = """
 
 @layers
 def test_nothing_else_of_the_home_can_be_read(layer: str, place: Place) -> None:
-    """Whatever the files are called, none of them is there, by its path, by `~` or through a link."""
+    """No file is there, under any name: by its path, by `~` or through a link."""
     for name in CREDENTIALS:
         path = Path(place.path(f"home/{name}"))
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -389,7 +389,7 @@ def test_nor_is_what_is_put_back_between_them(nested: Place) -> None:
 
 
 def test_setuid_files_are_told_above_all(nested: Place) -> None:
-    """A setuid file that is new, by whatever way, has a note of its own."""
+    """A setuid file that is new, in any way, has a note of its own."""
     before = scan(nested.workspace)
     Path(nested.path("workspace/tool")).touch()
     os.chmod(nested.path("workspace/tool"), 0o4755)

@@ -1,4 +1,4 @@
-"""A supervisor that somebody outside kills, as the system does for want of memory, leaves nothing behind."""
+"""A supervisor that is killed from outside, as the system does for want of memory, leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _alive(mark: str) -> list[int]:
     "layer", ["none", *(pytest.param(name, marks=layer_mark(name)) for name in EVERY if name != "bubblewrap")]
 )
 def test_nothing_is_left(layer: str, leaving: str, place: Place) -> None:
-    """Whatever the command left where, it is ended; bubblewrap needs no supervisor."""
+    """Every process of the command is ended; bubblewrap needs no supervisor."""
     mark = f"clada-mark-{os.urandom(6).hex()}"
     me = os.getpid()
     killer = os.fork()

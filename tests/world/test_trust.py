@@ -83,7 +83,7 @@ def test_what_a_repository_approves_does_not_count_until_it_is_trusted(clone: Pa
 
 
 def test_what_a_repository_blocks_counts_in_any_case(clone: Path) -> None:
-    """Nobody gains anything by a refusal, and --approve-all must not run what a team has blocked."""
+    """A refusal is safe, and --approve-all must not run what a team has blocked."""
     assert load(clone).is_blocked("make never")
     assert load(clone).blocked == ["make never"]
 
@@ -159,7 +159,7 @@ def test_the_repository_cannot_add_the_network_to_what_the_user_approved(clone: 
 
 
 def test_what_the_user_approved_outlives_changes_by_others(clone: Path) -> None:
-    """As long as it still stands in the file: whoever takes it out there means it."""
+    """As long as it still stands in the file: to take it out there is meant."""
     load(clone).add("npm test", network=True)
     bring(clone, {"commands": ["npm test", "make other"], "network": ["npm test"]})
     assert load(clone).approved == ["npm test"]
@@ -187,7 +187,7 @@ def test_the_first_approval_in_a_workspace_makes_a_trusted_file(tmp_path: Path) 
 
 
 def test_what_is_removed_or_blocked_is_forgotten_in_the_state_too(clone: Path) -> None:
-    """If the repository brings it back, nobody here has approved it."""
+    """If the repository brings it back, it is not approved here."""
     load(clone).add("npm test")
     load(clone).add("npm install")
     load(clone).remove("npm test")
@@ -211,7 +211,7 @@ def test_the_variable_for_ci_trusts_without_remembering(clone: Path, monkeypatch
 
 
 def test_the_state_is_the_users_alone(clone: Path, tmp_path: Path) -> None:
-    """Others must not see which commands somebody runs, nor add any."""
+    """Others must not see which commands a user runs, nor add any."""
     load(clone).add("npm test")
     assert (tmp_path / "state" / "clada" / "trust").stat().st_mode & 0o777 == 0o700
 
@@ -236,7 +236,7 @@ def test_a_state_inside_the_workspace_is_not_believed(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_a_state_of_somebody_else_is_not_believed(clone: Path, tmp_path: Path) -> None:
-    """Whoever may write there could have trusted anything."""
+    """Other users who may write there could have trusted anything."""
     trust_all(clone)
     os.chown(tmp_path / "state" / "clada" / "trust", 65534, 65534)
     assert load(clone).approved == []
@@ -299,7 +299,7 @@ def test_a_trusted_configuration_may_set_what_the_specification_lists(clone: Pat
     "key", ["approve_all", "allow_escape", "shell", "approve", "workspace", "sandbox_read"]
 )
 def test_trust_does_not_make_other_settings_a_repositorys(clone: Path, key: str) -> None:
-    """They are the user's, whoever is trusted."""
+    """They are the user's, in any trusted workspace."""
     bring(clone, configuration=f"{key} = {SETTINGS[key]}\n")
     trust_all(clone)
     with pytest.raises(UsageError, match=f"{key} cannot be set here"):
@@ -366,7 +366,7 @@ def test_what_nobody_can_look_at_cannot_be_trusted(tmp_path: Path, kind: str, na
 
 @pytest.mark.parametrize("kind", ["link", "file", "pipe", "dangling"])
 def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, kind: str) -> None:
-    """Whatever it is, and wherever it leads."""
+    """Any kind of file, and any target."""
     place = tmp_path / "workspace" / ".clada"
     place.parent.mkdir()
     (tmp_path / "elsewhere").mkdir()

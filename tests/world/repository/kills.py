@@ -1,4 +1,4 @@
-"""Kills recorded runs at random moments: the repository stays sound, and nobody's work is lost.
+"""Kills recorded runs at random moments: the repository stays sound, and no work is lost.
 
 Before each run and each undo, the worker notes the tree, outside of it: after a kill, to undo that run, or to
 bring that undo to its end, gives the tree that was noted.

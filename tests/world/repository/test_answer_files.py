@@ -35,7 +35,7 @@ def shell(repo: Repo, command: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_neither_commit_has_the_answer_or_its_report(repo: Repo, command: str, below: str) -> None:
-    """Whatever way they are named, and although a command may have made any file."""
+    """In every way of naming them, and although a command may have made any file."""
     repo.workspace = repo.root / below
     os.makedirs(repo.workspace, exist_ok=True)
     repo.commit(**{os.path.join(below, "old.txt"): "1\n"})
@@ -45,7 +45,7 @@ def test_neither_commit_has_the_answer_or_its_report(repo: Repo, command: str, b
     assert done.returncode == 0, done
     expected = ["mine.txt", "new.txt", "old.txt"]
     if command.startswith("cat"):
-        expected = ["answer.md", *expected]  # nobody knows that it is the answer
+        expected = ["answer.md", *expected]  # nothing says that it is the answer
     assert repo.files() == [os.path.join(below, name) for name in expected]
 
 

@@ -263,7 +263,7 @@ def test_a_planned_file_counts_too(tmp_path: Path) -> None:
 
 
 def test_a_file_that_turns_up_afterwards_is_left_out(tmp_path: Path) -> None:
-    """By a command, which nobody could foresee; the rest is committed."""
+    """By a command, which could not be foreseen; the rest is committed."""
     repo = built(tmp_path, "local-filter")
     _put_back(repo, "known.hidden")
     repo.write(".gitattributes", "*.hidden filter=rot\n*.utf16 working-tree-encoding=UTF-16\n")
@@ -448,7 +448,7 @@ def test_a_repository_with_longer_names_of_objects(tmp_path: Path) -> None:
 
 
 def test_another_repository_than_the_named_one_is_refused(repo: Repo, tmp_path: Path) -> None:
-    """Nobody means that."""
+    """It is never meant."""
     with pytest.raises(
         CladaError, match=f"the repository around the workspace is {repo.root}, not {tmp_path}"
     ):
@@ -492,7 +492,7 @@ def _stages_meanwhile(repo: Repo) -> None:
 def test_on_the_same_branch_the_commit_goes_on_top(
     repo: Repo, act: Callable[[Repo], None], detached: bool
 ) -> None:
-    """Whatever the user did there during the run is kept, staged or committed."""
+    """What the user did there during the run is kept, staged or committed."""
     repo.commit(a="1", theirs="1", mine="1")
     repo.write("mine", "staged")
     repo.git("add", "mine")

@@ -74,7 +74,7 @@ def test_a_killed_run_is_brought_to_its_end(repo: Repo, moment: str, partly_stag
 def test_the_index_of_a_foreign_program_is_waited_for_and_not_cleared(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever its lock says, as long as it is not a dead clada's; HEAD is where it was."""
+    """Unless its lock says that it is a dead clada's; HEAD is where it was."""
     monkeypatch.setattr(index, "TRIES", 3)
     before = repo.commit(a="1")
     record = BranchCommits(repo.found(), "clada")
@@ -204,7 +204,7 @@ def test_a_lock_says_whose_it_is_from_its_first_moment(repo: Repo, monkeypatch: 
 
 
 def test_a_lock_that_cannot_say_whose_it_is_is_not_left(repo: Repo) -> None:
-    """As on a full disk: nobody would know later that it was clada's."""
+    """As on a full disk: it could not be recognised as clada's later."""
     repo.commit(a="1")
     found, before = repo.found(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
@@ -332,7 +332,7 @@ def reachable(home: Path) -> Iterator[Repo]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be two other users")
 def test_a_repository_that_a_group_shares(reachable: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever one user's run made, the other's can use."""
+    """The other user's run can use all that one user's run made."""
     repo = reachable
     monkeypatch.setenv("HOME", str(repo.root.parent))
     repo.git("config", "core.sharedRepository", "group")

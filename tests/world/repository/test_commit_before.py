@@ -60,7 +60,7 @@ def test_a_run_that_changes_nothing_makes_no_commit(dirty: Repo, document: str) 
 
 @pytest.mark.parametrize("document", SOMETHING_CHANGES.values(), ids=SOMETHING_CHANGES)
 def test_what_was_there_is_committed_before_the_first_change(dirty: Repo, document: str) -> None:
-    """Whatever changes first; an operation that failed before it makes no difference."""
+    """Any operation can be the first; an operation that failed before it makes no difference."""
     for text in (document, FAILING_EDIT + document) if document[0] == "<" else (document,):
         dirty.write("a.txt", "mine\n").chmod(0o644)
         run(dirty, text, "--approve=python3 -c pass")
@@ -72,7 +72,7 @@ def test_what_was_there_is_committed_before_the_first_change(dirty: Repo, docume
 
 
 def test_the_history_names_the_commit_before_the_run(dirty: Repo) -> None:
-    """Also after a kill, for it is noted when it is made; a run that changed nothing has none."""
+    """Also after a kill, because it is noted when it is made; a run that changed nothing has none."""
     run(dirty, NOTHING_CHANGES["a failed edit"])
     run(dirty, SOMETHING_CHANGES["a write"])
     lines = (dirty.root / f".git/clada/{os.geteuid()}/history").read_text().splitlines()

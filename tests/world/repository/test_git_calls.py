@@ -284,7 +284,6 @@ def silent(
 def test_a_git_that_does_not_answer_is_told(repo: Repo, silent: Callable[[str], None], word: str) -> None:
     """Nothing is committed then, and nothing is executed."""
     before = repo.commit(a="1")
-    repo.git("repack", "-adq")  # else nobody need ask for the tree of the commit
     repo.write("a", "2")
     silent(word)
     with pytest.raises(CladaError) as caught, repo.recorded():

@@ -229,7 +229,7 @@ def _background(hostile: Hostile) -> None:
 
 
 def _many(hostile: Hostile) -> None:
-    """Set what git acts on elsewhere: on a terminal, with a remote, in commands that nobody calls here."""
+    """Set what git acts on elsewhere: on a terminal, with a remote, in commands that are not called here."""
     for key in """
         core.pager pager.log pager.status pager.diff alias.status core.askPass credential.helper core.gitProxy
         core.alternateRefsCommand uploadpack.packObjectsHook interactive.diffFilter trailer.x.command

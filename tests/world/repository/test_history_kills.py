@@ -1,4 +1,4 @@
-"""Runs that are killed at any moment leave a sound repository, and lose nobody's work."""
+"""Runs that are killed at any moment leave a sound repository, and lose no work."""
 
 from __future__ import annotations
 

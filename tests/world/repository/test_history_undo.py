@@ -40,7 +40,7 @@ def history_file(repo: Repo) -> Path:
 
 
 def planted(number: str) -> str:
-    """Return the lines of a run that nobody has made."""
+    """Return the lines of a forged run."""
     return f"start\t{number}\tnow\tplanted\t\tcommits\t0\t0\t\nend\t{number}\tok\t1\t\tfiles\n"
 
 
@@ -133,7 +133,7 @@ def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) 
 
 
 def test_history_goes_on_after_the_last_number_of_all(repo: Repo) -> None:
-    """Whoever planted it: later runs get numbers of their own, and are newer."""
+    """Even if it was planted: later runs get numbers of their own, and are newer."""
     repo.commit(a="1")
     file = str(history_file(repo).relative_to(repo.root))
     repo.write(file, planted("999999999") + planted("1"))
@@ -147,7 +147,7 @@ def test_history_goes_on_after_the_last_number_of_all(repo: Repo) -> None:
 
 
 def test_what_is_planted_in_the_history_never_reaches_git(repo: Repo, tmp_path: Path) -> None:
-    """What is to be a commit is one, or nothing; an end that nobody knows is a failure."""
+    """What is to be a commit is one, or nothing; an unknown end is a failure."""
     target = tmp_path / "overwritten"
     repo.commit(a="1")
     run(repo, lambda: repo.write("a", "2"))
@@ -477,7 +477,7 @@ def test_undo_during_a_merge_is_refused(repo: Repo) -> None:
 
 
 def test_undo_needs_no_object_of_the_repository(repo: Repo) -> None:
-    """It works from the journal alone: whatever was collected or damaged meanwhile, and without a commit."""
+    """It works from the journal alone: even if objects are gone or damaged, and without a commit."""
     repo.commit(a="1", b="1")
     blob = repo.git("rev-parse", "HEAD:a")
     run(repo, lambda: [repo.write("a", "2"), repo.write("c")])

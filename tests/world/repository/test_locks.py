@@ -47,7 +47,7 @@ def holder(kind: type, path: Path) -> subprocess.Popen[str]:
 def test_a_free_lock_is_taken_at_once(kind: type[LockFile | RepositoryLock], tmp_path: Path) -> None:
     """Without a word, and again after it was let go."""
     for _ in range(2):
-        with kind(str(tmp_path / "lock"), 0, lambda: pytest.fail("nobody holds it")):
+        with kind(str(tmp_path / "lock"), 0, lambda: pytest.fail("it is not held")):
             pass
 
 
@@ -85,7 +85,7 @@ def test_a_lock_that_is_let_go_in_time_is_taken(
 def test_the_lock_of_a_dead_process_does_not_block(
     kind: type[LockFile | RepositoryLock], tmp_path: Path
 ) -> None:
-    """The system lets go of it, and nobody has to remove a file."""
+    """The system lets go of it, and no file has to be removed."""
     with holder(kind, tmp_path / "lock") as process:
         process.kill()
         process.wait()
@@ -151,7 +151,7 @@ def test_a_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_a_lock_file_is_not_made(tmp_path: Path) -> None:
-    """A mistyped path would lock nobody out: it is an error that says so."""
+    """A mistyped path would not lock any run out: it is an error that says so."""
     path = tmp_path / "mistyped" / "lock"
     with pytest.raises(CladaError) as caught, LockFile(str(path), 1):
         pytest.fail("there is no such folder")
@@ -186,7 +186,7 @@ def test_another_program_that_locks_the_file_is_waited_for(tmp_path: Path) -> No
 def test_a_lock_file_that_was_replaced_while_waiting_is_locked_anew(
     kind: type[LockFile | RepositoryLock], tmp_path: Path
 ) -> None:
-    """A lock on the deleted file would exclude nobody."""
+    """A lock on the deleted file would not exclude any run."""
     path = tmp_path / "lock"
     held = path / "lock" if kind is RepositoryLock else path
 

@@ -187,7 +187,7 @@ def test_git_is_not_installed(repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_git_planted_in_the_work_tree_is_never_used(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    """Whatever the PATH says: relative, inside the work tree, or led there by a link."""
+    """For every kind of PATH: relative, inside the work tree, or led there by a link."""
     for name in ("git", "bin/git"):
         repo.write(name, "#!/bin/sh\ntouch planted-git-ran\n").chmod(0o755)
     (repo.root / "link").symlink_to("bin")
@@ -381,7 +381,7 @@ def test_an_empty_git_folder_does_not_count(repo: Repo) -> None:
 
 
 def test_a_plain_folder_that_looks_like_a_bare_repository_is_a_folder(repo: Repo) -> None:
-    """The repository around it counts, whatever is in the folder."""
+    """The repository around it counts, not the content of the folder."""
     repo.write("fake/known.txt")
     repo.commit()
     subprocess.run(["git", "init", "-q", "--bare", repo.root / "fake"], check=True)

@@ -1,7 +1,9 @@
-"""Namespaces of our own, for machines without bubblewrap: the same mounts, made by system calls.
+"""Namespaces of our own, for machines without bubblewrap, and for the overlays of atomic runs.
 
-The supervisor of the command forks a process into new namespaces, the first one in them: it builds what the
-command sees, gives up all rights, and starts the command. When it ends, so does everything in the namespaces.
+Few versions of bubblewrap can make overlays. The mounts are the same: `mounts.py` says
+what a command sees, as options of bubblewrap, and this module makes them by system calls. The supervisor
+of the command forks a process into new namespaces, the first one in them. It builds what the command sees,
+gives up all rights, and starts the command. When it ends, so does everything in the namespaces.
 """
 
 from __future__ import annotations
