@@ -7,6 +7,7 @@ that was written is read again, and compared.
 
 from __future__ import annotations
 
+from clada.commands import policy, words
 from clada.errors import CladaError, shortened
 from clada.model import Block, Done, Invalid, Operation
 from clada.notations import parse
@@ -290,8 +291,6 @@ def _as_text(data: bytes) -> str | None:
 
 def _is_built_in(item: Run) -> bool:
     """Whether clada carries out all commands of a run itself, so that they can be tried in memory."""
-    from clada.commands import policy, words
-
     commands = words.read(item.command)
     return isinstance(commands, tuple) and all(
         isinstance(policy.judge(command.words), policy.BuiltIn) for command in commands

@@ -15,7 +15,10 @@ import pytest
 from clada.notations import (
     cml,
     csl,
+    hidden,
+    hidden_forms,
     json,
+    json_values,
     lookalikes,
     markdown,
     path_text,
@@ -29,7 +32,8 @@ from clada.notations import (
 
 PARSER: Any = import_module("re._parser")
 MODULES = (
-    cml, csl, json, lookalikes, markdown, path_text, sr, toml, toml_scan, udiff, udiff_files, v4a,
+    cml, csl, hidden, hidden_forms, json, json_values, lookalikes, markdown, path_text, sr, toml, toml_scan,
+    udiff, udiff_files, v4a,
 )  # fmt: skip
 LOOKS = ("ASSERT", "ASSERT_NOT")
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -41,7 +45,7 @@ def patterns() -> dict[str, bytes | str]:
     named = [
         (f"{module.__name__}.{name}", value) for module in MODULES for name, value in vars(module).items()
     ]
-    found = {name: getattr(value, "pattern", value) for name, value in named if not isinstance(value, str)}
+    found = {name: getattr(value, "pattern", value) for name, value in named if "__" not in name}
     return {
         name: value for name, value in found.items() if isinstance(value, bytes | str) and is_pattern(value)
     }

@@ -5,6 +5,8 @@ FIELDS says under which names, for different tools, one and the same thing is gi
 
 from __future__ import annotations
 
+from clada.notations.log_records import strict_value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,8 +119,6 @@ class Arguments:
 
 def decoded(text: str, name: str) -> Any:
     """Return the value that a text of JSON stands for; refuse the call where it does not."""
-    from clada.notations.json_records import strict_value
-
     try:
         return strict_value(text)
     except ValueError as error:

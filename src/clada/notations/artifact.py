@@ -18,6 +18,7 @@ What never ends (type="start"), adds a dependency, or holds English (<QuickEdit>
 from __future__ import annotations
 
 import re
+from shlex import join
 
 from clada.errors import shortened
 from clada.notations import tag_text
@@ -26,7 +27,7 @@ from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, li
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.tag_calls import never_closed
-from clada.notations.tagged_sr import Manner, search_blocks
+from clada.notations.tag_text import Manner, search_blocks
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False
@@ -270,8 +271,6 @@ class _Element:
         return self._make("move", source=source, destination=destination)
 
     def _copy(self, _inside: Span, source: str, destination: str) -> Items:
-        from shlex import join
-
         return self._make("run", command=join(["cp", *map(self.reading.path, (source, destination))]))
 
     def _delete(self, _inside: Span, path: str) -> Items:

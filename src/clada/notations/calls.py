@@ -15,7 +15,7 @@
              | {"file_path", "old_string", "new_string", …}
 
 The calls of a message are one block. Only those of the assistant count, and none whose result was an error;
-of a session that was forked (see `branches`) those of the last branch. What the tools do is in `tools`; the
+of a session that was forked (see `log_records`) those of the last branch. `tools` makes the operations; the
 `cwd` of a log says where absolute paths begin. A trajectory of SWE-agent's is named, and not carried out.
 """
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 
 from clada.notations.conversations import Log
-from clada.notations.json_records import records
+from clada.notations.log_records import read_records
 from clada.notations.markdown import only_fence
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.structured import CUT, Malformed
@@ -68,7 +68,7 @@ class Blocks:
         log = Log(self.reading, whole, stop)
         taken: list[tuple[int, int, Any]] = []
         try:
-            taken += records(self.reading.data, start, end)
+            taken += read_records(self.reading.data, start, end)
         except Malformed as trouble:
             log.take_all(taken)
             log.finish(complete=False)
@@ -106,7 +106,7 @@ class Blocks:
         """Whether there is a call in the JSON; where it cannot be read, that is to be told."""
         log = Log(Reading(self.reading.data), start, end)
         try:
-            log.take_all(list(records(self.reading.data, start, end)))
+            log.take_all(list(read_records(self.reading.data, start, end)))
         except Malformed:
             return True
         return bool(log.messages) or log.trajectory is not None

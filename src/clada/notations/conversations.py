@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
-from clada.notations.branches import without_abandoned
-from clada.notations.json_records import Placed
+from clada.notations.json_values import PlacedObject
+from clada.notations.log_records import without_abandoned
 from clada.notations.path_text import relative
 from clada.notations.tools import EDITOR_COMMANDS, KNOWN, Call, Ignored, Tools, plain_name
 
@@ -212,7 +212,7 @@ class Log:
         value: Mapping[str, Any],
     ) -> None:
         """Add a call to the open message; the same call of the same message, told again, only once."""
-        at = place.at if isinstance(place, Placed) else self._at
+        at = place.at if isinstance(place, PlacedObject) else self._at
         name = name if isinstance(name, str) else ""
         identity = value.get("call_id", value.get("id"))
         number = self._message(at)

@@ -18,9 +18,11 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
+from clada.notations.arguments import RefusedCall
 from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Unreadable
+from clada.notations.tools import Call, Tools
 from clada.notations.whole_names import SHELLS
 
 TYPE_CHECKING = False
@@ -200,9 +202,6 @@ class _Commands:
 
     def _patched(self, form: Match[str]) -> list[Operation | Invalid]:
         """Return what a patch in a here-document asks for."""
-        from clada.notations.arguments import RefusedCall
-        from clada.notations.tools import Call, Tools
-
         text = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
         try:

@@ -62,7 +62,7 @@ ANSWERS = frozenset(
 )
 ANSWER_NAME = rb"final[\w-]{0,50}|dyad-[\w-]{1,50}|(?:[\w-]{1,50}:)?(?:invoke|parameter|function_calls)"
 # Attributes that hide an element.
-_ATTRIBUTE = rb"""\s++[\w:@.-]{1,100}+(?:\s*+=\s*+(?:"[^"<]{0,500}+"|'[^'<]{0,500}+'|[^\s"'<>]{1,500}+))?+"""
+_ATTRIBUTE = rb"""\s++[\w:@.-]{1,100}+(?:\s*+=\s*+(?:"[^"<]{0,500}+"|'[^'<]{0,500}+'|[^\s"'<>]{1,500}+))?"""
 _HIDING_STYLE = (
     rb"(?:display\s*+:\s*+none|visibility\s*+:\s*+hidden|(?:opacity|font-size)\s*+:\s*+0(?![.\d]))"
 )

@@ -5,6 +5,8 @@ They follow the texts of the specification, and change nothing of what is done.
 
 from __future__ import annotations
 
+import re
+
 from clada.errors import shortened
 from clada.text.forms import ODD_BLANKS, odd_blank
 
@@ -102,7 +104,7 @@ def _others(wanted: str) -> list[str]:
 
 def _meant(name: str, known: Iterable[str], words: dict[str, str]) -> str | None:
     """Return which of the known names was probably meant."""
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # late, because only a wrong name needs it
 
     plain = name.strip("/")
     same = next((each for each, others in words.items() if plain in others.split()), None)
@@ -112,8 +114,6 @@ def _meant(name: str, known: Iterable[str], words: dict[str, str]) -> str | None
 
 def _near_marker(source: bytes, span: tuple[int, int], name: str, delimiters: Delimiters) -> str | None:
     """Return a hint at the first line in a part of the document that is nearly this marker."""
-    import re
-
     start, end = delimiters
     words = {name, *_MARKER_WORDS.get(name, "").split(), *(_CLOSING if name == "END" else ())}
     pattern = re.compile("|".join(map(re.escape, words)).encode(), re.IGNORECASE)

@@ -5,33 +5,24 @@
     block    = "{" "tasks": [ task, … ], "version": "…", and others, which are ignored "}"
     task     = "{" "action": "…", and its fields "}"
 
-The values are those of RFC 8259. Strings, nearly all of most documents, are read by the C scanner of the
-standard library; what is around them is read here, as each error has its place in the document, a key stands
-once, and depth, tasks and values are bounded before they cost anything. Whether a task makes a valid
-operation is not checked here but in `structured`.
+`json_values` reads the values; `structured` checks whether a task makes a valid operation.
 """
 
 from __future__ import annotations
 
 import re
 from itertools import islice
-from json.decoder import scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
-from clada.errors import shortened
 from clada.grammar import DELIMITERS
+from clada.notations.json_values import ValueReader
 from clada.notations.markdown import tagged_fences
 from clada.notations.structured import (
-    CUT,
     LISTS,
-    MAX_VALUES,
     NESTED,
-    OTHER,
     Draft,
     Malformed,
     RawTask,
     checked_version,
-    too_deep,
-    too_many,
 )
 
 TYPE_CHECKING = False
@@ -43,10 +34,7 @@ if TYPE_CHECKING:
     from clada.notations.registry import Delimiters
 
 NAME = "json"
-LAST_BLANK = " "
 MANY_TOKENS = 1_000  # before the `tasks` key: hardly ever
-LONGEST_ESCAPE = 12  # a pair of surrogates
-MAX_DIGITS = 640  # of an integer: what Python converts under any limit that a host may have set
 
 # Possessive, so that no input makes them go back. Bytes are for the document, texts for it as Latin-1.
 _BLANKS = re.compile(rb"[ \t\n\r]*+")
@@ -54,29 +42,7 @@ _TASKS_KEY = re.compile(rb'"tasks"[ \t\n\r]*+:')
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?+)*+"?+|[{}\[\]]', re.DOTALL)  # a string, or what makes depth
 _DEEPER = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 
-_GAP = re.compile(r"[ \t\n\r]*+")
-# What strings consist of, a piece at a time. Not possessive as a whole: before Python 3.11.5, such a group
-# keeps what its last, failed round had gone over. It does not go back all the same: nothing comes after it.
-_PIECE = re.compile(
-    r'(?:[^"\\\x00-\x1f]{1,1024}+|\\["\\/bfnrt]'
-    r"|\\u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
-    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
-)
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_CUT_ESCAPE = re.compile(
-    r"(?:\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?"
-)
-_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*+))((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)")
-_LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", OTHER)}
-_DIGITS = frozenset("-0123456789")
 _MORE = frozenset('{[}],:"')  # after a value, this is no prose
-_NOT_JSON = {
-    "'": "Expected a value: strings stand in double quotes",
-    "/": "Expected a value: JSON has no comments",
-    "#": "Expected a value: JSON has no comments",
-    "N": "Expected a value: NaN is not JSON",
-    "I": "Expected a value: Infinity is not JSON",
-}
 
 
 def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
@@ -195,7 +161,7 @@ def _read_tasks(reader: ValueReader, draft: Draft, depth: int) -> None:
         if reader.next() == "{":
             members = _read_members(reader, depth + 1)
         else:
-            reader.skip(depth + 1)
+            reader.value(depth + 1)
         draft.add(RawTask(start, reader.ended, members))
 
 
@@ -218,172 +184,5 @@ def _read_hunk(reader: ValueReader, start: int, depth: int) -> RawTask:
     reader.count()
     if reader.next() == "{":
         return RawTask(start, reader.ended, _read_members(reader, depth))
-    reader.skip(depth)
+    reader.value(depth)
     return RawTask(start, reader.ended, None)
-
-
-class ValueReader:
-    """Reads the values of a document one after the other; what is wrong is raised with its place.
-
-    It goes over the document as Latin-1, where each byte is a character: all places are the document's, and
-    only strings that are not ASCII need a second look.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._end = data, len(data)
-        self._text = data.decode("latin-1")
-        self.at = 0  # where the next token starts
-        self.ended = 0  # where the last one ended: only blanks are between the two
-        self._values = 0
-
-    def go_to(self, start: int, end: int) -> None:
-        """Read on from another place, up to an end."""
-        self._end = end
-        self._move(start)
-
-    def _move(self, to: int) -> None:
-        self.ended = to
-        if to < self._end and self._text[to] <= LAST_BLANK:
-            gap = _GAP.match(self._text, to, self._end)
-            to = gap.end() if gap else to
-        self.at = to
-
-    def next(self) -> str:
-        """Return the character that the next token starts with; nothing at the end."""
-        return self._text[self.at] if self.at < self._end else ""
-
-    def members(self, depth: int) -> Iterator[tuple[str, int]]:
-        """Yield each key of an object and its place; the caller reads the value."""
-        seen: set[str] = set()
-        for place in self._items(depth, "}"):
-            key = self._key()
-            if key in seen:
-                raise Malformed(f"Duplicate key '{shortened(key)}'", place)
-            seen.add(key)
-            yield key, place
-
-    def elements(self, depth: int) -> Iterator[int]:
-        """Yield the place of each element of a list; the caller reads it."""
-        return self._items(depth, "]")
-
-    def _items(self, depth: int, close: str) -> Iterator[int]:
-        """Yield the place of each thing between brackets; the caller reads it."""
-        too_deep(depth, self.at)
-        self._move(self.at + 1)
-        if self.next() == close:
-            self._move(self.at + 1)
-            return
-        while True:
-            yield self.at
-            if self._take(",", close) == close:
-                return
-            if self.next() == close:
-                raise Malformed(f"A comma must not stand before '{close}'", self.at)
-
-    def _key(self) -> str:
-        """Read a key and the colon after it."""
-        if self.next() != '"':
-            raise self.expected("a key in double quotes")
-        key = self._string()
-        self._take(":")
-        return key
-
-    def _take(self, *marks: str) -> str:
-        found = self.next()
-        if found not in marks:
-            raise self.expected(" or ".join(f"'{mark}'" for mark in marks))
-        self._move(self.at + 1)
-        return found
-
-    def expected(self, what: str) -> Malformed:
-        """Return the trouble of finding something else than this."""
-        if self.next():
-            return Malformed(f"Expected {what}", self.at)
-        return Malformed(f"Unexpected end of text, expected {what}", self.at, CUT)
-
-    def scalar(self, depth: int) -> Any:
-        """Read a value and return it, if it is a text, a number or a boolean; read over any other."""
-        first = self.next()
-        if first in ("{", "["):
-            self.skip(depth)
-            return OTHER
-        self.count()
-        if first == '"':
-            return self._string()
-        return self._number() if first in _DIGITS else self._literal(first)
-
-    def skip(self, depth: int) -> None:
-        """Read over a value, keeping nothing of it."""
-        first = self.next()
-        if first not in ("{", "["):
-            self.scalar(depth)
-            return
-        self.count()
-        for _ in self.members(depth) if first == "{" else self.elements(depth):
-            self.skip(depth + 1)
-
-    def count(self) -> None:
-        """Count a value, of which there may be so many."""
-        self._values += 1
-        too_many(self._values, MAX_VALUES, "values", self.at)
-
-    def _string(self) -> str:
-        try:
-            value, end = self._scanned(self.at + 1)
-        except ValueError:
-            raise self._wrong_string(self.at) from None
-        if end > self._end:
-            raise self._wrong_string(self.at)
-        self._move(end)
-        return value
-
-    def _scanned(self, start: int) -> tuple[str, int]:
-        """Return the string whose inside starts here, and where it has ended; a wrong one is a ValueError."""
-        value, end = scanstring(self._text, start)
-        return (value, end) if value.isascii() else (self._not_ascii(value, start, end), end)
-
-    def _not_ascii(self, value: str, start: int, end: int) -> str:
-        """Return what was scanned as Latin-1 as it is in UTF-8, or as what its escapes stand for."""
-        if self._data.find(rb"\u", start, end) < 0:
-            return value.encode("latin-1").decode()
-        raw = self._data[start:end]
-        if not raw.isascii():
-            value, _end = scanstring(raw.decode(), 0)
-        value.encode()  # which a lone surrogate cannot be
-        return value
-
-    def _wrong_string(self, start: int) -> Malformed:
-        at = start + 1
-        while piece := _PIECE.match(self._text, at, self._end):
-            at = piece.end()
-        rest = self._text[at : min(at + LONGEST_ESCAPE, self._end)]
-        if _CUT_ESCAPE.fullmatch(rest):
-            return Malformed("Unterminated string", start, CUT)
-        if rest[:1] == "\n":
-            return Malformed(r"Line break in a string: write \n", at)
-        if rest[:1] != "\\":
-            return Malformed(rf"Control character in a string: write \u{ord(rest[0]):04x}", at)
-        surrogate = _SURROGATE.match(rest)
-        if surrogate:
-            return Malformed(f"Lone surrogate {surrogate.group()} in a string", at)
-        return Malformed(r"Invalid escape in a string: a backslash is written \\", at)
-
-    def _number(self) -> int | float:
-        match = _NUMBER.match(self._text, self.at, self._end)
-        if not match:
-            raise Malformed("Expected a value: a number needs a digit", self.at)
-        self._move(match.end())
-        whole, rest = match.groups()
-        return float(match.group()) if rest or len(whole) > MAX_DIGITS else int(whole)
-
-    def _literal(self, first: str) -> Any:
-        if first not in _LITERALS:
-            raise Malformed(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")
-        word, value = _LITERALS[first]
-        found = self._text[self.at : min(self.at + len(word), self._end)]
-        if found != word:
-            if word.startswith(found):  # cut off
-                self.at = self._end
-            raise self.expected("a value")
-        self._move(self.at + len(word))
-        return value

@@ -14,6 +14,7 @@ line.
 from __future__ import annotations
 
 import re
+from shlex import join
 
 from clada.errors import shortened
 from clada.notations import tag_text
@@ -283,8 +284,6 @@ class _Block:
         return self._make("remove", path=self._text("path"))
 
     def _make_directory(self) -> Operation | Invalid:
-        from shlex import join
-
         return self._make("run", command=join(["mkdir", "-p", self.reading.path(self._text("path"))]))
 
     def _run(self) -> Operation | Invalid:

@@ -10,11 +10,11 @@ import re
 from clada.model import Invalid
 from clada.notations import tag_text
 from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
-from clada.notations.json import ValueReader
+from clada.notations.json_values import ValueReader
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.structured import CUT, Malformed
-from clada.notations.tagged_sr import Manner, search_blocks
+from clada.notations.tag_text import Manner, search_blocks
 from clada.notations.tools import KNOWN, Call, Ignored, Tools, plain_name
 
 TYPE_CHECKING = False
@@ -165,14 +165,11 @@ class CallsInTags:
         reader = self._values
         try:
             reader.go_to(start, self.reading.end)
-            reader.skip(1)
-            return decoded(self.data[start : reader.ended].decode(), "arguments"), reader.ended, ""
+            return reader.value(1), reader.ended, ""
         except Malformed as trouble:
             if not closing:
                 raise Unreadable(trouble.offset, trouble.message, cut=trouble.why == CUT) from None
             return {}, self._find(opened, start, closing), trouble.message
-        except RefusedCall as refused:
-            return {}, reader.ended, refused.message
 
     def _gptme(self, call: Call) -> Items:
         """Return what a tool of gptme's does, whose arguments are in JSON."""

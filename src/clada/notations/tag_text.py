@@ -1,10 +1,17 @@
-"""Texts between tags, as the dialects with tags have them: no XML, but what is between two literal words."""
+"""Texts between tags, as the dialects with tags have them: no XML, but the text between two literal words.
+
+Search/replace blocks in a tag, which names the file, are those of `sr`. Markers in their content may have a
+backslash before them; an empty SEARCH may mean the whole file.
+"""
 
 from __future__ import annotations
 
 import re
 
+from clada.model import Invalid
+from clada.notations import sr
 from clada.notations.markdown import MARKDOWN, fence_line
+from clada.notations.reading import Reading, Unreadable
 from clada.text.elision import elided_content, find_elision
 from clada.values import Value
 
@@ -12,12 +19,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clada.model import Operation
     from clada.notations.reading import Span
 
 MARKUP = (".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte")
 MOST_DIGITS = 9
 ESCAPED = "the text has &lt; and &gt; in place of < and >: write the signs themselves"
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&"))
+NO_BLOCK = "there is no SEARCH block in it"
+_ESCAPED_MARKER = re.compile(r"^\\(?=<<<<<<<|=======|>>>>>>>|-------|:start_line:)", re.MULTILINE)
 _CDATA = re.compile(rb"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
 _ATTRIBUTE = re.compile(rb"""\s++([\w:.-]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'))?+""")
 _ESCAPED_TAG = re.compile(r"&lt;[/!?]?[A-Za-z]")
@@ -117,3 +127,56 @@ def opening(data: bytes, at: int, end: int) -> Opening | None:
         at = attribute.end()
     close = _TAG_END.match(data, at, end)
     return Opening(found, close.end(), bool(close.group(1))) if close else None
+
+
+class Manner(Value):
+    """How the blocks in one kind of tag are read."""
+
+    overwrites: bool = False  # an empty SEARCH stands for the whole file
+    escaped: bool = False  # markers in the content have a backslash before them
+    entities: bool = False  # < > & " may be written as in HTML
+    near: int | None = None  # the line that the tag names
+
+
+class _Blocks(sr.Blocks):
+    """The blocks in one tag: their file is the tag's."""
+
+    def __init__(self, reading: Reading, path: str, manner: Manner, *, chosen: bool) -> None:
+        super().__init__(reading)
+        self._chosen = chosen
+        self._file, self._manner = path, manner
+
+    def _path_above(self, _at: int, _floor: int) -> str | None:
+        return self._file
+
+    def _operation(
+        self, span: Span, path: str | None, old: str, new: str, near: int | None = None
+    ) -> Operation | Invalid:
+        if self._manner.entities:
+            old, new = without_entities(old), without_entities(new)
+        if self._manner.escaped:
+            old, new = _ESCAPED_MARKER.sub("", old), _ESCAPED_MARKER.sub("", new)
+        made = super()._operation(span, path, old, new, near or self._manner.near)
+        if not old and self._manner.overwrites and not isinstance(made, Invalid):
+            return made.replace(if_exists="overwrite" if self._chosen else "guard")
+        return made
+
+
+def search_blocks(
+    reading: Reading, whole: Span, span: Span, path: str, manner: Manner
+) -> list[Operation | Invalid]:
+    """Return the edits of the blocks in a span of a tag, which is from `whole` to its end."""
+    inner = Reading(reading.data, *span, roots=reading.roots)
+    inner.lines, inner.dialect = reading.lines, reading.dialect
+    blocks, at = _Blocks(inner, path, manner, chosen=reading.chosen), span[0]
+    wrong: tuple[int, str] | None = None
+    try:
+        while (place := blocks.next(at)) is not None:
+            at = blocks.read(place, at)
+    except Unreadable as trouble:
+        wrong = trouble.offset, trouble.message
+    items = [item for block in inner.blocks for item in block.operations]
+    if wrong or not items:
+        at, message = wrong or (whole[0], NO_BLOCK)
+        items.append(reading.refused("edit", at, whole, message, path=path))
+    return [item.replace(span=whole) for item in items]

@@ -23,7 +23,7 @@ from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
 from clada.notations.tag_calls import STARTS, CallsInTags, never_closed
-from clada.notations.tagged_sr import Manner, search_blocks
+from clada.notations.tag_text import Manner, search_blocks
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False

@@ -143,7 +143,7 @@ class Scan:
 
     def parsed(self, end: int) -> dict[str, Any]:
         """Return what tomllib makes of the text up to a place in the document."""
-        import tomllib
+        import tomllib  # late: it takes 5 ms, and many documents without TOML are looked at here
 
         text = self._data[self._start : end]
         if self._indent:
@@ -418,7 +418,7 @@ def _name(part: bytes) -> str:
         return text
     if text[0] == "'" or "\\" not in text:
         return text[1:-1]
-    import tomllib
+    import tomllib  # late, as above
 
     try:
         return next(iter(tomllib.loads(f"{text} = 0")))

@@ -8,6 +8,7 @@ and one of a tool that is in neither table is left out, for nobody knows what it
 from __future__ import annotations
 
 import re
+from shlex import join
 
 from clada.errors import shortened
 from clada.model import Invalid, NotApplied, Operation
@@ -370,6 +371,4 @@ def _command(words: Sequence[str]) -> str:
     """Return the command that a list of words stands for; of a shell's, what it is to run."""
     if len(words) == WORDS_OF_A_SHELL and words[0] in SHELLS and words[1] in ("-lc", "-c"):
         return words[2]
-    from shlex import join
-
     return join(words)

@@ -20,6 +20,7 @@ from clada.errors import shortened
 from clada.notations.markdown import LinePattern, line_end, lines_above, open_fence
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, Unreadable
+from clada.notations.registry import SHELL, load
 from clada.operations.edit import TYPOGRAPHIC, Hunk
 from clada.text.elision import elided_content, find_elision
 
@@ -72,9 +73,8 @@ class Blocks:
         opened = open_fence(self.data, floor, start)
         if opened is None:
             return None
-        from clada.notations import heredoc
-
-        return heredoc.is_its_own(self.reading, opened.start)
+        end: int | None = load(SHELL).is_its_own(self.reading, opened.start)
+        return end
 
     def _is_patch(self, found: Match[bytes]) -> bool:
         """Whether a patch begins here, or has lost its beginning, or all that comes after it."""

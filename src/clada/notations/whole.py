@@ -22,6 +22,7 @@ import re
 from clada.errors import Problem, shortened
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Operation, dialect_of
 from clada.notations import csl
+from clada.notations.heredoc import shell_fence
 from clada.notations.markdown import (
     FENCE,
     LONGEST_LINE,
@@ -47,9 +48,9 @@ from clada.notations.whole_names import (
     from_outside,
     in_sentence,
     names_of_one,
+    tagged_file,
     with_first_line,
 )
-from clada.notations.whole_tags import tagged_file
 from clada.operations.write import SENTENCE, Write
 from clada.text.fragments import ends_inside
 from clada.values import Value
@@ -164,9 +165,7 @@ class Blocks:
         if not fence or is_indented_code(data, start) or is_heading_underline(data, start):
             return None
         if fence.language in SHELLS and data.find(b"<<", fence.inside, fence.inside_end) >= 0:
-            from clada.notations.heredoc import shell_fence  # what that writes may have fences
-
-            fence = shell_fence(data, start, limit) or fence
+            fence = shell_fence(data, start, limit) or fence  # the files that it writes may have fences
         above = self._above(start, floor)
         called = from_outside(fence.info, above)
         nests = _is_markdown(fence, called)

@@ -1,4 +1,6 @@
-"""What a fence in an answer is called: the path in its info, in its first line, or in the line above it.
+"""The name of a fence in an answer: the path in its info, in its first line, or in the line above it.
+
+Files may also be in tags: <file path="PATH">, <codeblock path="PATH">, <antArtifact … title="PATH">.
 
 Also what shows that a fence is no file, though a path stands there: a citation, an excerpt, commands, output.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from clada.notations.markdown import Fence
 from clada.notations.path_text import (
     NAMES,
     has_extension,
@@ -66,6 +69,11 @@ _LANGUAGES_OF_NAMES = {
     "podfile": "rb", "fastfile": "rb", "jenkinsfile": "groovy", "pipfile": "conf",
 }  # fmt: skip
 _PLAIN = frozenset(name.lower() for name in NAMES)  # files of no language
+
+
+_TAG = re.compile(rb"<(file|codeblock|antArtifact)[ \t]([^<>\n]*+)>\n?")
+_ATTRIBUTE = re.compile(r"""\b(path|name|title)=(?:"([^"]*)"|'([^']*)')""")
+_KEYS = {b"file": ("path", "name"), b"codeblock": ("path",), b"antArtifact": ("title",)}
 
 
 class Called(Value):
@@ -168,3 +176,23 @@ def in_sentence(above: str) -> str | None:
     found = {path for text in _BACKTICKED.findall(above) if (path := path_in(f"`{text}`"))}
     path = found.pop() if len(found) == 1 else None
     return None if path is None or _CITED_PATH.search(path) else path
+
+
+def tagged_file(data: bytes, start: int, limit: int) -> tuple[Fence, str] | None:
+    """Return what is between the tag that opens here and its closing one, and the path; None if it has none.
+
+    The title of an artifact may be any text: only a path counts.
+    """
+    opened = _TAG.match(data, start, limit)
+    if not opened:
+        return None
+    tag = opened.group(1)
+    given = {key: one or two for key, one, two in _ATTRIBUTE.findall(opened.group(2).decode())}
+    path = next((given[key] for key in _KEYS[tag] if given.get(key)), None)
+    if path is None or (tag == b"antArtifact" and not path_in(path)):
+        return None
+    closing = b"</%b>" % tag
+    close = data.find(closing, opened.end(), limit)
+    if close < 0:
+        return Fence(start, opened.end(), limit, limit, "", "", 0, False), path
+    return Fence(start, opened.end(), close, close + len(closing), "", "", 0, True), path

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 
+from clada.commands.programs import ALLOWED, BUILT_IN
 from clada.grammar import BLOCK_VERSIONS, CSL_VERSIONS, END_DELIMITER, START_DELIMITER
+from clada.notations.csl import CLOSING, OPENING
 from clada.notations.registry import NOTATIONS, with_prompt
 from clada.operations import OPERATIONS, find
 from clada.text.escape import first_few
+from clada.world.approvals import Approvals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +45,6 @@ def instructions(
     name = notation or PROMPTS[0]
     if name not in PROMPTS:
         raise ValueError(f"notation must be one of {', '.join(PROMPTS)}, not {name!r}")
-    from clada.world.approvals import Approvals
-
     known = Approvals.load(os.fspath(workspace))
     approved = [*known.approved, *(f"{text} …" for text in known.prefixes)]
     return prompt(name, start_delimiter, end_delimiter, approved)
@@ -65,8 +67,6 @@ def prompt(
 
 def is_prompt(text: str) -> bool:
     """Whether a text is, or begins with, what `prompt` returns: instructions, and no answer."""
-    import re
-
     return bool(re.match(START, text))
 
 
@@ -81,9 +81,6 @@ def _approved(commands: Sequence[str]) -> str:
 
 def _values() -> dict[str, str]:
     """Return what each @NAME@ in a template is replaced by."""
-    from clada.commands.programs import ALLOWED, BUILT_IN
-    from clada.notations.csl import CLOSING, OPENING
-
     programs = [name for name in ALLOWED if not name.startswith("git ")]
     git = dict.fromkeys(name.split()[1] for name in ALLOWED if name.startswith("git "))
     return {

@@ -8,6 +8,7 @@ CannotSay; whoever asked reads what was written, and compares (see `convert`).
 
 from __future__ import annotations
 
+from clada.text.diff import line_changes
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -69,8 +70,6 @@ def replacements(
     They are replaced one after the other, and each is there once when its turn comes. `least` is how many
     lines around a change are taken in any case; neither text is empty, as long as the old one is not.
     """
-    from clada.text.diff import line_changes
-
     before, after = lines_of(old), lines_of(new)
     as_bytes = ([line.encode() for line in side] for side in (before, after))
     found = []

@@ -1,0 +1,143 @@
+"""The records of a log: JSON, or one value of it a line; without those of abandoned branches.
+
+    Claude Code: {"type": "assistant", "uuid": "b", "parentUuid": "a", …}
+    pi:          {"type": "message", "id": "b", "parentId": "a", …}
+
+The standard library reads a value on one line. A value over several lines is read by `json_values`, so that
+each object has its place; so is a wrong one, for the place of the error.
+
+In a session's log, each record names the one that it follows. If the user went back and asked again, several
+records follow the same one. Calls on an abandoned branch are ignored: only the branch of the last message
+counts. All results count, because the parallel calls of one message have their results on branches of their
+own.
+"""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecoder
+
+from clada.errors import shortened
+from clada.notations.json_values import ValueReader
+from clada.notations.markdown import line_end
+from clada.notations.structured import Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    Record = tuple[int, int, Any]  # its start, its end and its value
+
+AFTER = "Expected a line break after this value: one value a line, or one in all"
+_BLANKS = re.compile(rb"[ \t\n\r]*+")
+_KEYS = (("uuid", "parentUuid"), ("id", "parentId"))
+_MESSAGES = ("user", "assistant", "message")  # types of records that continue a session
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, if each key stands in it once."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"Duplicate key '{shortened(twice)}'")
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+_scan = _DECODER.scan_once  # type: ignore[attr-defined]  # which typeshed leaves out
+_WRONG = (ValueError, StopIteration, IndexError, RecursionError)
+
+
+def strict_value(text: str) -> Any:
+    """Return the value of a JSON text. Raises ValueError if it is not JSON, or has a key twice."""
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def read_records(data: bytes, start: int, end: int) -> Iterator[Record]:
+    """Yield each value between two offsets. Raises Malformed for anything else, or an incomplete value."""
+    reader: ValueReader | None = None
+    at = _skip_blanks(data, start, end)
+    while at < end:
+        stop = line_end(data, at, end)
+        try:
+            line = data[at:stop].decode()
+            value, length = _scan(line, 0)
+            if length != len(line) and line[length:].strip():
+                raise Malformed(AFTER, at + len(line[:length].encode()))
+        except _WRONG:
+            reader = reader or ValueReader(data[:end], lone_surrogates=True)
+            reader.go_to(at, end)
+            value, stop = reader.value(1), reader.ended
+            if data[stop : line_end(data, stop, end)].strip():
+                raise Malformed(AFTER, stop) from None
+        yield at, stop, value
+        at = _skip_blanks(data, stop, end)
+
+
+def _skip_blanks(data: bytes, at: int, end: int) -> int:
+    blanks = _BLANKS.match(data, at, end)
+    return blanks.end() if blanks else at
+
+
+def without_abandoned(records: Sequence[Record]) -> tuple[list[Record], int]:
+    """Return the records without the assistant's messages on abandoned branches, and how many those are.
+
+    A log may hold several sessions, one after the other: each has its last branch.
+    """
+    parents: dict[str, str] = {}
+    firsts: dict[str, str] = {}  # of each record, the first one of its session
+    leaves: dict[str, str] = {}  # of each session, by its first record, the last message
+    for _, _, value in records:
+        for own, parent in _linked(value):
+            parents[own], firsts[own] = parent, firsts.get(parent, own)
+            if value.get("type") in _MESSAGES:
+                leaves[firsts[own]] = own
+    kept = {own for leaf in leaves.values() for own in _ancestors(leaf, parents)}
+    going_on = {
+        identity for _, _, value in records for own, _ in _linked(value)
+        if own in kept and (identity := _message(value).get("id"))
+    }  # fmt: skip
+    left = [record for record in records if not _is_abandoned(record[2], kept, going_on)]
+    return left, len(records) - len(left)
+
+
+def _linked(value: Any) -> list[tuple[str, str]]:
+    """Return what a record is called, with the one that it follows; nothing of one that is not linked."""
+    if not isinstance(value, dict) or value.get("isSidechain") is True:  # which another agent wrote
+        return []
+    for own, parent in _KEYS:
+        if parent in value and isinstance(value.get(own), str):
+            follows = value[parent] or value.get("logicalParentUuid")  # the latter after a summary
+            return [(value[own], follows if isinstance(follows, str) else "")]
+    return []
+
+
+def _ancestors(own: str, parents: Mapping[str, str]) -> set[str]:
+    """Return this record and all that come before it on its branch."""
+    found = {own}
+    while (own := parents.get(own, "")) in parents and own not in found:
+        found.add(own)
+    return found
+
+
+def _message(value: Any) -> dict[str, Any]:
+    message = value.get("message") if isinstance(value, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def _is_abandoned(value: Any, kept: set[str], going_on: set[Any]) -> bool:
+    """Whether a record is a message of the assistant on a branch that does not count."""
+    message = _message(value)
+    linked = _linked(value)
+    if not linked or message.get("role") != "assistant":
+        return False
+    return linked[0][0] not in kept and message.get("id") not in going_on
