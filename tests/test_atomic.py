@@ -377,7 +377,7 @@ def test_what_cannot_be_looked_at_is_not_called_rolled_back(
         return real(parent, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr("clada.world.record.restoring.state_at", state_at)
+        patch.setattr("clada.world.record.restore.state_at", state_at)
         report = run(
             project, f"{CHANGES['edit']}\n{CHANGES['touch']}\n{FAILURES['missing file'][0]}", "snapshots"
         )

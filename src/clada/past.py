@@ -1,4 +1,4 @@
-"""The recorded runs of a workspace: listing them, looking at one, undoing and forgetting them."""
+"""The recorded runs of a workspace: list them, show one, undo and prune them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 
 from clada.errors import CladaError
 from clada.settings import Settings
+from clada.text.escape import escape_controls
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -14,24 +15,26 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
-    from clada.world.record.changes import Changes, Contents, Modes
     from clada.world.record.history import RecordedRun
+    from clada.world.record.tree_diff import Contents, Modes, RunChanges
     from clada.world.record.undo import Undone
 
+# The modules of the record are imported by the functions: `import clada` would load sqlite3 and git else.
+
 SHORT = 9  # characters of a commit's hash that are shown
-MOST_SHOWN = 10 << 20  # bytes of a file whose differences are shown
+MAX_SHOWN = 10 << 20  # bytes of a file whose differences are shown
 
 
 class RunDetails(Value):
-    """All that is kept of a run."""
+    """All that was recorded of a run."""
 
     run: RecordedRun
     document: bytes
     report: str
-    for_llm: str  # the same, as a model needs it
+    for_llm: str  # the report for a model
     changes: Contents  # path, content before and after
     modes: Modes
-    suspects: Contents = ()  # type: ignore[assignment]  # changed since its command began, which was killed
+    suspects: Contents = ()  # type: ignore[assignment]  # changed since a command began that was killed
 
 
 def history(workspace: str | PathLike[str] = ".") -> list[RecordedRun]:
@@ -45,48 +48,47 @@ def history(workspace: str | PathLike[str] = ".") -> list[RecordedRun]:
 
 
 def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails:
-    """Return the document, the report and the changes of a run. Raises CladaError where they are not kept."""
+    """Return the document, the report and the changes of a run. Raises CladaError if it is not recorded."""
     from clada.world.git.repository import os_errors_as_git_errors
-    from clada.world.record.changes import Changes, diff_of
+    from clada.world.record.history import run_with_number
     from clada.world.record.store import find_store
+    from clada.world.record.tree_diff import RunChanges
 
     with os_errors_as_git_errors():
         store = find_store(os.fspath(workspace))
-        run = next((run for run in history(workspace) if run.number == number), None)
+        run = run_with_number(store, number)
         if run is None or not os.path.exists(store.journal(number)):
             what = f"there is no run {number} for this workspace"
             raise CladaError("git_operation_failed", what, "clada history lists the runs")
-        with Changes([store.journal(number)]) as changes:
-            contents, modes = diff_of((each.path, each.before, each.after) for each in changes.places)
+        with RunChanges([store.journal(number)]) as changes:
             texts = {kind: changes.text(kind).decode(errors="replace") for kind in ("report", "llm")}
             return RunDetails(
                 run,
                 changes.text("document"),
                 texts["report"],
                 texts["llm"],
-                contents,
-                modes,
+                changes.diff.contents,
+                changes.diff.modes,
                 _suspects(changes, store.workspace),
             )
 
 
-def _suspects(changes: Changes, workspace: str) -> Contents:
-    """Return what was before a command that was killed, and what is now, by whoever changed it."""
-    from clada.world.record.changes import diff_of
-    from clada.world.record.states import ABSENT
-    from clada.world.record.trees import states_of
+def _suspects(changes: RunChanges, workspace: str) -> Contents:
+    """Return the contents before a killed command and now, of paths that it or another program changed."""
+    from clada.world.record.states import ABSENT, states_of
+    from clada.world.record.tree_diff import TreeDiff
 
-    if not changes.suspects:
-        return []
-    now = states_of(workspace, changes.suspects, MOST_SHOWN)
-    return diff_of((path, changes.before_command(path) or ABSENT, state) for path, state in now)[0]
+    now = states_of(workspace, changes.suspects, MAX_SHOWN) if changes.suspects else ()
+    return TreeDiff(
+        tuple((path, changes.before_command(path) or ABSENT, state) for path, state in now)
+    ).contents
 
 
 def refused_report(workspace: str | PathLike[str] = ".") -> str | None:
     """Return the report for a model on the last document here, if nothing of it was carried out."""
-    from clada.world.record.refused import refused
+    from clada.world.record.documents import refused_report as report_of
 
-    return refused(os.fspath(workspace))
+    return report_of(os.fspath(workspace))
 
 
 def prune(workspace: str | PathLike[str] = ".", **options: Any) -> int:
@@ -111,11 +113,11 @@ def undo(
     waiting: Callable[[], None] | None = None,
     **options: Any,
 ) -> Undone:
-    """Put back what the last run that changed something changed, or the one with this number.
+    """Undo the last run that changed something, or the one with this number.
 
     Return what was done or, with `dry_run=True`, what would be. It is recorded as the run was, unless
-    `record` says otherwise; `git_author` and `lock_timeout` count, too. Raises CladaError where it cannot be
-    undone, with the reason, and nothing is changed; `waiting` is called where another run must end first.
+    `record` says otherwise; `git_author` and `lock_timeout` apply, too. Raises CladaError if it cannot be
+    undone, and changes nothing then; `waiting` is called if another run must end first.
     """
     from clada.world.record.undo import undo as undo_run
 
@@ -128,8 +130,6 @@ def undo(
 
 def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
     """Return what an undo did as lines for people; of a dry run, with the diff that it would make."""
-    from clada.text.escape import escape_controls
-
     words = ("would undo", "restore", "remove") if dry_run else ("undone", "restored", "removed")
     lines = [
         f"{words[0]}: run {undone.run.number} ({escape_controls(undone.run.what)})",
@@ -141,7 +141,7 @@ def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
         from clada.world.secrets.mask import mask_of_changes
 
         both = ((path, side, None) for path, *sides in undone.changes for side in sides)
-        mask = mask_of_changes(both)  # what is brought back is the user's, too
+        mask = mask_of_changes(both)  # the restored contents may have secrets, too
         lines += [text for _kind, text in diff_lines(undone.changes, undone.modes, mask)]
     else:
         commit = f", commit {undone.commit[:SHORT]}" if undone.commit else ""

@@ -14,10 +14,10 @@ from clada.settings import Settings, restored
 from clada.values import Value
 from clada.world.git.git import hardened_git
 from clada.world.git.repository import os_errors_as_git_errors
-from clada.world.record.changes import named
-from clada.world.record.documents import kept_of, newest_of, undone
+from clada.world.record.documents import runs_of, saved_run, undone
 from clada.world.record.history import runs
 from clada.world.record.store import find_store
+from clada.world.record.tree_diff import format_paths
 from clada.world.record.undo import changed_since
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from clada.model import Plan
     from clada.report import Report
-    from clada.world.record.documents import KeptRun
+    from clada.world.record.documents import SavedRun
     from clada.world.record.history import RecordedRun
     from clada.world.record.store import Store
 
@@ -98,21 +98,21 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
         return Rest(number, kept.document, len(kept.statuses), left_out, settings, changed, is_reverted)
 
 
-def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> KeptRun:
+def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> SavedRun:
     """Return the newest run, not undone, that has the same document as the given or the last run."""
     found = next((run for run in runs if (run.number == number if number else not run.undoes)), None)
     if found is None or not os.path.exists(store.journal(found.number)):
         what = f"there is no run {number}" if number else "no run is recorded"
         raise CladaError("git_operation_failed", f"{what} for this workspace", LISTED)
-    kept = kept_of(store, found)
+    kept = saved_run(store, found)
     if not kept.document:
         message = f"run {found.number} has no saved document"
         raise CladaError("git_operation_failed", message, LISTED)
-    newest = newest_of(store, kept.document, runs, gone)
-    return kept_of(store, newest) if newest and newest != found else kept
+    newest = next((run for run in runs_of(store, kept.document) if run.number not in gone), None)
+    return saved_run(store, newest) if newest and newest != found else kept
 
 
-def _left_out(kept: KeptRun, gone: set[int]) -> dict[int, Skipped]:
+def _left_out(kept: SavedRun, gone: set[int]) -> dict[int, Skipped]:
     """Return the tasks that are not executed again: those done, and those that the user did not choose."""
     number = kept.run.number
     # Of an operation that was chosen in part, the document still has all hunks: the rest was not wanted.
@@ -141,16 +141,16 @@ def plan_of(rest: Rest, settings: Settings) -> Plan:
 
 def notes_on(rest: Rest, plan: Plan) -> list[str]:
     """Return notes for the user on a run that is resumed."""
-    notes = [f"changed since run {rest.number}: {named(rest.changed)}"] if rest.changed else []
+    notes = [f"changed since run {rest.number}: {format_paths(rest.changed)}"] if rest.changed else []
     if unwanted := _unwanted(plan, rest.left_out):
-        notes.append(f"left out, as they were not chosen: {named(unwanted)}")
+        notes.append(f"left out, as they were not chosen: {format_paths(unwanted)}")
     return notes
 
 
 def refuse_reverted(rest: Rest) -> None:
     """Raise if the work of the run was reverted other than by `clada undo`."""
     if rest.is_reverted:
-        message = f"files are no longer as run {rest.number} left them: {named(rest.changed)}"
+        message = f"files are no longer as run {rest.number} left them: {format_paths(rest.changed)}"
         hint = "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again"
         raise CladaError("git_operation_failed", message, hint)
 
@@ -160,7 +160,7 @@ def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped])
     if not unwanted:
         message = f"run {number} did everything: there is nothing to resume"
         return CladaError("git_operation_failed", message, LISTED)
-    message = f"run {number} did everything that was chosen; left out: {named(unwanted)}"
+    message = f"run {number} did everything that was chosen; left out: {format_paths(unwanted)}"
     return CladaError("git_operation_failed", message, "to choose again: clada --again --confirm ANSWER")
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clada.settings import Options
     from clada.world.files.tree import Files
     from clada.world.locks import LockFile
-    from clada.world.record.recording import Recording, RunToRecord
+    from clada.world.record.recorder import Recorder, RunToRecord
     from clada.world.world import Ask
 
 MOST_TARGETS, LONGEST_TARGETS = 3, 60  # paths that the history shows for a run, and their characters
@@ -89,9 +89,9 @@ def execute(  # noqa: PLR0913 (callbacks are separate arguments)
 def _kept(report: Report, settings: Settings) -> Report:
     """Save the report of a refused document, so that `clada report` does not show an older run."""
     if report.recorded is None and not settings.dry_run and settings.record != "none":
-        from clada.world.record.refused import keep_refused
+        from clada.world.record.documents import save_refused_report
 
-        keep_refused(settings.workspace, report.text(for_llm=True))
+        save_refused_report(settings.workspace, report.text(for_llm=True))
     return report
 
 
@@ -99,7 +99,7 @@ class _Course:
     """The state of a run, filled in as it proceeds, so that it is known after any exception."""
 
     blocks: tuple[BlockReport, ...] | None = None
-    record: Recording | None = None
+    record: Recorder | None = None
     changes: Changes = ()  # with `modes`, of a dry run
     modes: Modes = ()
     fatal: Error | None = None
@@ -171,7 +171,7 @@ def _reported(plan: Plan, settings: Settings, caller: _Caller, course: _Course) 
         reveal=tuple(settings.reveal),
     )
     if record:
-        record.keep_report(report)
+        record.save_report(report)
     return report
 
 
@@ -218,16 +218,16 @@ def _lock(path: str, settings: Settings, caller: _Caller) -> LockFile:
     return LockFile(path, settings.lock_timeout, waiting, caller.stop_handle)
 
 
-def _record(plan: Plan, settings: Settings, caller: _Caller, course: _Course, *, resumes: bool) -> Recording:
-    from clada.world.record.recording import recording
+def _record(plan: Plan, settings: Settings, caller: _Caller, course: _Course, *, resumes: bool) -> Recorder:
+    from clada.world.record.recorder import make_recorder
 
     run = _to_record(plan, settings, caller, resumes=resumes)
-    course.record = recording(run, settings, _waiting(caller), caller.stop_handle)
+    course.record = make_recorder(run, settings, _waiting(caller), caller.stop_handle)
     return course.record
 
 
 def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) -> RunToRecord:
-    from clada.world.record.recording import RunToRecord
+    from clada.world.record.recorder import RunToRecord
 
     items = [item for block in plan.blocks if block.valid for item in block.operations]
     operations = [item for item in items if isinstance(item, Operation)]
@@ -239,7 +239,7 @@ def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool
         planned=[path for operation in operations for path in operation.paths],
         wide=not all(operation.only_its_paths for operation in operations),
         resumes=resumes,
-        kept=settings.record != "none",
+        in_history=settings.record != "none",
         consent=caller.consent,
         stop=caller.stop_handle,
     )
@@ -263,7 +263,7 @@ def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) 
     """
     if settings.record == "none":
         return None
-    from clada.world.record.recording import refusal
+    from clada.world.record.recorder import refusal
 
     run = _to_record(plan, settings, caller, resumes=resumes)
     return refusal(run.replace(consent=caller.would_consent), settings)
@@ -326,10 +326,11 @@ def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
     return f"{', '.join(parts)}: {shown}{more}"
 
 
-def _describe(record: Recording, plan: Plan, blocks: Sequence[BlockReport], stop: Stop | None) -> None:
+def _describe(record: Recorder, plan: Plan, blocks: Sequence[BlockReport], stop: Stop | None) -> None:
     """Set the summary of a run, for the history and the commit message."""
     ends = {"success": "", "error": " (failed)", "skipped": " (skipped)", "rolled_back": " (rolled back)"}
     record.what = _summary(plan, blocks)
+    record.tasks = [task for block in blocks for task in block.tasks]
     record.done = [
         f"{task.operation} {task.target}{ends[task.status]}" for block in blocks for task in block.tasks
     ]

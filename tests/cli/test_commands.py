@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -86,10 +87,22 @@ def test_history_lists_the_runs_newest_first(repository: Shell) -> None:
 def test_history_cannot_steer_the_terminal(repository: Shell) -> None:
     """The record is a file that a hostile repository may bring along."""
     repository("--summary=none", document=WRITE)
-    record = repository.workspace / f".git/clada/{os.geteuid()}/history"
     evil = "\x1b]0;evil\x07\x9b2J\r"
-    start = f"start\t1\t{evil}\t{evil}\t\t{evil}\t{evil}\t{evil}\t{evil}"
-    record.write_text(f"{start}\nend\t1\t{evil}\t{evil}\t{evil}\t{evil}\n")
+    columns = (
+        "started",
+        "what",
+        "record",
+        "undoes",
+        "continues",
+        "pre",
+        "ended",
+        "changed",
+        "post",
+        "commands",
+    )
+    with sqlite3.connect(repository.workspace / f".git/clada/{os.geteuid()}/record.db") as database:
+        for column in columns:
+            database.execute(f"UPDATE runs SET {column} = ?", (evil,))
     printed = repository("history").stdout
     assert printed.count("evil") == 2  # when and what; all the rest is of a form that is known
     assert printed.replace("\n", "").isprintable()

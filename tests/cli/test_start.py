@@ -56,7 +56,7 @@ def test_a_plain_run_loads_nothing_heavy(shell: Shell, arguments: tuple[str, ...
 def test_a_recorded_run_loads_nothing_heavy(shell: Shell) -> None:
     subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
     found = loaded(shell)
-    assert "clada.world.record.recording" in found
+    assert "clada.world.record.recorder" in found
     assert {name.partition(".")[0] for name in found} & HEAVY <= NEEDED_TO_RECORD
 
 

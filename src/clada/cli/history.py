@@ -13,7 +13,7 @@ from clada.report import counted
 from clada.report.diff import diff_lines
 from clada.text.escape import escape_controls
 from clada.world.record.store import find_store
-from clada.world.record.undo import NO_RUN, elsewhere
+from clada.world.record.undo import NO_RUN, describe_other_workspaces
 from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ def _list(options: dict[str, Any], console: Console) -> None:
         console.write(json.dumps([_as_dict(each) for each in shown], indent=2) + "\n")
         return
     if not runs:
-        others = elsewhere(find_store(options["workspace"]))
+        others = describe_other_workspaces(find_store(options["workspace"]))
         console.complain(f"clada: {NO_RUN} yet{f'; {others}' if others else ''}")
         return
     _write_table(shown, console, long=bool(options.get("long")))

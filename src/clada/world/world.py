@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clada.settings import Settings
     from clada.world.autorun import AutorunGuard
     from clada.world.files.tree import Files
-    from clada.world.record.recording import Recording
+    from clada.world.record.recorder import Recorder
     from clada.world.sandbox.tree import Tree
     from clada.world.secrets.mask import WorkspaceSecrets
 
@@ -94,7 +94,7 @@ class World:
             self.emit = lambda event: self.untimed(emit, event)
         self.autorun: AutorunGuard | None = None  # decides on files that run by themselves
         self.noted: set[str] = set()  # notes that were emitted, because each is emitted once
-        self.recording: Recording | None = None  # of this run, if it is recorded
+        self.recording: Recorder | None = None  # of this run, if it is recorded
         # Rolls back an atomic block if a part of it fails: the overlay of a dry run, or the recording.
         self.takes_back: Any = files if settings.dry_run else None
         # The last scan of the workspace, and the operation after which it was made; None if it is outdated.

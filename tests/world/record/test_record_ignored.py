@@ -9,7 +9,7 @@ from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import commit, git
 
 from clada.errors import CladaError
-from clada.world.record.trees import MOST_APART
+from clada.world.record.scan import MOST_SEPARATE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +103,7 @@ def test_an_ignored_file_that_was_written_since_is_left(place: Recorded) -> None
     place.write("local.txt", "later\n")
     undone = place.undo()
     assert undone.restored == ("a.txt",)
-    assert "left, for these ignored files or caches were changed since the run: local.txt" in undone.notes
+    assert "left, because these ignored files or caches were changed since the run: local.txt" in undone.notes
     assert (place.workspace / "local.txt").read_text() == "later\n"
 
 
@@ -154,8 +154,8 @@ def test_caches_and_what_is_new_in_ignored_directories_are_not_lost(place: Recor
 
 
 def test_a_very_large_ignored_directory_is_looked_at_by_its_own_time(place: Recorded) -> None:
-    """However many files are in it, two looks do not take longer."""
-    for number in range(MOST_APART + 2):
+    """However many files are in it, two scans do not take longer."""
+    for number in range(MOST_SEPARATE + 2):
         (place.workspace / f"private/{number}").touch()
     report = place.run(command("rm private/7; true"))
     assert report.notes == ("undo cannot bring back what commands changed here: private",)

@@ -15,9 +15,9 @@ from tests.world.record.conftest import Recorded, command, write
 from tests.world.repository.states import clean, files, git
 
 from clada.errors import CladaError
-from clada.world.record.changes import Changes
 from clada.world.record.journal import MAGIC, Journal, escape_field, read_journal, unescape_field
 from clada.world.record.states import ABSENT, State
+from clada.world.record.tree_diff import RunChanges
 
 if TYPE_CHECKING:
     from tests.world.record.conftest import Ordinary
@@ -114,10 +114,11 @@ def record(*fields: str, data: bytes = b"", size: str = "") -> bytes:
 
 
 def plant(place: Recorded, *records: bytes, history: str = "") -> None:
-    """Put a journal and a history there, as the last run's."""
+    """Put a journal there, as the last run's; or with a history, as an earlier version wrote it."""
     place.run(write("decoy.txt", "decoy\n"))
     (place.store / "runs/1").write_bytes(MAGIC + b"".join(records))
     if history:
+        (place.store / "record.db").unlink()
         (place.store / "history").write_text(history)
 
 
@@ -242,23 +243,27 @@ def test_only_its_user_can_look_into_the_record(place: Recorded) -> None:
         os.umask(old)
     modes = {place.store.stat().st_mode & 0o777, (place.store / "runs").stat().st_mode & 0o777}
     assert modes == {0o700}
-    records = [place.store / "history", *(place.store / "runs").iterdir()]
+    records = [
+        place.store / "record.db",
+        place.store / "record.db-journal",
+        *(place.store / "runs").iterdir(),
+    ]
     assert {path.stat().st_mode & 0o777 for path in records} == {0o600}
 
 
-@pytest.mark.parametrize("part", ["", "runs", "history"])
+@pytest.mark.parametrize("part", ["", "runs", "record.db"])
 def test_a_record_that_is_a_link_is_refused(place: Recorded, tmp_path: Path, part: str) -> None:
     """Nothing is written where it leads, and nothing is executed."""
     place.run(write("a.txt", "new\n"))
     real = tmp_path / "elsewhere"
     (place.store / part).rename(real)
     (place.store / part).symlink_to(real)
-    kept = real.read_bytes() if part == "history" else sorted(os.listdir(real))
+    kept = real.read_bytes() if part == "record.db" else sorted(os.listdir(real))
     before = place.tree()
     report = place.attempt(write("a.txt", "newer\n"))
     assert report.fatal
     assert place.tree() == before
-    assert kept == (real.read_bytes() if part == "history" else sorted(os.listdir(real)))
+    assert kept == (real.read_bytes() if part == "record.db" else sorted(os.listdir(real)))
 
 
 def test_a_record_of_somebody_else_is_refused(place: Recorded) -> None:
@@ -330,5 +335,5 @@ def test_two_users_of_a_repository_have_records_of_their_own(ordinary: Ordinary)
 
 def test_changes_of_no_journal_are_none() -> None:
     """As of an undo that continues no other."""
-    with Changes([]) as changes:
-        assert changes.places == []
+    with RunChanges([]) as changes:
+        assert changes.paths == []

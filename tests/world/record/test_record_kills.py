@@ -144,7 +144,11 @@ def litter(place: Recorded) -> list[str]:
     kept = [name for _, _, plain in os.walk(place.store) for name in plain]
     return [
         *(name for name in names if name.startswith(LEFTOVER)),
-        *(name for name in kept if not name.isdigit() and name not in {"history", "lock"}),
+        *(
+            name
+            for name in kept
+            if not name.isdigit() and name not in {"record.db", "record.db-journal", "lock"}
+        ),
     ]
 
 

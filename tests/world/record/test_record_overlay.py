@@ -294,7 +294,7 @@ def test_a_kill_leaves_nothing_of_the_command(place: Recorded) -> None:
     assert eventually(lambda: bool(list(place.store.glob("overlay-*/upper/here"))))
     assert place.kill(process)
     place.write("saved-since", "theirs\n")
-    assert "taken back" in place.call("recover").stdout
+    assert "rolled back" in place.call("recover").stdout
     assert (place.workspace / "saved-since").read_text() == "theirs\n"
     (place.workspace / "saved-since").unlink()
     assert place.tree() == before

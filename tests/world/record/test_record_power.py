@@ -21,9 +21,9 @@ from tests.world.record.conftest import Recorded, write
 from tests.world.repository.states import git
 
 import clada
-from clada.world.record.changes import Changes
 from clada.world.record.journal import Journal
 from clada.world.record.store import find_store
+from clada.world.record.tree_diff import RunChanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,10 +126,10 @@ def after_cut(copy: Path, place: Recorded, disk: Path) -> set[str]:
         kept: set[bytes] = set()
         for run in runs:
             if os.path.exists(store.journal(run.number)):
-                with Changes([store.journal(run.number)]) as changes:
+                with RunChanges([store.journal(run.number)]) as changes:
                     kept |= {
-                        changes.kept(path).content
-                        for path in (*changes.untold, *(each.path for each in changes.places))
+                        changes.saved(path).content
+                        for path in (*changes.unfinished, *(each.path for each in changes.paths))
                     }
         for name, content in OLD.items():
             found = tree.get(name, tree.get(f"moved/{name}"))

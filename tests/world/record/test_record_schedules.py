@@ -27,7 +27,7 @@ import clada
 from clada.errors import CladaError
 from clada.settings import Settings
 from clada.world.files.scratch import LEFTOVER
-from clada.world.record import pending
+from clada.world.record import history
 from clada.world.record.recover import recover
 from clada.world.sandbox import layers
 
@@ -206,7 +206,7 @@ class Schedule:
             deadly=chance.random() < 0.5,
         )
         if mode != "plain":
-            if cut and pending.of_workspace(str(place.workspace)):
+            if cut and history.pending_run(str(place.workspace)):
                 mode = "atomic, fails"  # else all of it was done, or taken back, when it was killed
             while cut:
                 self.act_alone()

@@ -11,7 +11,7 @@ import pytest
 from tests.test_atomic import tree
 
 import clada
-from clada.world.record import looks, pending, recover
+from clada.world.record import history, recover, scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 LOADED = (
     hashlib,
-    looks,
-    pending,
+    history,
     recover,
+    scan,
 )  # early, for an ordinary user may not be able to read root's Python
 FAILING = '<---SEARCH file="missing"--->\na\n<---REPLACE--->\nb\n<---END--->\n'
 PATHS = ("a", "b", "d", "d/x", "d/e", "d/e/f", "l", "h", "d/closed", "d/closed/in", "new", "new/y", "d/new")

@@ -14,7 +14,7 @@ from tools.plain_git import CONFIG, FSCK
 import clada
 from clada.settings import Settings
 from clada.world.git.repository import Repository, find
-from clada.world.record.recording import Recording, RunToRecord, recording
+from clada.world.record.recorder import Recorder, RunToRecord, make_recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,18 +90,18 @@ class Repo:
         own_git: bool = False,
         waiting: Callable[[], None] | None = None,
         **options: Any,
-    ) -> Iterator[Recording]:
+    ) -> Iterator[Recorder]:
         """Record what is done here as the work of a command; `own_git`: one of git's, which may commit."""
         settings = Settings.from_options(workspace=str(self.workspace), **options)
         run = RunToRecord(what, planned=(), wide=True)
-        record = recording(run, settings, waiting, None)
+        record = make_recorder(run, settings, waiting, None)
         with record:
             record.commands = True
-            record.looks.before()
+            record.scan.before()
             try:
                 yield record
             finally:
-                record.looks.after(own_git=own_git)
+                record.scan.after(own_git=own_git)
         record.close()
 
     def execute(self, document: str, **options: Any) -> clada.Report:

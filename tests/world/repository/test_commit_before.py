@@ -75,9 +75,7 @@ def test_the_history_names_the_commit_before_the_run(dirty: Repo) -> None:
     """Also after a kill, because it is noted when it is made; a run that changed nothing has none."""
     run(dirty, NOTHING_CHANGES["a failed edit"])
     run(dirty, SOMETHING_CHANGES["a write"])
-    lines = (dirty.root / f".git/clada/{os.geteuid()}/history").read_text().splitlines()
     pre = dirty.git("rev-parse", "HEAD~1")
-    assert [line for line in lines if line.startswith("pre\t")] == [f"pre\t2\t{pre}"]
     from clada import history
 
     assert [each.pre for each in history(dirty.workspace)] == [pre, ""]

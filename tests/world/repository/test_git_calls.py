@@ -147,7 +147,7 @@ from clada.settings import Settings
 from clada.world.files.workspace import Workspace
 from clada.world.git import git
 from clada.world.git.harden import environment
-from clada.world.record.recording import RunToRecord, recording
+from clada.world.record.recorder import RunToRecord, make_recorder
 root, moment = sys.argv[1], sys.argv[2]
 whole = git.run
 def slow(argv, variables, stdin=b"", when_slow=None, rules=None, stop=None):
@@ -158,7 +158,7 @@ def slow(argv, variables, stdin=b"", when_slow=None, rules=None, stop=None):
         whole(["/bin/sleep", "0.2"], variables)
     return whole(argv, variables, stdin, when_slow, rules, stop)
 try:
-    with recording(RunToRecord("", planned=()), Settings(root), None, None) as record:
+    with make_recorder(RunToRecord("", planned=()), Settings(root), None, None) as record:
         with Workspace(root) as workspace:
             workspace.record_in(record.snapshot, ())
             workspace.store(("by-clada.txt",), b"")

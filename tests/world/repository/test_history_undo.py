@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +36,12 @@ def run(repo: Repo, change: Callable[[], object], what: str = "", **options: Any
 
 
 def history_file(repo: Repo) -> Path:
-    """Return the file that has the history of a repository."""
+    """Return the file in which earlier versions had the history of a repository."""
     return repo.root / f".git/clada/{os.geteuid()}/history"
 
 
 def planted(number: str) -> str:
-    """Return the lines of a forged run."""
+    """Return the lines of a run as earlier versions wrote them."""
     return f"start\t{number}\tnow\tplanted\t\tcommits\t0\t0\t\nend\t{number}\tok\t1\t\tfiles\n"
 
 
@@ -110,11 +111,12 @@ def test_each_workspace_and_work_tree_has_its_own_history(inner: Repo, tmp_path:
 
 def test_history_survives_a_torn_line_and_foreign_text(repo: Repo) -> None:
     """A crash in the middle of a line costs that line only."""
-    run(repo, lambda: repo.write("a"))
-    file = history_file(repo)
-    file.write_bytes(file.read_bytes() + b"nonsense\n\xff\tx\nend\tx\tok\nstart\t7")
+    file = str(history_file(repo).relative_to(repo.root))
+    repo.write(file, planted("1")).write_bytes(
+        planted("1").encode() + b"nonsense\n\xff\tx\nend\tx\tok\nstart\t7"
+    )
     run(repo, lambda: repo.write("b"))
-    assert [(each.number, each.ended) for each in past_runs(str(repo.root))] == [(8, "ok"), (1, "ok")]
+    assert [(each.number, each.ended) for each in past_runs(str(repo.root))] == [(2, "ok"), (1, "ok")]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,6 @@ def test_history_leaves_out_what_is_no_number_of_a_run(repo: Repo, number: str) 
     run(repo, lambda: repo.write("a", "2"), what="real")
     assert [(each.number, each.what) for each in past_runs(str(repo.root))] == [(1, "real")]
     assert undone(repo).number == 2
-    assert file.read_text().startswith(f"start\t{number}\t")
 
 
 def test_history_goes_on_after_the_last_number_of_all(repo: Repo) -> None:
@@ -151,9 +152,9 @@ def test_what_is_planted_in_the_history_never_reaches_git(repo: Repo, tmp_path: 
     target = tmp_path / "overwritten"
     repo.commit(a="1")
     run(repo, lambda: repo.write("a", "2"))
-    fields = f"1\tnow\tplanted\t\t--output={target}\t-1\t--x\t--output={target}"
-    with history_file(repo).open("a") as file:
-        file.write(f"start\t{fields}\nend\t1\t--output={target}\t-1\t--output={target}\tfiles\n")
+    with sqlite3.connect(history_file(repo).with_name("record.db")) as database:
+        for column in ("record", "undoes", "continues", "pre", "ended", "changed", "post", "commands"):
+            database.execute(f"UPDATE runs SET {column} = ?", (f"--output={target}",))
     (only,) = past_runs(str(repo.root))
     assert (only.commits, only.record, only.undoes, only.ended) == ((None, None), "snapshots", 0, "failed")
     undone(repo, 1)
@@ -166,20 +167,18 @@ def test_history_takes_any_text(repo: Repo) -> None:
     odd = "\\t\t\n\\n\\\\\udcff end"
     names = ["x\ty\\.log", "new\nline.log", os.fsdecode(b"\xff.log")]
     with repo.recorded(odd) as record:
-        record.looks.lost += names
+        record.scan.lost += names
     (only,) = past_runs(str(repo.root))
     assert only.what == odd
     assert list(only.unrecorded) == names
 
 
 def test_history_is_read_in_bounded_memory(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a very long one, the end."""
+    """Of a very long one, the last runs."""
     for number in range(4):
         run(repo, lambda number=number: repo.write("a", str(number)))  # type: ignore[misc]
-    monkeypatch.setattr(history, "MAX_READ", 250)
-    numbers = [each.number for each in past_runs(str(repo.root))]
-    assert numbers[0] == 4
-    assert len(numbers) < 4
+    monkeypatch.setattr(history, "MAX_RUNS", 2)
+    assert [each.number for each in past_runs(str(repo.root))] == [4, 3]
 
 
 def test_undo_puts_everything_back_in_a_new_commit(repo: Repo) -> None:
@@ -557,15 +556,15 @@ def test_undo_waits_for_a_run(repo: Repo) -> None:
 
 
 def test_numbers_go_on_after_a_run_that_left_many_files_unrecorded(repo: Repo) -> None:
-    """However many names there are, the end of the file shows the last number."""
+    """However many paths there are, the row of the run has a limited number of them."""
     names = [f"{'long' * 50}{number}.log" for number in range(2000)]
     with repo.recorded() as record:
-        record.looks.lost += names
+        record.scan.lost += names
     run(repo, lambda: repo.write("a"))
     second, first = past_runs(str(repo.root))
     assert (first.number, second.number) == (1, 2)
     assert first.unrecorded[-1].endswith(" more")
-    assert history_file(repo).stat().st_size < history.MAX_TAIL
+    assert sum(map(len, first.unrecorded)) < 2 * history.MAX_NAMES
 
 
 def test_undo_that_fails_half_way_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:

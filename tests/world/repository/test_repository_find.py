@@ -17,7 +17,7 @@ from clada.errors import CladaError, Error
 from clada.settings import Settings
 from clada.world.git import git
 from clada.world.git.repository import find
-from clada.world.record.recording import RunToRecord, recording
+from clada.world.record.recorder import RunToRecord, make_recorder
 from clada.world.record.store import in_repository
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ NOBODY = 65534
 def start(workspace: Path) -> None:
     """Start a run, as a document does."""
     settings = Settings(str(workspace), record="commits")
-    with recording(RunToRecord("", planned=(), wide=True), settings, None, None):
+    with make_recorder(RunToRecord("", planned=(), wide=True), settings, None, None):
         pytest.fail("the run was started")
 
 
-def refused(workspace: Path) -> Error:
+def refused(workspace: Path, type_: str = "git_operation_failed") -> Error:
     """Return the error with which a run in this workspace is refused."""
     with pytest.raises(CladaError) as caught:
         start(workspace)
-    assert caught.value.error.type == "git_operation_failed"
-    assert "--no-git" in str(caught.value.error.hint)
+    assert caught.value.error.type == type_
+    assert ("--no-git" if type_ == "git_operation_failed" else "remove it") in str(caught.value.error.hint)
     return caught.value.error
 
 
@@ -211,12 +211,12 @@ def test_a_repository_of_another_user(repo: Repo) -> None:
 
 AS_NOBODY = """
 import os, sys
-import fcntl, hashlib
+import fcntl, hashlib, sqlite3
 from clada.errors import CladaError
 from clada.settings import Settings
 from clada.world.git import branch
 from clada.world.record import journal
-from clada.world.record.recording import RunToRecord, recording
+from clada.world.record.recorder import RunToRecord, make_recorder
 if os.geteuid() == 0:
     os.chown(sys.argv[1], 65534, 65534)
     for folder, folders, files in os.walk(sys.argv[1]):
@@ -227,7 +227,7 @@ os.chmod(os.path.join(sys.argv[1], ".git", sys.argv[2]), int(sys.argv[3], 8))
 os.environ["HOME"] = "/"
 os.environ["XDG_STATE_HOME"] = os.path.join(sys.argv[1], "state")
 try:
-    with recording(RunToRecord("", planned=()), Settings(sys.argv[1]), None, None):
+    with make_recorder(RunToRecord("", planned=()), Settings(sys.argv[1]), None, None):
         print("started")
 except CladaError as trouble:
     print(trouble.error.type, trouble.error.message)
@@ -272,13 +272,13 @@ def test_no_permission_to_read(open_repo: Repo, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["config", "HEAD", f"clada/{os.geteuid()}/history", "clada/lock", "commondir"]
+    "place", ["config", "HEAD", f"clada/{os.geteuid()}/record.db", "clada/lock", "commondir"]
 )
 def test_a_folder_where_a_file_of_git_has_to_be(repo: Repo, place: str) -> None:
     """An error with a remedy, for a run and for the doctor: no internal error."""
     (repo.root / ".git" / place).unlink(missing_ok=True)
     (repo.root / ".git" / place).mkdir(parents=True)
-    refused(repo.root)
+    refused(repo.root, "io_error" if place.endswith("record.db") else "git_operation_failed")
     done = subprocess.run(
         [sys.executable, "-m", "clada", "doctor"], cwd=repo.root, capture_output=True, text=True, check=False
     )

@@ -212,7 +212,7 @@ def overlay_for(world: World) -> CommandOverlay | None:
 
 def put_in_place(world: World, overlay: CommandOverlay) -> None:
     """Apply the overlay of a command to the workspace, as a part of the recorded run."""
-    from clada.world.record.placing import OverlayWrites
+    from clada.world.record.overlay_writes import OverlayWrites
 
     record = world.recording
     assert record is not None  # noqa: S101 (for type checkers: only a recorded run has an overlay)
@@ -222,7 +222,7 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
         writes.put_in_place(record.snapshot)
     except OSError as error:
         raise CladaError("io_error", f"what the command wrote was not kept: {system_words(error)}") from None
-    record.looks.take_over(writes)
+    record.scan.take_over(writes)
 
 
 def scan_before(world: World) -> None:
@@ -230,16 +230,16 @@ def scan_before(world: World) -> None:
     if world.recording:
         world.files.flush()
         world.recording.commands = True
-        looks = world.recording.looks
-        looks.before()
-        if looks.warning:
-            _note_once(world, looks.warning)
+        scan = world.recording.scan
+        scan.before()
+        if scan.warning:
+            _note_once(world, scan.warning)
 
 
 def scan_after(world: World, *, stash: bool = False) -> None:
     """Record what a command has changed; `stash`: it was git stash."""
     if world.recording:
-        world.recording.looks.after(own_git=stash)
+        world.recording.scan.after(own_git=stash)
         if stash:
             _note_once(world, STASHED)
 
@@ -248,7 +248,7 @@ def report_new_executables(world: World) -> None:
     """Report what an approved command has made that other programs act on: executables, repositories."""
     from clada.world.sandbox.tree import describe_new, scan
 
-    changed = world.recording.looks.modes if world.recording else None
+    changed = world.recording.scan.modes if world.recording else None
     before, world.tree = world.tree, scan(world.files.root, world.tree, changed)
     world.tree_after = world.position
     for text in describe_new(before, world.tree) if before else ():

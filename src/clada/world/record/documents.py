@@ -1,39 +1,43 @@
-"""How far the runs of a document have come with it: to go on from there, and to do no part of it twice.
+"""The progress of a document through its runs: to resume it, and to do no part of it twice.
 
-Its newest run that was not undone says so: how each of its tasks ended, or in which run before it was done.
+Its newest run that was not undone has it: how each task ended, or in which earlier run it was done.
 """
 
 from __future__ import annotations
+
+import os
+from contextlib import suppress
 
 from clada.errors import CladaError, Error
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.record import history
 from clada.world.record.journal import read_journal
+from clada.world.record.store import Store, find_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from clada.model import Task
     from clada.world.record.history import RecordedRun
-    from clada.world.record.store import Store
 
 
-LEFT_OUT = ("part", "left")  # by choice: not done, and not to be done
+REFUSED = "refused"  # the file with the report on the last document that was refused
+LEFT_OUT = ("part", "left")  # statuses of tasks that the user did not choose
 
 
-class KeptRun(Value):
-    """What a run has kept of its document, and of how far it came."""
+class SavedRun(Value):
+    """The document of a run, and how its tasks ended."""
 
     run: RecordedRun
     document: bytes
-    settings: tuple[str, ...]  # that decide what comes of it: name=value
-    statuses: tuple[str, ...]  # of all tasks, as status_to_keep has them; none where it was killed
+    settings: tuple[str, ...]  # for a resume: name=value
+    statuses: tuple[str, ...]  # of all tasks, from status_to_save; none if it was killed
 
     @property
     def is_unclear(self) -> bool:
-        """Whether nobody noted how far it came, and it may have come somewhere."""
+        """Whether it may have done something, and no statuses were saved."""
         run = self.run
         return not self.statuses and (run.ended == "killed" or run.changed > 0 or run.commands)
 
@@ -55,7 +59,7 @@ class KeptRun(Value):
         return read_number(status.removeprefix("done ")) or 0
 
 
-def status_to_keep(task: Task) -> str:
+def status_to_save(task: Task) -> str:
     """Return how a task ended: `done 12` if run 12 did it; `part` if not all of it was chosen; `left` out."""
     if task.done_in:
         return f"done {task.done_in}"
@@ -64,21 +68,26 @@ def status_to_keep(task: Task) -> str:
     return "left" if task.ok and task.status != "success" else task.status
 
 
-def kept_of(store: Store, run: RecordedRun) -> KeptRun:
-    """Return what a run has kept."""
-    document, settings, statuses = b"", tuple[str, ...](), tuple[str, ...]()
-    with read_journal(store.journal(run.number)) as journal:
-        for record in journal.records():
-            kind, *fields = record.fields
-            if kind == "document":
-                document, settings = journal.content(record), tuple(fields)
-            elif kind == "tasks":
-                statuses = tuple(journal.content(record).decode(errors="replace").split("\n"))
-    return KeptRun(run, document, settings, statuses)
+def saved_run(store: Store, run: RecordedRun) -> SavedRun:
+    """Return the document of a run, and how its tasks ended."""
+    document, settings = _document_of(store, run)
+    return SavedRun(run, document, settings, history.task_statuses(store, run.number))
+
+
+def _document_of(store: Store, run: RecordedRun) -> tuple[bytes, tuple[str, ...]]:
+    """Return the document of a run and its settings, which begin its journal; nothing if that was pruned."""
+    try:
+        with read_journal(store.journal(run.number)) as journal:
+            first = next(journal.records(), None)
+            if first and first.fields[0] == "document":
+                return journal.content(first), first.fields[1:]
+    except FileNotFoundError:
+        pass
+    return b"", ()
 
 
 def undone(runs: Sequence[RecordedRun]) -> set[int]:
-    """Return the numbers of those of these runs, the newest first, that were taken back, and not redone."""
+    """Return the numbers of those of these runs, the newest first, that were undone, and not redone."""
     found: set[int] = set()
     for run in runs:
         if run.undoes and run.ended == "ok" and run.number not in found:
@@ -86,60 +95,82 @@ def undone(runs: Sequence[RecordedRun]) -> set[int]:
     return found
 
 
-def newest_of(
-    store: Store, document: bytes, runs: Sequence[RecordedRun], but: set[int]
-) -> RecordedRun | None:
-    """Return the newest of these runs that was one of this document, but for those with these numbers."""
-    is_of = _is_of(store, document)
-    return next((run for run in runs if run.number not in but and is_of(run)), None)
-
-
-def _is_of(store: Store, document: bytes) -> Callable[[RecordedRun], bool]:
-    """Return what tells whether a run was one of this document: one line of its journal is read for that."""
-
-    def is_of(run: RecordedRun) -> bool:
-        try:
-            journal = read_journal(store.journal(run.number))
-        except FileNotFoundError:
-            return False  # it was pruned
-        with journal:
-            return not run.undoes and journal.begins_with(b"document", document)
-
-    return is_of
+def runs_of(store: Store, document: bytes) -> list[RecordedRun]:
+    """Return the runs of this document here, newest first."""
+    found = history.runs_with_key(store, document)
+    return [run for run in found if _document_of(store, run)[0] == document]
 
 
 def refuse_again(store: Store, document: bytes) -> None:
-    """Raise if the last run of this document did a part of it, which would be done twice.
-
-    Of a long history the last few hundred runs count, and most did not fail: those cost nothing.
-    """
-    runs = [run for run in history.runs(store, history.MAX_TAIL) if run.ended != "running"]
-    is_of = _is_of(store, document)
-    if not document or not any(run.ended != "ok" and is_of(run) for run in runs):
+    """Raise if the last run of this document did a part of it, which would be done twice."""
+    if not document or not store.exists:
         return
+    of_document = [run for run in runs_of(store, document) if run.ended != "running"]
+    if all(run.ended == "ok" for run in of_document):
+        return
+    runs = history.runs(store)
     gone = undone(runs)
-    newest = newest_of(store, document, runs, gone)
+    newest = next((run for run in of_document if run.number not in gone), None)
     if newest is None:
         return
-    kept = kept_of(store, newest)
-    if kept.is_unclear:
+    saved = saved_run(store, newest)
+    if saved.is_unclear:
         what = f"run {newest.number} of this was killed"
         raise _again(f"{what}: clada undo {newest.number} takes it back, --again runs all of it")
     by_number = {run.number: run for run in runs}
-    done = {number for number in kept.done(gone).values() if _left_a_trace(by_number.get(number))}
-    if not done or not kept.rest(gone):
+    done = {number for number in saved.done(gone).values() if _changed_something(by_number.get(number))}
+    if not done or not saved.rest(gone):
         return
-    is_last = is_of(next(run for run in runs if not run.undoes))
+    is_last = next(run for run in runs if not run.undoes and run.ended != "running") == of_document[0]
     resume = "clada resume" if is_last else f"clada resume {max(done)}"
     raise _again(
         f"parts of this were done in run {max(done)}: {resume} does the rest, --again runs all of it"
     )
 
 
-def _left_a_trace(run: RecordedRun | None) -> bool:
-    """Whether a run may have done what should not be done twice: one so old that it is not known may."""
+def _changed_something(run: RecordedRun | None) -> bool:
+    """Whether a run may have done something; one that is no longer listed may."""
     return run is None or run.changed > 0 or run.commands
 
 
 def _again(message: str) -> CladaError:
     return CladaError.of(Error("invalid_operation", message, stage="AGAIN"))
+
+
+# Documents that were refused before a run began.
+
+
+def save_refused_report(workspace: str, report: str) -> None:
+    """Save the report on a document of which nothing was carried out, until the next run here.
+
+    Errors are ignored, because the report itself was shown.
+    """
+    if not os.path.isdir(workspace):
+        return
+    with suppress(OSError, CladaError):
+        store = find_store(workspace)
+        store.make()
+        text = f"{_last_run(store)}\n{report}".encode(errors="surrogateescape")
+        aside = f"{_refused_path(store)}.{os.getpid()}"
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(text)
+        os.replace(aside, _refused_path(store))
+
+
+def refused_report(workspace: str) -> str | None:
+    """Return the report on the last document, if it was refused; None if a run was recorded since."""
+    with suppress(OSError, CladaError):
+        store = find_store(workspace)
+        with open(_refused_path(store), encoding="utf-8", errors="replace") as file:
+            last_run, _, report = file.read().partition("\n")
+        return report if last_run == _last_run(store) else None
+    return None
+
+
+def _refused_path(store: Store) -> str:
+    return os.path.join(store.path, REFUSED)
+
+
+def _last_run(store: Store) -> str:
+    """Return a text that changes with each run, and differs between the workspaces of a repository."""
+    return f"{history.last_number(store) if store.exists else 0} {store.prefix!r}"

@@ -1,30 +1,45 @@
-"""The history of a workspace: lines when a run starts, commits, did less than planned, and ends; its pruning.
+"""The history of a workspace: the runs in its store, newest first, and how far each came with its document.
 
-Whatever stands in the file is checked before anything is made of it: somebody may have planted it.
+Values from the database are checked before they are used, because a repository may bring one along.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from zlib import crc32
 
 from clada.grammar import read_number
 from clada.values import Value
-from clada.world.record.journal import escape_field, unescape_field
+from clada.world.locks import is_locked
+from clada.world.record.store import (
+    Store,
+    check_private,
+    find_store,
+    give_to_owner_of_directory,
+    make_directories,
+    name_for,
+    outside_store,
+)
+from clada.world.xdg import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.world.record.store import Store
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
-MAX_READ = 16 << 20  # bytes, from the end: older runs are left out
-MAX_TAIL = 256 << 10  # bytes in which the last number is looked for
-MAX_NAMES = 32 << 10  # characters of names in a line
-MAX_WHAT = 1000
+MAX_NAMES = 32 << 10  # characters of the paths that undo cannot bring back, in one row
+MAX_WHAT = 1000  # characters of the description of a run
+MAX_RUNS = 100_000  # rows that are read; older ones are left out
 MAX_NUMBER = 999_999_999  # of a run; clada has not written a larger one
 PRUNE_EVERY = 32  # runs
+MARKER_TRIES = 100  # more than runs are likely to end while one begins
+OWNER_ALL, OWNER_ONLY = 0o700, 0o600
 HEX = frozenset("0123456789abcdef")
-KINDS = ("start\t", "pre\t", "did\t", "end\t")  # of lines
 RECORDS = ("commits", "snapshots")
 ENDS = ("ok", "failed", "interrupted", "killed", "running")
+COLUMNS = """number, started, what, prefix, record, undoes, continues, pre, ended, changed, post, commands,
+    unrecorded"""
 
 
 class RecordedRun(Value):
@@ -35,14 +50,14 @@ class RecordedRun(Value):
     what: str
     prefix: str  # of its workspace, below the repository's root
     record: str = "commits"  # or snapshots
-    undoes: int = 0  # the run that it takes back, if it is an undo
-    continues: int = 0  # the undo that was stopped half way, and that this one brings to its end
+    undoes: int = 0  # the run that it reverts, if it is an undo
+    continues: int = 0  # the interrupted undo that this one completes
     pre: str = ""  # the commit made before it, if any
     ended: str = "killed"  # ok, failed, interrupted; killed or running, if its end was not recorded
-    changed: int = 0  # places that it changed, or may have changed
+    changed: int = 0  # paths that it changed, or may have changed
     post: str = ""  # the commit made after it, if any
     commands: bool = False  # whether it ran commands, which can do things that no record shows
-    unrecorded: tuple[str, ...] = ()  # what it touched and undo cannot bring back
+    unrecorded: tuple[str, ...] = ()  # paths that it changed and undo cannot bring back
 
     @property
     def commits(self) -> tuple[str | None, str | None]:
@@ -50,116 +65,165 @@ class RecordedRun(Value):
         return self.pre or None, self.post or None
 
 
-def runs(store: Store, limit: int | None = None) -> list[RecordedRun]:
-    """Return the recorded runs of this workspace, newest first; of the last `limit` bytes of the history."""
-    return [_as_it_is(store, run) for run in all_runs(store, limit) if _is_of(store, run)]
+# Queries.
 
 
-def workspaces(store: Store) -> list[str]:
+def runs(store: Store) -> list[RecordedRun]:
+    """Return the recorded runs of this workspace, newest first."""
+    where = "" if store.outside else "WHERE prefix = :prefix"
+    found = _select(store, where, prefix=os.fsencode(store.prefix))
+    return [_with_current_end(store, run) for run in found]
+
+
+def all_runs(store: Store) -> list[RecordedRun]:
+    """Return the recorded runs of all workspaces in this store, newest first."""
+    return _select(store)
+
+
+def run_with_number(store: Store, number: int) -> RecordedRun | None:
+    """Return the run of this workspace that has a number."""
+    where = "WHERE number = :number" + ("" if store.outside else " AND prefix = :prefix")
+    found = _select(store, where, number=number, prefix=os.fsencode(store.prefix))
+    return _with_current_end(store, found[0]) if found else None
+
+
+def last_number(store: Store) -> int:
+    """Return the number of the last run of this workspace; 0 if there is none."""
+    where = "" if store.outside else "WHERE prefix = :prefix"
+    found = _select(store, where, limit=1, prefix=os.fsencode(store.prefix))
+    return found[0].number if found else 0
+
+
+def other_workspaces(store: Store) -> list[str]:
     """Return the other workspaces in the repository that have runs, the last used first."""
-    prefixes = dict.fromkeys(run.prefix for run in all_runs(store) if not _is_of(store, run))
+    prefixes = dict.fromkeys(run.prefix for run in all_runs(store) if not _is_here(store, run))
     root = store.workspace.removesuffix(f"/{store.prefix}".rstrip("/")) if store.prefix else store.workspace
     return [os.path.join(root, prefix).rstrip("/") for prefix in prefixes]
 
 
-def _is_of(store: Store, run: RecordedRun) -> bool:
+def _is_here(store: Store, run: RecordedRun) -> bool:
     """Whether a run was in this workspace, and not in another part of its repository."""
     return store.outside or run.prefix == store.prefix
 
 
-def _as_it_is(store: Store, run: RecordedRun) -> RecordedRun:
-    """Return a run without an end as one that is still going, if it is."""
-    if run.ended != "killed":
-        return run
-    from clada.world.locks import is_locked
-
-    return run.replace(ended="running") if is_locked(store.journal(run.number)) else run
+def _select(store: Store, where: str = "", limit: int | None = None, **values: object) -> list[RecordedRun]:
+    query = f"SELECT {COLUMNS} FROM runs {where} ORDER BY id DESC LIMIT :limit"  # noqa: S608 (constants only)
+    with store.read() as db:
+        rows = db.execute(query, {**values, "limit": limit or MAX_RUNS}).fetchall()
+    return [run for row in rows if (run := _run_of(row))]
 
 
-def all_runs(store: Store, limit: int | None = None) -> list[RecordedRun]:
-    """Return the recorded runs of all workspaces in this record, newest first; of the last `limit` bytes."""
-    found: dict[int, RecordedRun] = {}
-    for fields in _lines(store, limit or MAX_READ):
-        number = _number(fields)
-        if number is None:
-            continue
-        match fields:  # a line that was cut off, or is not clada's, is ignored
-            case ["start", _, when, what, prefix, record, undoes, continues, pre]:
-                found.pop(number, None)  # so that the newest run is the last one, whatever its number
-                found[number] = RecordedRun(
-                    number,
-                    when,
-                    what,
-                    prefix,
-                    record if record in RECORDS else "snapshots",
-                    _reference(undoes),
-                    _reference(continues),
-                    _commit(pre),
-                )
-            case ["pre", _, commit] if number in found:
-                found[number] = found[number].replace(pre=_commit(commit))
-            case ["did", _, what] if number in found:
-                found[number] = found[number].replace(what=what)
-            case ["end", _, ended, changed, post, kind, *unrecorded] if number in found:
-                found[number] = found[number].replace(
-                    ended=ended if ended in ENDS else "failed",
-                    changed=read_number(changed) or 0,
-                    post=_commit(post),
-                    commands=kind == "commands",
-                    unrecorded=tuple(unrecorded),
-                )
-    return list(reversed(found.values()))
+def _run_of(row: Sequence[Any]) -> RecordedRun | None:
+    """Return the run in a row; None if clada cannot have written it."""
+    number, when, what, prefix, record, undoes, continues, pre, ended, changed, post, commands, paths = row
+    if not _reference(number):
+        return None
+    return RecordedRun(
+        number,
+        _text(when),
+        _text(what),
+        _text(prefix),
+        record if record in RECORDS else "snapshots",
+        _reference(undoes),
+        _reference(continues),
+        _commit(pre),
+        "killed" if ended is None else ended if ended in ENDS else "failed",
+        changed if isinstance(changed, int) and changed > 0 else 0,
+        _commit(post),
+        commands == 1,
+        tuple(filter(None, _text(paths).split("\0"))),
+    )
 
 
-def _reference(text: str) -> int:
-    number = read_number(text)
-    return number if number and number <= MAX_NUMBER else 0
+def _text(value: object) -> str:
+    return os.fsdecode(value) if isinstance(value, bytes) else value if isinstance(value, str) else ""
 
 
-def _commit(text: str) -> str:
+def _reference(value: object) -> int:
+    return value if isinstance(value, int) and 0 < value <= MAX_NUMBER else 0
+
+
+def _commit(value: object) -> str:
     """Return the name of a commit; nothing if it cannot be one."""
-    return text if len(text) in (40, 64) and HEX.issuperset(text) else ""
+    return value if isinstance(value, str) and len(value) in (40, 64) and HEX.issuperset(value) else ""
+
+
+def _with_current_end(store: Store, run: RecordedRun) -> RecordedRun:
+    """Return a run without an end as `running`, if its process still holds the lock of its journal."""
+    if run.ended == "killed" and is_locked(store.journal(run.number)):
+        return run.replace(ended="running")
+    return run
 
 
 def next_number(store: Store) -> int:
     """Return the number of the next run; if the largest one is taken, any that is free."""
-    numbers = {_number(fields) or 0 for fields in _lines(store, MAX_TAIL)}
-    following = max(numbers, default=0) + 1
+    with store.read() as db:
+        query = "SELECT max(number) FROM runs WHERE number BETWEEN 1 AND ?"
+        following = (db.execute(query, (MAX_NUMBER,)).fetchone()[0] or 0) + 1
     while following <= MAX_NUMBER and os.path.lexists(store.journal(following)):
         following += 1  # a run was killed before it was in the history
     if following <= MAX_NUMBER:
         return following
-    return next(number for number in range(1, len(numbers) + 2) if number not in numbers)
+    taken = {run.number for run in all_runs(store)}
+    return next(number for number in range(1, len(taken) + 2) if number not in taken)
 
 
-def _number(fields: list[str]) -> int | None:
-    """Return the number of the run that a line is about; None if it cannot be one."""
-    number = read_number(fields[1]) if len(fields) > 1 else None
-    return number if number is not None and 0 < number <= MAX_NUMBER else None
+# Changes.
 
 
-def start(store: Store, run: RecordedRun, *, durable: bool = False) -> None:
+def start(store: Store, run: RecordedRun, document: bytes = b"") -> None:
     """Record that a run starts."""
-    fields = (run.when, run.what[:MAX_WHAT], run.prefix, run.record)
-    line = ("start", str(run.number), *fields, str(run.undoes), str(run.continues), run.pre)
-    _append(store, line, durable=durable)
+    with store.write() as db:
+        db.execute(
+            """INSERT INTO runs (number, started, what, prefix, record, undoes, continues, pre, document)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                run.number,
+                run.when,
+                _what(run.what),
+                os.fsencode(run.prefix),
+                run.record,
+                run.undoes,
+                run.continues,
+                run.pre,
+                document_key(document),
+            ),
+        )
 
 
 def add_pre(store: Store, number: int, commit: str) -> None:
     """Record the commit that was made before the first change of a run."""
-    _append(store, ("pre", str(number), commit))
+    with store.write() as db:
+        db.execute("UPDATE runs SET pre = ? WHERE number = ?", (commit, number))
 
 
-def end(store: Store, run: RecordedRun, did: str | None = None) -> None:
-    """Record how a run ended, and what it did, if that is not what it was to do."""
-    if did is not None and did != run.what:
-        _append(store, ("did", str(run.number), did[:MAX_WHAT]))
-    fields = (run.ended, str(run.changed), run.post, "commands" if run.commands else "files")
-    _append(store, ("end", str(run.number), *fields, *_limited(run.unrecorded)))
+def end(store: Store, run: RecordedRun, did: str | None = None, statuses: Iterable[str] = ()) -> None:
+    """Record how a run and its tasks ended, and what it did, if that is not what it was to do."""
+    with store.write() as db:
+        db.execute(
+            """UPDATE runs SET what = ?, ended = ?, changed = ?, post = ?, commands = ?, unrecorded = ?
+            WHERE number = ?""",
+            (
+                _what(run.what if did is None else did),
+                run.ended,
+                run.changed,
+                run.post,
+                run.commands,
+                os.fsencode("\0".join(_limited(run.unrecorded))),
+                run.number,
+            ),
+        )
+        db.execute("DELETE FROM tasks WHERE run = ?", (run.number,))
+        rows = [(run.number, position, status) for position, status in enumerate(statuses)]
+        db.executemany("INSERT INTO tasks (run, position, status) VALUES (?, ?, ?)", rows)
+
+
+def _what(text: str) -> bytes:
+    return text[:MAX_WHAT].encode(errors="surrogateescape")
 
 
 def _limited(names: tuple[str, ...]) -> list[str]:
-    """Return only as many names as leave the last number within MAX_TAIL of the end of the file."""
+    """Return the first names, as many as one row takes, and how many there are more."""
     total = 0
     for number, name in enumerate(names):
         total += len(name)
@@ -168,33 +232,30 @@ def _limited(names: tuple[str, ...]) -> list[str]:
     return list(names)
 
 
-# Pruning.
-
-
 def prune(store: Store, size: int, age: float) -> int:
     """Forget the runs that are too old, and the oldest of those that take too much; return how many.
 
-    The last run stays, whatever its size and age.
+    The last run stays, even if it is too large or too old.
     """
-    import time
-
-    limit, total, kept = time.time() - age, 0, set[int]()
+    limit, total, forgotten = time.time() - age, 0, list[int]()
     numbers = sorted(filter(None, map(read_number, os.listdir(store.runs))), reverse=True)
     for position, number in enumerate(numbers):
-        path = store.journal(number)
-        status = os.lstat(path)
+        status = os.lstat(store.journal(number))
         total += status.st_blocks * 512 + 512
         if position and (total > size or status.st_mtime < limit):
-            _forget(path)
-        else:
-            kept.add(number)
-    if len(kept) < len(numbers):
-        _rewrite(store, kept)
-    return len(numbers) - len(kept)
+            forgotten.append(number)
+    for number in forgotten:
+        _remove_journal(store.journal(number))
+    if forgotten:
+        with store.write() as db:
+            for table, column in (("runs", "number"), ("tasks", "run")):
+                query = f"DELETE FROM {table} WHERE {column} = ?"  # noqa: S608 (constants only)
+                db.executemany(query, [(number,) for number in forgotten])
+    return len(forgotten)
 
 
-def _forget(journal: str) -> None:
-    """Remove a journal, and what a killed run had beside it."""
+def _remove_journal(journal: str) -> None:
+    """Remove a journal, and the scan that a killed run had beside it."""
     for path in (journal, f"{journal}.look", f"{journal}.index"):
         try:
             os.unlink(path)
@@ -202,47 +263,100 @@ def _forget(journal: str) -> None:
             continue
 
 
-def _rewrite(store: Store, kept: set[int]) -> None:
-    """Keep the lines of these runs only."""
-    from clada.world.files.atomic import put
-    from clada.world.handles import open_directory
-
-    lines = [
-        "\t".join(map(escape_field, fields)) for fields in _lines(store, MAX_READ) if _number(fields) in kept
-    ]
-    folder = open_directory(store.path)
-    try:
-        put(folder, "history", os.fsencode("".join(f"{line}\n" for line in lines)))
-    finally:
-        os.close(folder)
+# Documents.
 
 
-# The file.
+def document_key(document: bytes) -> str:
+    """Return a key by which the runs of a document are found; few others have the same."""
+    return f"{len(document)}:{crc32(document):08x}" if document else ""
 
 
-def _path(store: Store) -> str:
-    return os.path.join(store.path, "history")
+def runs_with_key(store: Store, document: bytes) -> list[RecordedRun]:
+    """Return the runs here whose document has the key of this one, newest first."""
+    where = "WHERE document = :key AND undoes = 0" + ("" if store.outside else " AND prefix = :prefix")
+    found = _select(store, where, key=document_key(document), prefix=os.fsencode(store.prefix))
+    return [_with_current_end(store, run) for run in found]
 
 
-def _lines(store: Store, limit: int) -> list[list[str]]:
-    try:
-        handle = os.open(_path(store), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return []
-    with open(handle, "rb") as file:
-        cut = file.seek(0, os.SEEK_END) > limit
-        file.seek(-limit if cut else 0, os.SEEK_END if cut else os.SEEK_SET)
-        lines = os.fsdecode(file.read(limit)).split("\n")[cut:]
-    split = [line.split("\t") for line in lines if line.startswith(KINDS)]
-    return [[unescape_field(field) for field in fields] for fields in split]
+def task_statuses(store: Store, number: int) -> tuple[str, ...]:
+    """Return how the tasks of a run ended; nothing if it was killed before that was recorded."""
+    with store.read() as db:
+        rows = db.execute("SELECT status FROM tasks WHERE run = ? ORDER BY position", (number,)).fetchall()
+    return tuple(_text(status) for (status,) in rows)
 
 
-def _append(store: Store, fields: tuple[str, ...], *, durable: bool = False) -> None:
-    """Add a line in one write; a line before it that a crash cut off is ended first."""
-    line = os.fsencode("\t".join(map(escape_field, fields)) + "\n")
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with open(os.open(_path(store), flags, 0o600), "r+b", buffering=0) as file:
-        torn = file.seek(0, os.SEEK_END) > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
-        file.write(b"\n" + line if torn else line)
-        if durable:
-            os.fsync(file.fileno())
+# Pending runs: atomic runs that have begun and not ended. The next run rolls them back if they were killed.
+# An empty marker file in a directory of the user says that there is one, so that a run without a record
+# need not open a database.
+
+
+class PendingRun(Value):
+    """An atomic run without an end, and the mark in its journal since which it is rolled back."""
+
+    store: Store
+    number: int
+    mark: int
+
+
+def add_pending(store: Store, number: int, mark: int) -> None:
+    """Record that something atomic begins."""
+    _make_marker(store)  # first: without it, the row would not be found
+    with store.write() as db:
+        values = (number, mark, os.fsencode(store.prefix))
+        db.execute("INSERT OR REPLACE INTO pending (run, mark, prefix) VALUES (?, ?, ?)", values)
+
+
+def _make_marker(store: Store) -> None:
+    directory = _marker_directory()
+    make_directories(os.path.dirname(directory))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    for attempt in range(MARKER_TRIES):
+        try:
+            os.mkdir(directory, OWNER_ALL)
+            give_to_owner_of_directory(directory)
+        except FileExistsError:
+            check_private(directory, shared=True)
+        try:
+            os.close(os.open(marker_of(store), flags, OWNER_ONLY))
+            give_to_owner_of_directory(marker_of(store))
+            break
+        except FileNotFoundError:  # a run that ends just now has removed the directory
+            if attempt == MARKER_TRIES - 1:
+                raise
+
+
+def remove_pending(store: Store, number: int) -> None:
+    """Record that an atomic part has ended, or was rolled back."""
+    with store.write() as db:
+        db.execute("DELETE FROM pending WHERE run = ?", (number,))
+        if db.execute("SELECT 1 FROM pending").fetchall():
+            return
+    for path, act in ((marker_of(store), os.unlink), (_marker_directory(), os.rmdir)):
+        try:
+            act(path)
+        except OSError:
+            return  # it is gone, or there are others
+
+
+def pending_run(workspace: str) -> PendingRun | None:
+    """Return the run that is pending in a workspace, even if it is still running."""
+    real = os.path.realpath(workspace)
+    for store in (find_store(real), outside_store(real)):
+        if not os.path.lexists(marker_of(store)) or not store.exists:
+            continue
+        with store.read() as db:
+            query = "SELECT run, mark FROM pending WHERE prefix = ? ORDER BY run DESC"
+            rows = db.execute(query, (os.fsencode(store.prefix),)).fetchall()
+        for number, mark in rows:
+            if isinstance(number, int) and isinstance(mark, int) and number > 0 < mark:
+                return PendingRun(store, number, mark)
+    return None
+
+
+def _marker_directory() -> str:
+    return os.path.join(state_home(), "clada", "pending")
+
+
+def marker_of(store: Store) -> str:
+    """Return the path of the marker file of a store."""
+    return os.path.join(_marker_directory(), name_for(store.path))

@@ -1,12 +1,12 @@
-"""The journal of a run: one private file of records, each written before what it tells of is done.
+"""The byte journal of a run: one private file of records, each written before the change that it describes.
 
     clada journal 1
     CRC LENGTH FIELD<tab>FIELD…
     LENGTH bytes
 
-Fields are texts, escaped; the CRC is of the fields and the bytes. Bytes that stand in the journal already are
-not written again: a field `@OFFSET+LENGTH` says where they are. A record that a kill or a power cut has torn
-ends the journal: what it was to tell of has not been done.
+Fields are texts, escaped; the CRC is of the fields and the bytes. Bytes that the journal has already are not
+written again: a field `@OFFSET+LENGTH` refers to them. The journal ends at a record that a kill or a power
+cut has torn: the change that it describes was not made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clada.values import Value
 from clada.world.handles import NO_FOLLOW, write
 from clada.world.locks import try_flock
 from clada.world.record.states import KINDS, State
-from clada.world.record.store import sync_directory
+from clada.world.record.store import give_to_owner_of_directory, sync_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Self
 
 MAGIC = b"clada journal 1\n"
-WORTH_SHARING = 64  # bytes of a content that is written once, however often it is told of
+WORTH_SHARING = 64  # bytes from which a repeated content is written once
 MAX_LINE = 4 << 20  # bytes of fields
 STATE_FIELDS = 6
 ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
@@ -38,15 +38,16 @@ class Journal:
     """A journal that is being written. Its lock is held until it is closed, or its writer dies."""
 
     def __init__(self, path: str, *, again: bool = False) -> None:
-        """Begin a journal; or go on with one whose writer has died, `again`."""
+        """Create a journal; or with `again`, append to one whose writer has died."""
         self.path = path
-        self._end = _whole_size(path) if again else 0
+        self._end = _intact_size(path) if again else 0
         flags = os.O_RDWR | NO_FOLLOW | (os.O_APPEND if again else os.O_CREAT | os.O_EXCL)
         self._handle = os.open(path, flags, 0o600)
+        give_to_owner_of_directory(path)
         if not try_flock(self._handle):
             raise BlockingIOError(EAGAIN, "another run writes it", path)
-        self._last: tuple[bytes, int] = (b"", 0)  # the content that was written last, and where
-        self._synced, self._named = True, again
+        self._last: tuple[bytes, int] = (b"", 0)  # the last content, and its offset
+        self._synced, self._name_synced = True, again
         if again:
             os.ftruncate(self._handle, self._end)
         else:
@@ -59,7 +60,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close it; to do so again does nothing."""
+        """Close it, if it is not closed already."""
         if self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
@@ -76,20 +77,20 @@ class Journal:
         self._write([head, data, b"\n"] if data else [head])
 
     def add_state(self, kind: str, path: str, state: State) -> None:
-        """Write what stands at a place: `before` it is changed, or `after`."""
+        """Write the state of a path: `before` a change, or `after` it."""
         mode = "" if state.mode is None else f"{state.mode:o}"
         owner = "" if state.owner is None else f"{state.owner[0]}:{state.owner[1]}"
         extra = [f"{name}={value.hex()}" for name, value in state.attributes.items()]
         self.add(kind, path, state.kind, mode, owner, state.digest, *extra, data=state.content)
 
     def sync(self) -> None:
-        """Wait until all of it has reached the disk."""
+        """Wait until all records have reached the disk."""
         if not self._synced:
             os.fsync(self._handle)
             self._synced = True
-        if not self._named:
-            sync_directory(os.path.dirname(self.path))  # it has to be found there, too
-            self._named = True
+        if not self._name_synced:
+            sync_directory(os.path.dirname(self.path))  # its name must reach the disk, too
+            self._name_synced = True
 
     def _write(self, pieces: list[bytes]) -> None:
         size = sum(map(len, pieces))
@@ -97,7 +98,7 @@ class Journal:
             written = os.writev(self._handle, pieces)
             if written < size:
                 write(self._handle, b"".join(pieces), written)
-        except OSError:  # no room: half a record would hide all that come after it
+        except OSError:  # the disk is full: half a record would hide all later ones
             os.ftruncate(self._handle, self._end)
             os.lseek(self._handle, self._end, os.SEEK_SET)
             raise
@@ -105,8 +106,8 @@ class Journal:
         self._synced = False
 
 
-def _whole_size(path: str) -> int:
-    """Return how many bytes of a journal are whole."""
+def _intact_size(path: str) -> int:
+    """Return the size of a journal without a torn record at its end."""
     with read_journal(path) as journal:
         end = len(MAGIC)
         for record in journal.records():
@@ -115,7 +116,7 @@ def _whole_size(path: str) -> int:
 
 
 class Record(Value):
-    """One record: its fields, and where its bytes are."""
+    """One record: its fields, and the position of its bytes."""
 
     fields: tuple[str, ...]
     offset: int
@@ -128,7 +129,7 @@ def read_journal(path: str) -> JournalReader:
 
 
 class JournalReader:
-    """A journal that is read, by others or after its end."""
+    """Reads a journal, which its writer may still extend."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -140,7 +141,7 @@ class JournalReader:
         self._file.close()
 
     def records(self) -> Iterator[Record]:
-        """Yield the records up to the end, or to the first that is not whole."""
+        """Yield the records up to the end, or to the first that is torn."""
         file = self._file
         file.seek(0)
         if file.read(len(MAGIC)) != MAGIC:
@@ -153,23 +154,14 @@ class JournalReader:
             yield record
             file.seek(where)
 
-    def begins_with(self, kind: bytes, data: bytes) -> bool:
-        """Whether the first record is of this kind and of these bytes; of another one, a line is read."""
-        self._file.seek(len(MAGIC))
-        _check, size, text = (*self._file.readline(MAX_LINE).split(b" ", 2), b"", b"")[:3]
-        if size != b"%d" % len(data) or text.split(b"\t", 1)[0].rstrip() != kind:
-            return False
-        first = next(self.records(), None)
-        return first is not None and self.content(first) == data
-
     def content(self, record: Record) -> bytes:
         """Return the bytes of a record, or those that it refers to."""
-        offset, size = self._place(record)
+        offset, size = self._position(record)
         self._file.seek(offset)
         return self._file.read(size)
 
-    def _place(self, record: Record) -> tuple[int, int]:
-        """Return where the bytes of a record are, and how many. Somebody may have planted what it says."""
+    def _position(self, record: Record) -> tuple[int, int]:
+        """Return the offset and size of the bytes of a record; 0, 0 if the reference is not valid."""
         if not record.fields[-1].startswith("@"):
             return record.offset, record.size
         first, _, second = record.fields[-1][1:].partition("+")
@@ -179,11 +171,11 @@ class JournalReader:
         return offset, size
 
     def state(self, record: Record, *, content: bool = True) -> State | None:
-        """Return the state that a record tells of, with or without content; None if it is not well formed."""
+        """Return the state in a record, with or without content; None if it is malformed."""
         fields = list(record.fields)
         if fields[-1].startswith("@"):
             fields.pop()
-            if self._place(record) == (0, 0):
+            if self._position(record) == (0, 0):
                 return None
         if len(fields) < STATE_FIELDS or fields[2] not in KINDS:
             return None
@@ -200,7 +192,7 @@ class JournalReader:
 
 
 def _record(head: bytes, file: BinaryIO) -> Record | None:
-    """Return the record that begins with this line; None if it is not whole."""
+    """Return the record that begins with this line; None if it is torn."""
     check, _, rest = head.partition(b" ")
     length, _, text = rest.partition(b" ")
     size = read_number(length.decode("ascii", "replace"))
@@ -221,7 +213,7 @@ def _record(head: bytes, file: BinaryIO) -> Record | None:
 
 
 def escape_field(field: str) -> str:
-    """Return a field so that it has no tab and no line break."""
+    """Return a field with tabs and line breaks escaped."""
     for plain, escaped in ESCAPES:
         if plain in field:
             field = field.replace(plain, escaped)
@@ -229,7 +221,7 @@ def escape_field(field: str) -> str:
 
 
 def unescape_field(field: str) -> str:
-    """Return what a field was before it was escaped."""
+    """Return the text of an escaped field."""
     if "\\" not in field:
         return field
     parts = field.split("\\\\")

@@ -1,4 +1,4 @@
-"""What stands at a place, with everything that is needed to put it back: bytes, mode, owner, attributes."""
+"""The state of a path, with everything that is needed to put it back: bytes, mode, owner, attributes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ import stat
 from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.atomic import read_xattrs
-from clada.world.handles import NO_FOLLOW, PIECE, open_file, read
+from clada.world.files.directories import Directories
+from clada.world.files.stat import Stamp
+from clada.world.handles import NO_FOLLOW, PIECE, open_directory, open_file, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Stamp = tuple[int, ...]
+    from collections.abc import Iterable, Iterator, Mapping
 
 HANDLES = "/proc/self/fd"
 PIN = getattr(os, "O_PATH", 0) | NO_FOLLOW
 KINDS = ("absent", "file", "link", "directory", "other")
-CHANGED = 4  # where a stamp has the time of the last change
 NO_ATTRIBUTES: Mapping[str, bytes] = {}
 
 
 class State(Value):
-    """What stands at a place. A mode of None was not looked at, and is like any other."""
+    """The state of a path. A mode of None is unknown, and is like any other."""
 
     kind: str  # absent, file, link, directory, or other: a pipe, a socket, a device
     mode: int | None = None
     owner: tuple[int, int] | None = None  # user and group
-    content: bytes = b""  # of a file; of a link, where it leads
+    content: bytes = b""  # of a file; of a link, its target
     attributes: Mapping[str, bytes] = NO_ATTRIBUTES
     digest: str = ""  # of the content, where that is too large to be kept
 
     def is_like(self, other: State) -> bool:
-        """Whether two looks saw the same: kind and content, and the mode where both looked at it."""
+        """Whether kind and content are the same, and the mode where both are known."""
         if self.kind != other.kind:
             return False
         if self.digest or other.digest:
@@ -44,13 +43,13 @@ class State(Value):
             return False
         return self.kind == "link" or None in {self.mode, other.mode} or self.mode == other.mode
 
-    def is_same_beside(self, other: State) -> bool:
-        """Whether the extended attributes are the same; without an owner, nobody has looked at them."""
+    def same_xattrs(self, other: State) -> bool:
+        """Whether the extended attributes are the same; without an owner, they are unknown."""
         return None in {self.owner, other.owner} or self.attributes == other.attributes
 
     @property
     def can_be_put_back(self) -> bool:
-        """Whether it is known well enough: a pipe or a file that was too large is not."""
+        """Whether it can be restored: a pipe, or a file that was too large to save, cannot."""
         return self.kind != "other" and not self.digest
 
 
@@ -58,7 +57,7 @@ ABSENT = State("absent")
 
 
 def state_at(parent: int, name: str, limit: int | None = None) -> State:
-    """Return what is in a directory under this name; of a file over the limit, only a digest."""
+    """Return the state of a name in a directory; of a file over the limit, only a digest."""
     try:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -71,10 +70,10 @@ def state_at(parent: int, name: str, limit: int | None = None) -> State:
     try:
         attributes = read_xattrs(parent, name)
     except CladaError:
-        attributes = {}  # nobody may read them: then the file cannot be replaced either
+        attributes = {}  # they cannot be read: then the file cannot be replaced either
     if stat.S_ISDIR(status.st_mode):
         return State("directory", mode, owner, b"", attributes)
-    handle = _opened(parent, name, status)
+    handle = _open(parent, name, status)
     try:
         if limit is not None and status.st_size > limit:
             return State("file", mode, owner, b"", attributes, _digest_of_file(handle))
@@ -83,8 +82,8 @@ def state_at(parent: int, name: str, limit: int | None = None) -> State:
         os.close(handle)
 
 
-def _opened(parent: int, name: str, status: os.stat_result) -> int:
-    """Open a file; one of ours that even we may not read is made readable for that moment."""
+def _open(parent: int, name: str, status: os.stat_result) -> int:
+    """Open a file; if its owner is the user and may not read it, make it readable for that moment."""
     try:
         return open_file(name, parent)
     except PermissionError:
@@ -112,27 +111,39 @@ def size_at(parent: int, name: str) -> int:
 
 
 def stamp_at(parent: int, name: str) -> Stamp | None:
-    """Return what differs once a file is saved or replaced; None where there is nothing."""
+    """Return the stamp of a file; None where there is none, or it cannot be read."""
     try:
-        return stamp_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        return Stamp.at(name, parent)
     except OSError:
         return None
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
-    """Return the same of a status. Of a directory, its content does not count."""
-    if stat.S_ISDIR(status.st_mode):
-        return (status.st_mode, status.st_ino)
-    return (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+def states_of(workspace: str, paths: Iterable[str], limit: int) -> Iterator[tuple[str, State]]:
+    """Yield each of these paths below the workspace with its state; symbolic links are not followed."""
+    try:
+        root = open_directory(workspace)
+    except OSError:
+        yield from ((path, ABSENT) for path in paths)
+        return
+    directories = Directories(root)
+    try:
+        for path in paths:
+            yield path, _state_below(directories, path, limit)
+    finally:
+        directories.forget_all()
+        os.close(root)
 
 
-def is_same_save(one: Stamp | None, other: Stamp | None) -> bool:
-    """Whether nobody has saved between two stamps, as far as they tell.
-
-    The time of the last change does not count: who links a file or gives it attributes changes that, too, and
-    so do we where we look into one that is closed to us.
-    """
-    return (one or ())[:CHANGED] == (other or ())[:CHANGED]
+def _state_below(directories: Directories, path: str, limit: int) -> State:
+    *above, name = path.split("/")
+    try:
+        parent = directories.handle(tuple(above))
+    except (OSError, CladaError):
+        return ABSENT
+    try:
+        return state_at(parent, name, limit)
+    except OSError:
+        return State("other")  # it cannot be read
 
 
 def digest_of(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 overlayfs shows the workspace with the directory `upper` on top, in the command's own mount namespace. So the
 writes of the command are exactly known, even if others change the workspace meanwhile: they are put in place
-if it succeeds (record/placing.py), or removed. A kill leaves nothing of them in the workspace.
+if it succeeds (record/overlay_writes.py), or removed. A kill leaves nothing of them in the workspace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records a run: what it changes goes into its journal first; commits on the branch are made besides."""
+"""Records a run: saves each path in its journal before it changes, and makes the commits before and after."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
 from clada.world.files.paths import display_path
+from clada.world.files.stat import Stamp, is_same_save
 from clada.world.git.repository import (
     as_git_error,
     check_identity,
@@ -16,29 +17,30 @@ from clada.world.git.repository import (
     os_errors_as_git_errors,
     suggest_no_git,
 )
-from clada.world.record import history, pending, unignored
-from clada.world.record.changes import WORKSPACE, named
-from clada.world.record.documents import refuse_again, status_to_keep
+from clada.world.record import formerly_ignored, history
+from clada.world.record.documents import refuse_again, status_to_save
 from clada.world.record.journal import Journal
+from clada.world.record.restore import Rollback, roll_back
 from clada.world.record.snapshot import GITIGNORE, Snapshot
-from clada.world.record.states import is_same_save
+from clada.world.record.states import states_of
 from clada.world.record.store import find_store, in_repository, outside_store
+from clada.world.record.tree_diff import WORKSPACE, changes_files, format_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
+    from clada.model import Task
     from clada.report import Report
     from clada.settings import Settings
     from clada.world.files.workspace import Workspace
     from clada.world.git.branch import BranchCommits
     from clada.world.git.repository import Repository
     from clada.world.locks import RepositoryLock
-    from clada.world.record.looks import Looks
+    from clada.world.record.scan import TreeScan
     from clada.world.record.snapshot import Mark
     from clada.world.record.store import Store
-    from clada.world.record.undo import RollBack
     from clada.world.world import World
 
 NO_REPOSITORY = "not a git repository: the run is recorded by a snapshot, which clada undo takes back"
@@ -48,25 +50,26 @@ NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then g
 class RunToRecord(Value):
     """What is known of a run before it begins."""
 
-    what: str  # in words
+    what: str  # a description
     document: bytes = b""
-    kept_settings: tuple[str, ...] = ()  # that decide what comes of the document: name=value
-    planned: Sequence[str] | None = None  # paths that operations name; None: no commit before it is made
-    wide: bool = False  # whether anything else may change, too
-    resumes: bool = False  # it does what failed, or was skipped, in the last run of the same document
+    saved_settings: tuple[str, ...] = ()  # for a resume: name=value
+    planned: Sequence[str] | None = None  # paths that operations name; None: no commit is made before it
+    wide: bool = False  # whether other paths may change, too
+    resumes: bool = False  # whether it does the rest of an earlier run of the same document
     undoes: int = 0
     continues: int = 0
-    kept: bool = True  # in the history; else its journal serves this run alone
-    reverts: tuple[str, ...] = ()  # of an undo: the commits that it takes back, the newest first
-    consent: Callable[[str], bool] | None = None  # puts a question to a person
-    stop: int | None = None  # a handle that is readable once the run is to end
+    in_history: bool = True  # else its journal is only for a rollback, and removed at the end
+    reverts: tuple[str, ...] = ()  # of an undo: the commits that it reverts, the newest first
+    consent: Callable[[str], bool] | None = None  # asks the user a yes-or-no question
+    stop: int | None = None  # a handle that becomes readable when the run must end
 
 
-class Recording:
-    """A context manager around a run. Whoever runs it sets what it did, and reads what was recorded.
+class Recorder:
+    """A context manager around a run. The caller sets what the run did, and reads what was recorded.
 
     commands: whether a command ran, which may have changed anything.
     what: what the run was to do, in words; at its end, what it did. done: the same, an operation a line.
+    tasks: the tasks of the document, as they ended.
     ended: how the run ended: ok, failed or interrupted. After an exception, that is decided here.
     """
 
@@ -78,51 +81,50 @@ class Recording:
         lock: RepositoryLock | None,
         branch: BranchCommits | None = None,
     ) -> None:
-        """Take the lock to hold, unless it is held already, and what makes commits, if any are made."""
+        """`lock` is None if the caller holds it; `branch` makes commits, if any are made."""
         self.store, self.branch = store, branch
         self.what, self.ended, self.commands = run.what, "ok", False
         self.done: Sequence[str] = ()
+        self.tasks: Sequence[Task] = ()
         self.commits: tuple[str | None, str | None] = (None, None)
         self.error: Error | None = None
         self.notes: tuple[str, ...] = ()
-        self.tell: Callable[[Sequence[str]], None] = lambda _notes: None  # tells notes at once
-        self._begun, self._lock, self._settings = run, lock, settings
+        self.tell: Callable[[Sequence[str]], None] = lambda _notes: None  # shows notes at once
+        self._to_record, self._lock, self._settings = run, lock, settings
         record = "commits" if branch else "snapshots"
         self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
-        self._looks: Looks | None = None
-        self._ignored: set[str] = set()  # what git ignored when an ignore file was changed
-        self._is_undoable = False  # a rollback replaced what may be the user's: undo has to find this run
+        self._scan: TreeScan | None = None
+        self._ignored: set[str] = set()  # paths that git ignored when an ignore file was changed
+        self._is_undoable = False  # a rollback replaced files that may be the user's: undo must find this run
         self.workspace: Workspace | None = None  # in which it runs
 
     @property
     def number(self) -> int:
         """The number of the run in the history; 0 where it is not there."""
-        return self._run.number if self._begun.kept else 0
+        return self._run.number if self._to_record.in_history else 0
 
     @property
     def has_changes(self) -> bool:
-        """Whether the run left anything else than was there, and so will be what an undo takes back."""
+        """Whether the run changed any file, so that an undo without a number reverts it."""
         if not self.number or not self.snapshot.changed:
             return False
         try:
-            from clada.world.record.undo import changes_files
-
-            return changes_files(self.store, [self.store.journal(self.number)])
-        except (ImportError, MemoryError, OSError, CladaError):
-            return False  # an undo could not look at it either
+            return changes_files(self.store.workspace, [self.store.journal(self.number)])
+        except (MemoryError, OSError, CladaError):
+            return False  # an undo could not read it either
 
     @property
-    def looks(self) -> Looks:
-        """The looks at the tree around commands."""
-        if self._looks is None:
-            from clada.world.record.looks import Looks
+    def scan(self) -> TreeScan:
+        """The scans of the tree around commands."""
+        if self._scan is None:
+            from clada.world.record.scan import TreeScan  # here, because most runs have no commands
 
-            self._looks = Looks(self.store, self.snapshot, self._settings.history_size)
-        return self._looks
+            self._scan = TreeScan(self.store, self.snapshot, self._settings.history_size)
+        return self._scan
 
     def __enter__(self) -> Self:
         if self.store.repository is None:
-            self.store.make_outside()  # there is nothing to lock else
+            self.store.make_outside()  # the lock is in it
         with suggest_no_git():
             if self._lock:
                 self._lock.__enter__()
@@ -137,107 +139,111 @@ class Recording:
         return self
 
     def begin(self, workspace: Workspace, world: World) -> None:
-        """Take part in a run: what is changed there is kept here first."""
-        workspace.record_in(self.snapshot, self._begun.planned or () if self._settings.durable else ())
+        """Record the changes of a workspace from now on."""
+        workspace.record_in(self.snapshot, self._to_record.planned or () if self._settings.durable else ())
         self.workspace = workspace
         world.recording = world.takes_back = self
 
     def _unlock(self) -> None:
         if self.store.repository:
             give_to_owner(self.store.repository)
+        try:
+            self.store.give_to_owner()
+        except OSError as error:
+            self._fail(error)
         if self._lock:
             self._lock.__exit__()
 
     def _begin(self) -> None:
-        """Check that commits can be made, if any are; begin the journal, and record that the run starts."""
-        begun, settings = self._begun, self._settings
+        """Check that commits can be made, if any are; create the journal, and record that the run starts."""
+        to_record, settings = self._to_record, self._settings
         self.store.make(durable=settings.durable)
         self.store.clear_scratch()
-        if not settings.again and not begun.resumes:
-            refuse_again(self.store, begun.document)
+        if not settings.again and not to_record.resumes:
+            refuse_again(self.store, to_record.document)
         number = history.next_number(self.store)
-        self._note_suspects(number - 1)
-        if self.branch and begun.planned is not None:
-            self.branch.prepare(begun.planned, wide=begun.wide, consent=begun.consent, stop=begun.stop)
-            unignored.keep(self.store, self.branch.unignored)
-            unignored.keep(self.store, self.branch.answers, unignored.ANSWERS)
+        self._find_suspects(number - 1)
+        if self.branch and to_record.planned is not None:
+            self.branch.prepare(
+                to_record.planned, wide=to_record.wide, consent=to_record.consent, stop=to_record.stop
+            )
+            formerly_ignored.leave_out(self.store, self.branch.unignored)
+            formerly_ignored.leave_out(self.store, self.branch.answers, formerly_ignored.ANSWERS)
         journal = Journal(self.store.journal(number))
         self._run = self._run.replace(number=number, when=timestamp())
         limit, durable = settings.snapshot_limit, settings.durable
-        self.snapshot = Snapshot(journal, limit, durable=durable, consent=begun.consent)
-        if self.branch and begun.planned is not None:
+        self.snapshot = Snapshot(journal, limit, durable=durable, consent=to_record.consent)
+        if self.branch and to_record.planned is not None:
             self.snapshot.before_first_change = self._commit_before
-        self.snapshot.before_ignoring = lambda: self._ignored.update(unignored.ignored_now(self.store))
-        if begun.document:
-            journal.add("document", *begun.kept_settings, data=begun.document)
-        if begun.kept:
-            history.start(self.store, self._run, durable=durable)
+        self.snapshot.before_ignoring = lambda: self._ignored.update(formerly_ignored.ignored_now(self.store))
+        if to_record.document:
+            journal.add("document", *to_record.saved_settings, data=to_record.document)
+        if to_record.in_history:
+            history.start(self.store, self._run, to_record.document)
 
     def _commit_before(self) -> None:
         """Commit what is there, right before the run changes anything."""
-        begun, branch = self._begun, self.branch
+        to_record, branch = self._to_record, self.branch
         assert branch  # noqa: S101 (for type checkers)
         with suggest_no_git(), os_errors_as_git_errors():
             pre = branch.before(
-                begun.planned or (),
-                wide=begun.wide,
-                consent=begun.consent,
+                to_record.planned or (),
+                wide=to_record.wide,
+                consent=to_record.consent,
                 run=self._run.number,
-                stop=begun.stop,
+                stop=to_record.stop,
             )
         self._take_notes()
-        self.tell(self.notes)  # warnings come before what they warn of
+        self.tell(self.notes)  # a warning comes before its subject
         if pre:
             self.commits = (pre, None)
             self._run = self._run.replace(pre=pre)
-            if begun.kept:
+            if to_record.in_history:
                 history.add_pre(self.store, self._run.number, pre)
 
-    # All or nothing.
+    # Atomic parts.
 
     def mark(self) -> Mark:
-        """Begin something that is taken back as a whole if a part of it fails, or if clada is killed."""
+        """Begin an atomic part: it is rolled back if an operation fails, or if clada is killed."""
         mark = self.snapshot.mark()
         self.snapshot.all_or_nothing = True
-        pending.add(self.store, self._run.number, mark.number)
+        history.add_pending(self.store, self._run.number, mark.number)
         return mark
 
     def end_mark(self, mark: Mark, *, keep: bool) -> tuple[Error | None, frozenset[str]]:
-        """End it, and take it back unless it is kept; return what went wrong, and the paths that remain."""
+        """End it, and roll it back unless `keep`; return the error, and the paths that were not put back."""
         error, remaining = None, frozenset[str]()
         if not keep and self.workspace:
             done = self._roll_back(mark, self.workspace)
             error, remaining = _error_of(done), done.remaining
             if done.failed:
                 return error, remaining  # it stays pending, so that clada recover can put back the rest
-        pending.remove(self.store)
+        history.remove_pending(self.store, self._run.number)
         self.snapshot.all_or_nothing = False
         return error, remaining
 
-    def _roll_back(self, mark: Mark, workspace: Workspace) -> RollBack:
-        from clada.world.record.undo import RollBack, roll_back
-
+    def _roll_back(self, mark: Mark, workspace: Workspace) -> Rollback:
         changed = [display_path(parts) for parts in self.snapshot.changed if parts not in mark.changed]
         try:
             done = roll_back(self.snapshot.journal.path, workspace, mark.number)
         except (CladaError, OSError) as raised:
             error = raised.error if isinstance(raised, CladaError) else as_git_error(raised).error
-            done = RollBack(failed=dict.fromkeys(changed, error.message))
+            done = Rollback(failed=dict.fromkeys(changed, error.message))
         self.snapshot.forget_since(mark, (*done.replaced, *done.remaining))
         if done.replaced:
             self._is_undoable = True
             self._note(
                 "put back as before the command; it or another program had changed them: "
-                f"{named(done.replaced, len(done.replaced))} (clada undo brings these versions back)"
+                f"{format_paths(done.replaced, None)} (clada undo brings these versions back)"
             )
         return done
 
-    def _note_suspects(self, number: int) -> None:
-        """Name what differs since the run before was killed in a command: before this one changes more."""
-        if self.store.was_looking(number):
-            from clada.world.record.looks import note_suspects
+    def _find_suspects(self, number: int) -> None:
+        """If the run before was killed in a command, name what differs since, before more changes."""
+        if self.store.was_scanning(number):
+            from clada.world.record.scan import find_suspects
 
-            note_suspects(self.store, number, self._settings)
+            find_suspects(self.store, number, self._settings)
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
         if kind is not None:
@@ -268,37 +274,35 @@ class Recording:
         )
         try:
             files = [path for path in changed if path != WORKSPACE]
-            self._keep_marks(files)
-            self._keep_unignored(files)
+            self._save_skipped(files)
+            self._save_formerly_ignored(files)
             # Without a commit before, nothing was changed: what differs from HEAD is the user's.
             if self.branch and (files or unrecorded) and not self.snapshot.before_first_change:
                 run = run.replace(post=self._commit(self.branch, files) or "")
-        except Exception as error:  # noqa: BLE001 (whatever it is, the run's report has it)
+        except Exception as error:  # noqa: BLE001 (any error is in the run's report)
             self._fail(error)
             run = run.replace(ended="failed")
         self.commits = (self.commits[0], run.post or None)
-        if not self._begun.kept:
+        if not self._to_record.in_history:
             return
         try:
-            history.end(self.store, run, self.what)
+            history.end(self.store, run, self.what, map(status_to_save, self.tasks))
             if run.number % history.PRUNE_EVERY == 0:
                 history.prune(self.store, self._settings.history_size, self._settings.history_age)
         except Exception as error:  # noqa: BLE001 (as above)
             self._fail(error)
 
     def _settle(self) -> None:
-        """Let the journal say what is there where a change has failed."""
+        """Record which announced changes have failed."""
         if self.snapshot.is_settled:
             return
-        from clada.world.record.trees import states_of
-
         try:
             self.snapshot.settle(lambda paths: states_of(self.store.workspace, paths, self.snapshot.limit))
         except OSError as error:
             self._fail(error)
 
-    def _keep_marks(self, changed: Sequence[str]) -> None:
-        """Remember which of these places git has as not checked out: where they are now, it forgets that."""
+    def _save_skipped(self, changed: Sequence[str]) -> None:
+        """Save which of these paths git has as not checked out, because it forgets that once they exist."""
         repository = self.store.repository
         if not repository or not repository.is_sparse:
             return
@@ -309,56 +313,55 @@ class Recording:
         for path in not_checked_out(hardened_git(repository), [prefix + path for path in changed]):
             self.snapshot.journal.add("skipped", path.removeprefix(prefix))
 
-    def _keep_unignored(self, changed: Sequence[str]) -> None:
-        """Remember what git ignored before the run and does no longer: later commits leave it out, too."""
+    def _save_formerly_ignored(self, changed: Sequence[str]) -> None:
+        """Save which paths git ignored before the run and not any more: later commits leave them out."""
         moved = [(display_path(old), display_path(new)) for old, new in self.snapshot.moved]
         if not moved and not any(path.endswith(GITIGNORE) for path in changed):
             return
         prefix = self.store.prefix
-        before = self._ignored.union(self._looks.ignored if self._looks else ())
+        before = self._ignored.union(self._scan.ignored if self._scan else ())
         before |= {path.removeprefix(prefix) for path in (self.branch.ignored if self.branch else ())}
-        found = unignored.no_longer(self.store, before | unignored.moved_along(before, moved))
+        moved_along = formerly_ignored.moved_along(before, moved)
+        found = formerly_ignored.no_longer(self.store, before | moved_along)
         if found:
-            self._note(
-                f"no longer ignored by git, and left untracked (--commit-all takes them in): {named(found)}"
-            )
-            unignored.keep(self.store, unignored.listed(self.store).union(prefix + path for path in found))
+            why = "no longer ignored by git, and left untracked (--commit-all takes them in)"
+            self._note(f"{why}: {format_paths(found)}")
+            known = formerly_ignored.left_out(self.store)
+            formerly_ignored.leave_out(self.store, known.union(prefix + path for path in found))
 
     def _commit(self, branch: BranchCommits, changed: Sequence[str]) -> str | None:
-        from clada.world.record.trees import stamp_now
-
-        unkept = self._looks.unkept if self._looks else {}
+        unsaved = self._scan.unsaved if self._scan else {}
 
         def is_ours(path: str) -> bool:
-            stamp = stamp_now(self.store.workspace, path)
-            if path in unkept:
-                return is_same_save(unkept[path], stamp)
+            stamp = Stamp.at(os.path.join(self.store.workspace, path))
+            if path in unsaved:
+                return is_same_save(unsaved[path], stamp)
             return self.snapshot.is_as_left(path, stamp)
 
         moved = [(display_path(old), display_path(new)) for old, new in self.snapshot.moved]
         kind = "undo" if self._run.undoes else "post"
         try:
             return branch.after(
-                [*changed, *unkept],
+                [*changed, *unsaved],
                 moved,
                 kind=kind,
                 run=self.number,
                 body=self.done,
                 is_ours=is_ours,
-                reverts=self._begun.reverts,
+                reverts=self._to_record.reverts,
                 undoes=self._run.undoes,
             )
         finally:
             self._take_notes()
 
     def _unrecorded(self) -> tuple[str, ...]:
-        """Return what undo will not bring back, and tell the person of it."""
-        lost = tuple(dict.fromkeys(self._looks.lost)) if self._looks else ()
+        """Return the paths that undo cannot bring back, and add notes on them."""
+        lost = tuple(dict.fromkeys(self._scan.lost)) if self._scan else ()
         if lost:
-            self._note(f"undo cannot bring back what commands changed here: {named(lost)}")
-        if self._looks and self._looks.others:
-            others = named(self._looks.others)
-            self._note(f"saved, staged or committed by somebody else meanwhile, and left to them: {others}")
+            self._note(f"undo cannot bring back what commands changed here: {format_paths(lost)}")
+        if self._scan and self._scan.others:
+            others = format_paths(self._scan.others)
+            self._note(f"saved, staged or committed by another program meanwhile, and left alone: {others}")
         return (*lost, *(display_path(parts) for parts in self.snapshot.outside))
 
     def _fail(self, bug: Exception) -> None:
@@ -373,28 +376,26 @@ class Recording:
         if self._run.number:
             self.snapshot.journal.close()
 
-    def keep_report(self, report: Report) -> None:
-        """Keep what was reported of the run, and close its journal."""
+    def save_report(self, report: Report) -> None:
+        """Save the report of the run, and close its journal."""
         if self._run.number == 0:
             return
         with self.snapshot.journal as journal:
-            if not self._begun.kept and not self._is_undoable:
+            if not self._to_record.in_history and not self._is_undoable:
                 os.unlink(journal.path)
                 return
             try:
                 for_llm = report.text(for_llm=True)
                 journal.add("report", data=report.text().encode(errors="surrogateescape"))
                 journal.add("llm", data=for_llm.encode(errors="surrogateescape"))
-                statuses = map(status_to_keep, report.tasks)
-                journal.add("tasks", data="\n".join(statuses).encode())
-            except Exception:  # noqa: BLE001 (the report itself reaches who asked for it)
+            except Exception:  # noqa: BLE001 (the caller gets the report itself)
                 return
-        if not self._begun.kept:
-            self._keep_for_undo()
+        if not self._to_record.in_history:
+            self._move_to_history()
 
-    def _keep_for_undo(self) -> None:
+    def _move_to_history(self) -> None:
         """Move the journal of a run that is not recorded to where undo finds it."""
-        import shutil
+        import shutil  # here, because it is slow to load
 
         for store in (find_store(self.store.workspace), self.store):
             try:
@@ -405,7 +406,7 @@ class Recording:
                     history.start(store, run)
                     changed = len(self.snapshot.changed)
                     history.end(store, run.replace(ended=self.ended, changed=changed, commands=True))
-            except OSError:
+            except (OSError, CladaError):
                 continue  # the disk is full: it stays where it is
             return
 
@@ -418,17 +419,17 @@ class Recording:
             self.notes = (*self.notes, note)
 
 
-def _error_of(done: RollBack) -> Error | None:
-    """Return what a rollback has to say, path by path; None if everything is as it was."""
+def _error_of(done: Rollback) -> Error | None:
+    """Return the error of a rollback, by path; None if everything is as it was."""
     parts = []
     if done.failed:
         reasons = (f"{path} ({reason})" for path, reason in done.failed.items())
         parts.append(f"not put back: {', '.join(map(escape_controls, reasons))}")
     if done.changed_since:
-        since = named(done.changed_since, len(done.changed_since))
+        since = format_paths(done.changed_since, None)
         parts.append(f"not put back, because another program has changed them meanwhile: {since}")
     if done.unattributed:
-        left = named(done.unattributed, len(done.unattributed))
+        left = format_paths(done.unattributed, None)
         parts.append(f"not put back, because there was no room to keep what is there now: {left}")
     if not parts:
         return None
@@ -437,21 +438,21 @@ def _error_of(done: RollBack) -> Error | None:
     return Error("io_error", "; ".join(parts), hint)
 
 
-def recording(
+def make_recorder(
     run: RunToRecord, settings: Settings, waiting: Callable[[], None] | None, stop: int | None
-) -> Recording:
-    """Return what records a run, as the settings have it."""
-    store, branch = _place(run, settings)
-    record = Recording(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
+) -> Recorder:
+    """Return the recorder of a run, as the settings have it."""
+    store, branch = _choose_store(run, settings)
+    recorder = Recorder(store, run, settings, store.lock(settings.lock_timeout, waiting, stop), branch)
     if settings.record == "auto" and not branch:
-        record.notes = (NO_REPOSITORY,)
-    return record
+        recorder.notes = (NO_REPOSITORY,)
+    return recorder
 
 
 def refusal(run: RunToRecord, settings: Settings) -> Error | None:
-    """Return why a run would not begin, if it could not be recorded. Nothing is touched, and nobody waits."""
+    """Return why a run would be refused, if it could not be recorded; nothing is changed or waited for."""
     try:
-        store, branch = _place(run, settings)
+        store, branch = _choose_store(run, settings)
         with suggest_no_git(), os_errors_as_git_errors():
             if not settings.again and not run.resumes:
                 refuse_again(store, run.document)
@@ -462,8 +463,8 @@ def refusal(run: RunToRecord, settings: Settings) -> Error | None:
     return None
 
 
-def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits | None]:
-    """Return where a run is recorded, and what makes its commits, if any are made."""
+def _choose_store(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits | None]:
+    """Return the store for a run, and what makes its commits, if any are made."""
     found = _repository(settings) if settings.record in {"auto", "commits"} else None
     if found:
         from clada.world.git.branch import BranchCommits
@@ -475,10 +476,10 @@ def _place(run: RunToRecord, settings: Settings) -> tuple[Store, BranchCommits |
             message=settings.message,
             commit_all=settings.commit_all,
             uncommitted=_uncommitted(store, found, settings),
-            unignored=unignored.listed(store),
+            unignored=formerly_ignored.left_out(store),
         )
         return store, branch
-    if run.kept:
+    if run.in_history:
         confined = settings.sandbox != "off"
         return find_store(settings.workspace, confined=confined, named=settings.repository), None
     return outside_store(settings.workspace), None
@@ -488,7 +489,7 @@ def _uncommitted(store: Store, repository: Repository, settings: Settings) -> fr
     """Return the files that stay out of commits unless they are tracked: this run's, and earlier answers."""
     own = [os.path.split(path) for path in (*settings.uncommitted, settings.lock_file) if path]
     paths = [os.path.join(os.path.realpath(directory), name) for directory, name in own]
-    earlier = () if settings.commit_all else unignored.listed(store, unignored.ANSWERS)
+    earlier = () if settings.commit_all else formerly_ignored.left_out(store, formerly_ignored.ANSWERS)
     return frozenset(earlier).union(os.path.relpath(path, repository.root) for path in paths)
 
 

@@ -1,4 +1,4 @@
-"""What git has of the files in a workspace: which ones, in which form, and which it ignores."""
+"""Which files of a workspace git has, with which content, and which it ignores."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ WITH_ANY = ":(top,exclude,attr:!filter !ident !working-tree-encoding !text !crlf
 CRLF = {"core.autocrlf=true", "core.eol=crlf"}  # what makes them so in the tree
 
 
-def ignored_places(git: Git, prefix: str) -> frozenset[str]:
+def ignored_paths(git: Git, prefix: str) -> frozenset[str]:
     """Return the files and directories in the workspace that git ignores."""
-    return places(work_tree_status(git, prefix, ignored=True), prefix)
+    return ignored_in_status(work_tree_status(git, prefix, ignored=True), prefix)
 
 
-def places(found: WorkTreeStatus, prefix: str) -> frozenset[str]:
-    """Return what a status has found to be ignored, by paths below the workspace."""
+def ignored_in_status(found: WorkTreeStatus, prefix: str) -> frozenset[str]:
+    """Return the ignored paths of a status, below the workspace."""
     return frozenset(path.removeprefix(prefix).rstrip("/") for path in found.ignored)
 
 
-def not_looked_at(git: Git, prefix: str) -> set[str]:
-    """Return the tracked files at whose content git does not look: marked to be skipped or left alone."""
+def assumed_unchanged(git: Git, prefix: str) -> set[str]:
+    """Return the tracked files that git does not compare: marked skip-worktree or assume-unchanged."""
     listed = os.fsdecode(git.check_output("ls-files", "-v", "-z", *_limit(prefix))).split("\0")[:-1]
     return {line[2:] for line in listed if line[0] == "S" or line[0].islower()}
 
 
 def converted(git: Git, prefix: str, index: str, sizes: Mapping[str, int]) -> set[str]:
-    """Return the tracked files whose bytes in the tree git could not give back.
+    """Return the tracked files whose bytes in the tree git could not restore.
 
-    By a filter, they may be as many as in git. With other line endings they are not, so `sizes` tells: those
-    of all files in the tree, by paths below the repository's root.
+    A filter may keep the size. Other line endings change it, so the sizes in git are compared with `sizes`:
+    those of all files in the tree, by paths below the repository's root.
     """
     ends = _configured_ends(git)
     by_attributes = _with_attributes(git, prefix, WITH_ANY)
@@ -49,13 +49,13 @@ def converted(git: Git, prefix: str, index: str, sizes: Mapping[str, int]) -> se
         return found
     names = [(path, entry.split()[1]) for path, entry in entries(git, index).items() if path in sizes]
     stdin = "".join(f"{name}\n" for _path, name in names).encode()
-    in_git = git.check_output("cat-file", "--batch-check=%(objectsize)", stdin=stdin).split(b"\n")
-    others = [path for (path, _), size in zip(names, in_git, strict=False) if size != b"%d" % sizes[path]]
+    git_files = git.check_output("cat-file", "--batch-check=%(objectsize)", stdin=stdin).split(b"\n")
+    others = [path for (path, _), size in zip(names, git_files, strict=False) if size != b"%d" % sizes[path]]
     return found.union(_not_given_back(git, others, crlf=bool(ends & CRLF)) if others else ())
 
 
 def _configured_ends(git: Git) -> set[str]:
-    """Return what the configuration says of line endings."""
+    """Return the settings for line endings in the configuration."""
     result = git.call("config", "-z", "--get-regexp", r"^core\.(autocrlf|eol)$")
     lines = result.output.decode("utf-8", "replace").lower().split("\0")
     return {line.replace("\n", "=") for line in lines} - {"", "core.autocrlf=false", "core.eol=lf"}
@@ -68,7 +68,7 @@ def _with_attributes(git: Git, prefix: str, which: str) -> set[str]:
 
 
 def _not_given_back(git: Git, paths: list[str], *, crlf: bool) -> set[str]:
-    """Return those of these files that a checkout would give other line endings than they have."""
+    """Return those of these files that would get other line endings by a checkout."""
     limit = ["--", *paths] if len(paths) <= FEW else []
     listed = os.fsdecode(git.check_output("ls-files", "--eol", "-z", *limit)).split("\0")[:-1]
     rows = {path: fields for fields, _, path in (line.partition("\t") for line in listed)}
@@ -87,7 +87,7 @@ def _limit(prefix: str) -> tuple[str, ...]:
 
 
 def ignored(git: Git, prefix: str, paths: list[str]) -> set[str]:
-    """Return which of these new places are ignored."""
+    """Return which of these new paths are ignored."""
     try:
         return {path.removeprefix(prefix) for path in ignored_files(git, [prefix + path for path in paths])}
     except CladaError:
@@ -95,7 +95,7 @@ def ignored(git: Git, prefix: str, paths: list[str]) -> set[str]:
 
 
 def entries(git: Git, index: str) -> dict[str, str]:
-    """Return mode and object of each file in an index; an empty name stands for the user's own."""
+    """Return mode and object of each file in an index; an empty name means the user's own index."""
     if index and not os.path.exists(index):
         return {}
     chosen = index or os.path.join(git.variables["GIT_DIR"], "index")
@@ -104,7 +104,7 @@ def entries(git: Git, index: str) -> dict[str, str]:
 
 
 def objects(git: Git, index: str, paths: list[str]) -> dict[str, str]:
-    """Return the objects that an index has for these paths."""
+    """Return the objects of these paths in an index."""
     if not os.path.exists(index):
         return {}
     limit = ["--", *paths] if len(paths) <= FEW else []
@@ -114,8 +114,8 @@ def objects(git: Git, index: str, paths: list[str]) -> dict[str, str]:
 
 
 def contents(git: Git, pairs: list[tuple[str, str]], *, filters: bool) -> Iterator[bytes | None]:
-    """Yield the contents of objects, as they are or as git would check them out; None for one it lacks."""
-    if filters:  # git tells no sizes then, so it can be asked for one at a time only
+    """Yield the contents of objects, raw or as git would check them out; None for a missing one."""
+    if filters:  # git prints no sizes then, so each takes a call
         for name, path in pairs:
             result = git.call("cat-file", "--filters", f"--path={path}", name)
             yield result.output if result.code == 0 else None

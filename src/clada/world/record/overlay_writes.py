@@ -1,7 +1,7 @@
-"""Puts in place what a command wrote to its overlay: through the journal, and not over what others changed.
+"""Moves the writes of a command from its overlay into the workspace, unless others changed the paths.
 
-The upper directory of an overlay has what the command made or changed, whole; a character device 0:0 stands
-for what it removed, and an attribute marks a directory that hides all that was there before.
+The upper directory of an overlay has all files that the command made or changed. A character device 0:0 means
+that the command removed the path; an attribute marks a directory that replaces the one below it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from clada.world.files.directories import Limits
 from clada.world.files.paths import display_path, is_protected
 from clada.world.files.workspace import Workspace
 from clada.world.handles import OWNER_ALL, open_directory, open_file
-from clada.world.record.changes import named
 from clada.world.record.states import state_at
+from clada.world.record.tree_diff import format_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from clada.world.sandbox.tree import Tree
 
 OPAQUE, OWN = "user.overlay.opaque", "user.overlay."
-MOST_IN_JOURNAL = 1 << 20  # bytes of a new content that are kept in the journal; of a larger one, its digest
+MOST_IN_JOURNAL = 1 << 20  # bytes of new content that are written to the journal; of a larger one, the digest
 PIECE = 1 << 20
 NO_LIMITS = (1 << 62, 1 << 62)  # the limits of a document are not those of its commands
 
 
 class NewDirectory(Value):
-    """A directory that gets a mode: one that the command made, or that had another."""
+    """A directory that the command made, or whose mode it changed."""
 
     parts: Parts
     mode: int
@@ -40,19 +40,19 @@ class NewDirectory(Value):
 
 
 class OverlayWrites:
-    """What a command wrote, by its overlay; nothing of it is in the workspace yet."""
+    """The writes of a command in its overlay; none of them is in the workspace yet."""
 
     def __init__(self, overlay: CommandOverlay, tree: Tree | None) -> None:
-        """Read the overlay of a command that has ended; `tree` is what was there before it began."""
+        """Read the overlay of a command that has ended; `tree` is the workspace before it began."""
         self._tree = tree
         self._upper, self._lower, self._started = overlay.upper, overlay.workspace, overlay.started
-        self.removed: list[tuple[Parts, bool]] = []  # and whether it is a directory; the deepest first
+        self.removed: list[tuple[Parts, bool]] = []  # with whether it is a directory; the deepest first
         self.directories: list[NewDirectory] = []  # the outer ones first
         self.files: list[Parts] = []  # and links, pipes and sockets
-        self.touched: list[tuple[Parts, os.stat_result]] = []  # files with other times, and nothing else new
+        self.touched: list[tuple[Parts, os.stat_result]] = []  # files of which only the times changed
         self.repositories: list[Parts] = []  # `.git` and the like, which are not recorded
-        self.modes: list[tuple[str, int, int]] = []  # what has another mode: its path, and both
-        self.conflicts: list[str] = []  # what others changed while the command ran
+        self.modes: list[tuple[str, int, int]] = []  # paths with another mode, and both modes
+        self.conflicts: list[str] = []  # paths that other programs changed while the command ran
         self._read()
 
     def _read(self) -> None:
@@ -62,7 +62,7 @@ class OverlayWrites:
             folder, hides = waiting.pop()
             path = self._in(self._upper, folder)
             hides = hides or _attribute(path, OPAQUE) == b"y"
-            _open_up(path)
+            _make_readable(path)
             with os.scandir(path) as found:
                 entries = [(entry.name, entry.stat(follow_symlinks=False)) for entry in found]
             if hides:
@@ -73,7 +73,7 @@ class OverlayWrites:
                     waiting.append(((*folder, name), hides))
 
     def _entry(self, parts: Parts, status: os.stat_result) -> bool:
-        """Take note of an entry; return whether it is a directory to look into."""
+        """Add an entry; return whether it is a directory to read."""
         below = _status(self._in(self._lower, parts))
         if is_protected(parts[-1]):
             self.repositories.append(parts)
@@ -110,7 +110,7 @@ class OverlayWrites:
         self.files.append(parts)
 
     def _remove_others(self, folder: Parts, names: set[str]) -> None:
-        """Take note that all is removed from a directory but for what the command made there."""
+        """Add the removal of everything in a directory except these names."""
         try:
             there = os.listdir(self._in(self._lower, folder))
         except (FileNotFoundError, NotADirectoryError):
@@ -128,7 +128,7 @@ class OverlayWrites:
         self.removed.append((parts, is_directory))
 
     def _check(self, parts: Parts, below: os.stat_result) -> None:
-        """Take note where something was changed since the command began: it has changed the overlay only."""
+        """Add a conflict if the path was changed since the command began, which changed the overlay only."""
         if below.st_ctime_ns > self._started:
             self.conflicts.append(display_path(parts))
 
@@ -145,7 +145,7 @@ class OverlayWrites:
 
     @property
     def paths(self) -> list[str]:
-        """All that is changed, but for times."""
+        """All changed paths, except those of which only the times changed."""
         places = (
             *(parts for parts, _ in self.removed),
             *(each.parts for each in self.directories),
@@ -154,22 +154,22 @@ class OverlayWrites:
         return list(dict.fromkeys(map(display_path, places)))
 
     def refuse(self) -> None:
-        """Raise where it cannot be put in place."""
+        """Raise if the writes cannot be moved into the workspace."""
         own = [display_path(parts) for parts in self.repositories if len(parts) == 1]
         if own:
             hint = "commands cannot change repositories and approvals; --sandbox=off runs them without this"
             raise CladaError(
-                "permission_denied", f"the command made {named(own)}: nothing of it was kept", hint
+                "permission_denied", f"the command made {format_paths(own)}: nothing of it was kept", hint
             )
         if self.conflicts:
-            paths = named(self.conflicts, len(self.conflicts))
+            paths = format_paths(self.conflicts, None)
             message = (
                 f"changed by another program while the command ran: {paths}; nothing of the command was kept"
             )
             raise CladaError("io_error", message, "look at them, and try again")
 
     def put_in_place(self, snapshot: Snapshot) -> None:
-        """Change the workspace, and record each change first; raise where others changed something."""
+        """Change the workspace, and record each change first; raise if others changed one of the paths."""
         self.refuse()
         limits = Limits(*NO_LIMITS)
         with Workspace(self._lower, limits=limits) as workspace:
@@ -199,8 +199,8 @@ class OverlayWrites:
                 os.close(folder)
 
 
-def _open_up(path: str) -> None:
-    """Let us look into a directory that the command has closed, even to its owner."""
+def _make_readable(path: str) -> None:
+    """Make a directory readable that the command has closed."""
     mode = S_IMODE(os.lstat(path).st_mode)
     if mode & OWNER_ALL != OWNER_ALL:
         os.chmod(path, mode | OWNER_ALL)
@@ -221,13 +221,13 @@ def _attribute(path: str, name: str) -> bytes | None:
 
 
 def _attributes(path: str) -> dict[str, bytes | None]:
-    """Return the extended attributes that are not overlayfs's own."""
+    """Return the extended attributes, except those of overlayfs."""
     names = (name for name in os.listxattr(path, follow_symlinks=False) if not name.startswith(OWN))
     return {name: _attribute(path, name) for name in names}
 
 
 def _remove_own_attributes(path: str) -> None:
-    """Remove what overlayfs has noted about a file."""
+    """Remove the extended attributes of overlayfs from a file."""
     for name in os.listxattr(path, follow_symlinks=False):
         if name.startswith(OWN):
             os.removexattr(path, name, follow_symlinks=False)
@@ -241,4 +241,4 @@ def _has_same_bytes(one: str, two: str) -> bool:
                     return False
             return not second.read(1)
     except OSError:
-        return False  # it is closed to us: then it is taken for changed
+        return False  # it cannot be read: take it for changed
