@@ -363,7 +363,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     done = run(text="x")
     assert (done.returncode, done.stderr) == (
         2,
-        "clada: clada convert needs --to: see clada convert --help\n",
+        "clada: clada convert needs --to\n  clada convert --to=csl FILE\n",
     )
     done = run("--to", "xml", text="x")
     assert done.returncode == 2
