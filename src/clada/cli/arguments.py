@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from clada.cli.flags import BY_FLAG, BY_LETTER, COMMANDS, KNOWN, MAIN
 from clada.config import close_to, read_text
@@ -138,10 +137,12 @@ class _Flag(Value):
 
 def _typed(words: Sequence[str]) -> str:
     """Return a command line as one types it; flags need no quotes."""
+    from shlex import quote  # late: only mistakes need it
+
     return " ".join(
         [
             "clada",
-            *(word if word.startswith("-") and " " not in word else shlex.quote(word) for word in words),
+            *(word if word.startswith("-") and " " not in word else quote(word) for word in words),
         ]
     )
 
@@ -242,16 +243,18 @@ def _refuse_unknown_command(words: Sequence[str]) -> None:
     first, *rest = words
     if os.path.lexists(first) or (not rest and not _is_command_word(first)):
         return  # a missing file is reported when it is opened
+    from shlex import join, quote
+
     what = f"unknown command {first!r}"
     if first in COMMANDS_BY_MEANING:
         how, written = COMMANDS_BY_MEANING[first]
-        argument = shlex.join(rest) or ("FILE" if written in ("{}", "plan {}") else "")
+        argument = join(rest) or ("FILE" if written in ("{}", "plan {}") else "")
         raise UsageError(f"{what}; {how}:", f"clada {written.format(argument)}".rstrip())
     near = close_to(first, list(COMMANDS))
     if near:
         raise UsageError(f"{what}; did you mean {near}?", _typed([near, *rest]))
     if rest:
-        raise UsageError(f"{what}; to apply a file, name it alone:", f"clada {shlex.quote(words[-1])}")
+        raise UsageError(f"{what}; to apply a file, name it alone:", f"clada {quote(words[-1])}")
     raise UsageError(f"{what}, and there is no file of that name", "clada --help")
 
 

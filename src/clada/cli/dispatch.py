@@ -9,7 +9,6 @@ from clada import config
 from clada.cli import leave_out_of_path, print_version
 from clada.cli.arguments import read
 from clada.cli.console import Console
-from clada.cli.help import FIRST_SCREEN, command_help
 from clada.errors import CladaError, UsageError, unforeseen
 from clada.exit_codes import FAILED, USAGE
 from clada.settings import DEFAULTS
@@ -34,6 +33,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         invocation = read(arguments)
         if list(arguments) == ["-h"]:
+            from clada.cli.help import FIRST_SCREEN  # late: a run shows no help
+
             console.write(FIRST_SCREEN)
             return 0
         options = _options(invocation, console)
@@ -103,6 +104,8 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
 
 def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
     if options.get("help"):
+        from clada.cli.help import command_help
+
         console.write(command_help(invocation.command))
         return 0
     if options.get("version"):

@@ -7,9 +7,7 @@ from select import select
 from stat import S_ISREG
 
 from clada.cli.console import STDERR, STDIN, STDOUT, color_is_forced
-from clada.cli.help import USAGE
 from clada.cli.presenter import Presenter
-from clada.cli.questions import open_terminal
 from clada.cli.signals import stop_on_signals
 from clada.errors import CladaError, UsageError, reason
 from clada.exit_codes import DONE, FAILED
@@ -167,6 +165,8 @@ def read(arguments: Sequence[str], console: Console) -> bytes | None:
     Reading stops once the document is known to be too large.
     """
     if not arguments and os.isatty(STDIN):
+        from clada.cli.help import USAGE
+
         console.say_aside([("note", USAGE)])
         return None
     fd, name = STDIN, "standard input"
@@ -203,6 +203,8 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 def terminal_is_available() -> bool:
     """Return whether a run could ask. A dry run asks nothing, but says what needs an answer."""
+    from clada.cli.questions import open_terminal  # late, as all that asks
+
     terminal = open_terminal()
     if terminal is not None:
         os.close(terminal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from clada.cli.questions import confirm, prompt
 from clada.errors import shortened, unforeseen
 from clada.model import BlockSkipped, Done, Note, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.notations.registry import NOTATIONS, UNKNOWN
@@ -141,6 +140,8 @@ class Presenter:
         """Ask the user whether a command may run; no answer means no."""
         self.console.pause()
         try:
+            from clada.cli.questions import prompt  # late: most runs ask nothing
+
             plan, on_shown = self._surrounding_plan(), self.console.count_rows
             return prompt(command, directory, reason, network, self._handle(), plan=plan, on_shown=on_shown)
         except Exception as bug:  # noqa: BLE001 (the other tasks may not need it)
@@ -170,6 +171,8 @@ class Presenter:
         """Ask the user a yes/no question; no answer means no."""
         self.console.pause()
         try:
+            from clada.cli.questions import confirm
+
             return confirm(question, self._handle(), self.console.count_rows)
         except Exception as bug:  # noqa: BLE001 (as above)
             self._report_lost("the question", bug)

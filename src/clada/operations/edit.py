@@ -5,9 +5,7 @@ from __future__ import annotations
 from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
-from clada.operations.hunks import replace_hunks
 from clada.text.elision import elided_content, find_elision
-from clada.text.explain import explain, explain_range
 from clada.values import Value
 from clada.world.files.paths import display_path
 
@@ -239,6 +237,8 @@ class Edit(Operation):
 
     def _by_lines(self, text: Text, way: str) -> Edited:
         """Replace all hunks, which are located in order."""
+        from clada.operations.hunks import replace_hunks  # late: an edit by its text alone starts without it
+
         edited, count, lines, remarks = replace_hunks(self, text, way)
         return text if edited.data == text.data else edited, count, lines, remarks
 
@@ -263,6 +263,8 @@ class Edit(Operation):
         )
         if found.count and found.unfinished is None:
             return error
+        from clada.text.explain import explain, explain_range  # late: only a failure is explained
+
         search, replacement = hunk.search.encode(), hunk.replacement.encode()
         if hunk.search_end is None:
             why = explain(text, search, replacement)
