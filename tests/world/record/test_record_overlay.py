@@ -263,7 +263,7 @@ def test_a_workspace_that_would_be_closed_to_its_owner_is_not(place: Recorded) -
 def test_where_there_can_be_no_overlay_the_report_says_so(
     place: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlay, "trouble", lambda *_: "for a test")
+    monkeypatch.setattr(overlay, "problem", lambda *_: "for a test")
     for options in ({}, {"sandbox": "off"}):
         report = run(place, command("echo x > file"), **options)
         assert report.ok
