@@ -70,9 +70,9 @@ _INDENT = rb"(?m)^(?:[ ]{4}|[ ]{0,3}\t)[ \t]*+"
 _LESS_INDENTED = rb"(?m)^(?![ ]{4}|[ ]{0,3}\t|[ \t]*+$)"
 _LINK_TITLE = rb"""[ ]{0,3}\[[^\]\n]{1,200}+\]:[ \t]*+[^\s]++\s++["'(]"""
 LONGEST_NAME = 51  # bytes of the name of an element
-# Where a part may open: at the start of a line that is not blank, or with one of these bytes; the last is that
-# of Kimi's tags. What opens nothing is passed over by the pattern, because hostile texts have millions of it.
-_PLACES = rb"(?m)^(?![ \t]*+$)|<(?=[A-Za-z_][\w:.-]*+[\s>/]|[!?/|\xef])|[`\[\xe2]"
+# Where a part may open: at the start of a line that is not blank, with a tag, a token or a backtick. This
+# passes over what opens nothing, because hostile texts have millions of it.
+_PLACES = rb"(?m)^(?![ \t]*+\n)|<(?=[A-Za-z_][\w:.-]*+[\s>/]|[!?/|\xef])|`|\[(?=[TIStis/])|\xe2(?=\x97)"
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
