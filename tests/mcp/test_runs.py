@@ -295,8 +295,8 @@ def test_without_the_extra_it_says_what_to_install(place: Place, module: str, fo
     done = place("mcp", PYTHONPATH=os.fspath(place.home))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "clada: clada mcp needs version 2 of the Model Context Protocol's SDK: "
-        f"pip install 'clada[mcp]' ({found})\n"
+        f"clada: clada mcp needs version 2 of the Model Context Protocol's SDK ({found})\n"
+        "  pip install 'clada[mcp]'\n"
     )
 
 

@@ -26,6 +26,7 @@ WHOLE = "<---RUN--->\r\nls\r\n<---END--->\r\n"
 
 @given(text=DOCUMENTS, data=st.data())
 @example(text="\ufeff" + WHOLE, data=None)
+@example(text="\ufeff\ufeff", data=None)
 @example(text="a\r\n\n" + WHOLE, data=None)
 @example(text="First:\n  <---RUN--->\n  ls\n  <---END--->\n", data=None)
 @example(text=WHOLE + "\ud83d\ude00", data=None)

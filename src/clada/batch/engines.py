@@ -276,7 +276,7 @@ class RayEngine:
         try:
             self._ray: Any = import_module("ray")
         except ImportError:
-            raise UsageError("--engine=ray needs Ray: pip install 'clada[ray]'") from None
+            raise UsageError("--engine=ray needs Ray", "pip install 'clada[ray]'") from None
         self._config, self._address, self._workers = config, address, workers
         self._stopping = False
         self._job_seconds = self._chunk_seconds = CHUNK_SECONDS

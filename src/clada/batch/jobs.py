@@ -49,7 +49,7 @@ NO_IN_PLACE = (
     "in_place is no longer supported: each job works on a copy. "
     "Keep the copies with --keep=all, or apply the results' diffs with git apply"
 )
-NEEDS_PYARROW = "{} needs pyarrow: pip install 'clada[parquet]'"
+NEEDS_PYARROW = "{} needs pyarrow"
 
 
 class Check(Value):
@@ -345,7 +345,7 @@ def _arrow(module: str, file: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise UsageError(NEEDS_PYARROW.format(file)) from None
+        raise UsageError(NEEDS_PYARROW.format(file), "pip install 'clada[parquet]'") from None
 
 
 READERS = {".jsonl": _read_json_lines, ".parquet": _read_parquet, ".arrow": _read_arrow}

@@ -153,7 +153,7 @@ def check_pyarrow() -> None:
     try:
         import_module("pyarrow")
     except ImportError:
-        raise UsageError("--parquet needs pyarrow: pip install 'clada[parquet]'") from None
+        raise UsageError("--parquet needs pyarrow", "pip install 'clada[parquet]'") from None
 
 
 def write_parquet(results: str, path: str) -> None:

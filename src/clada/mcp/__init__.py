@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clada import Settings
 
 LARGEST_MESSAGE = 320 << 20  # bytes: a document of 50 MB, each byte of it escaped
-MISSING = "clada mcp needs version 2 of the Model Context Protocol's SDK: pip install 'clada[mcp]'"
+MISSING = "clada mcp needs version 2 of the Model Context Protocol's SDK"
 
 
 def serve(settings: Settings, port: int | None, token: str | None, say: Callable[[str], None]) -> int:
@@ -27,7 +27,7 @@ def serve(settings: Settings, port: int | None, token: str | None, say: Callable
     try:
         from clada.mcp.server import make_server
     except ImportError as error:  # it is not there, or another version of it
-        raise UsageError(f"{MISSING} ({error})") from None
+        raise UsageError(f"{MISSING} ({error})", "pip install 'clada[mcp]'") from None
     server = make_server(settings)
     if port is None:
         from clada.mcp.stdio import serve_stdio

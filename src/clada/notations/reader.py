@@ -59,7 +59,9 @@ class Reader:
         if self._plan is None:
             start, end = self._delimiters
             refused = Plan(NAME, fatal=self._refused) if self._refused else None
-            self._plan = refused or parse(bytes(self._data), NAME, start_delimiter=start, end_delimiter=end)
+            # A BOM that is still there was the second one, and belongs to the text: parse removes the first.
+            document = bytes(BOM + self._data if self._data.startswith(BOM) else self._data)
+            self._plan = refused or parse(document, NAME, start_delimiter=start, end_delimiter=end)
         return self._plan
 
     def _append(self, chunk: str) -> None:
