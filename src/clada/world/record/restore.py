@@ -382,6 +382,9 @@ def roll_back(journal: str, workspace: Workspace, mark: int, *, killed: bool = F
     """
     workspace.forget()  # each path needs file handles, and few may be left
     done = _roll_back_once(journal, workspace, mark, killed=killed)
+    if done.failed:  # perhaps because another program was at work there: look again
+        again = _roll_back_once(journal, workspace, mark, killed=killed)
+        done = again.replace(replaced=tuple(dict.fromkeys((*done.replaced, *again.replaced))))
     if not done.failed:
         return done
     # The disk may be full. The journal has all that is needed to try again without recording this; only what
