@@ -39,7 +39,7 @@ def test_many_runs_leave_no_more_than_the_limit(plain: Recorded, many: int) -> N
     for number in range(many):
         plain.run(write("a.txt", f"{number}\n" * 500), history_size=limit)
         assert number % 32 or size_of(plain) < 2 * limit
-    assert size_of(plain) < 1.5 * limit
+    assert size_of(plain) < 2 * limit  # old runs are deleted at every 32nd
     runs = clada.history(str(plain.workspace))
     assert [run.number for run in runs] == list(range(many, many - len(runs), -1))
     assert 10 < len(runs) < 200
