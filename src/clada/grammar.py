@@ -151,7 +151,7 @@ def long_path(size: int) -> str:
 
 
 def byte_length(text: str) -> int:
-    """Return how many bytes a text has, whatever is in it."""
+    """Return the size of a text in bytes; lone surrogates count too."""
     return len(text.encode(errors="surrogatepass"))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 INTERRUPTED = SIGNALLED + 2  # by SIGINT
-# What Python loads before clada, by whatever way it is started; and what it would load if it were there.
+# Modules that Python loads before clada in any way of starting, or would load if they existed.
 _EARLY = """
     abc clada codecs collections contextlib copyreg encodings enum functools genericpath importlib io keyword
     operator os pkgutil posixpath re reprlib runpy site sitecustomize stat types usercustomize warnings
@@ -62,7 +62,7 @@ def leave_out_of_path(directory: str) -> None:
     """
     try:
         top = f"{os.path.realpath(directory)}/"
-    except OSError:  # the present directory was removed, or cannot be read: nobody finds a module in there
+    except OSError:  # the present directory was removed, or cannot be read, so no module is found there
         top = "//"
     installed = (f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
     own = __file__.removesuffix(_OWN_NAME)

@@ -200,7 +200,7 @@ class _Bar(_Progress):
 
     def _draw(self, text: str) -> None:
         done = BAR * (sum(self.counts.values()) + self.batch.skipped) // max(1, self.batch.total or 0)
-        # A terminal shows ^C behind it: that must not reach the next line, which nobody would remove.
+        # A terminal shows ^C behind it: that must not reach the next line, which would stay.
         room = shutil.get_terminal_size().columns - ECHO
         _write(CLEAR + f"{'━' * done}{'─' * (BAR - done)} {text}"[:room])
 

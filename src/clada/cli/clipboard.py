@@ -81,7 +81,7 @@ def paste() -> bytes:
                 words = _read_bounded(helper.stderr, MOST_WORDS)
                 helper.wait(LONG)
             finally:
-                helper.kill()  # it may have more to say, to nobody
+                helper.kill()  # its remaining output is not needed
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CladaError("io_error", f"{argv[0]} could not paste: {error}", HINT) from None
     _refuse_failure(argv[0], "paste", helper.returncode, words)

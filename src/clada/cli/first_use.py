@@ -56,7 +56,7 @@ def _has_uncommitted_work(options: dict[str, Any]) -> bool:
 
 
 def _ask(console: Console) -> str | None:
-    """Explain both ways, ask for one and remember it; None where nobody can be asked."""
+    """Explain both ways, ask for one and remember it; None without a terminal."""
     terminal = open_terminal()
     if terminal is None:
         return None

@@ -164,7 +164,7 @@ class Terminal(Console):
 class Progress:
     """The line at the bottom: how far the work is, what is running, and for how long.
 
-    A thread updates it ten times a second; whoever else writes hides it first.
+    A thread updates it ten times a second; other output hides it first.
     """
 
     def __init__(self, terminal: Terminal) -> None:
@@ -202,7 +202,7 @@ class Progress:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Erase the line, and keep it away while somebody else writes."""
+        """Erase the line, and keep it away during other output."""
         with self._lock:
             self._erase()
             yield

@@ -49,9 +49,9 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
 
 
 def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) -> bool:
-    """Return whether the workspace's `.clada` counts; if nobody has decided, ask on the terminal.
+    """Return whether the workspace's `.clada` counts; if that is not decided yet, ask on the terminal.
 
-    Where nobody can be asked it does not count, and `tell` says so.
+    Without a terminal it does not count, and `tell` says so.
     """
     new = [file for file in look(workspace) if not file.trusted]
     if not new:
@@ -144,7 +144,7 @@ def _indented(line: str) -> str:
 
 
 def _meaning(data: bytes) -> list[str]:
-    """Return in words what a file of approvals says: JSON has ways to write a text that nobody can read."""
+    """Return in words what a file of approvals says: JSON can hide a text in escapes."""
     try:
         said = described(data)
     except CladaError as trouble:

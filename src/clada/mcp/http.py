@@ -57,7 +57,7 @@ def _listening(port: int) -> socket.socket:
 
 
 class TokenRequired:
-    """Lets through what has the token, and nothing else, whatever it asks for."""
+    """Passes on requests that have the token, and refuses all others."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._expected = app, f"Bearer {token}".encode()

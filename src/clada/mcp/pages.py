@@ -20,7 +20,7 @@ PLAIN, MARKDOWN = "text/plain", "text/markdown"
 
 
 def _pages() -> dict[str, str]:
-    """Return the pages by their addresses: nothing else is read from the disk, whatever an address says."""
+    """Return the pages by their addresses: no other file is read."""
     try:
         names = sorted(name for name in os.listdir(DOCS) if name.endswith(".md"))
     except OSError:

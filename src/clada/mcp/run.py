@@ -1,7 +1,7 @@
 """One call that changes the workspace, or looks at it: in a thread, one at a time, told as it happens.
 
 The run itself never waits for the client: what it says is queued, and left out where the client does not
-read. Whoever cancels the call, or leaves, ends the run in order: it is recorded, and can be undone.
+read. Cancelling the call or closing the connection ends the run in order: it is recorded, and can be undone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEVELS = "debug info notice warning error critical alert emergency".split()
 
 
 class SharedWorkspace:
-    """What all calls of a server share: the settings, the turn of whoever runs, the last report."""
+    """What all calls of a server share: the settings, the lock that a run holds, the last report."""
 
     def __init__(self, settings: clada.Settings) -> None:
         self.settings = settings
@@ -136,7 +136,7 @@ class ToolCall:
             self._teller = self._loop.create_task(self._tell())
 
     async def _tell(self) -> None:
-        """Send what is queued, one after the other, whoever calls."""
+        """Send the queued messages in order, one sender at a time."""
         async with self._telling:
             while self._waiting:
                 kind, text, begun = self._waiting.popleft()

@@ -92,7 +92,7 @@ class Arguments:
         return self.text(field)
 
     def value(self, field: str, default: Any = None) -> Any:
-        """Return whatever is there; what is missing, and has no default, is refused."""
+        """Return the value of any type; refuse a missing one that has no default."""
         name = self.name(field)
         if name is not None:
             return self.values[name]

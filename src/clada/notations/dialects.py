@@ -35,7 +35,7 @@ if TYPE_CHECKING:
             """Read the block that starts here, after what ended at `floor`; return where it ends."""
 
     class How(TypedDict, total=False):
-        """How a document is read, whatever its dialect."""
+        """How a document is read, in all dialects."""
 
         roots: Sequence[str]  # absolute paths below these are relative
         run_fences: bool  # fences of a shell are commands to be run

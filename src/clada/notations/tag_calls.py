@@ -106,7 +106,7 @@ class CallsInTags:
             if plain_name(name) in KNOWN:
                 arguments, end = self._parameters(opened, found.end(), _PARAMETER, closing)
                 self._take(Call(name, arguments, opened, (opened, end)), items)
-            else:  # whatever it is given, which may well be a document for us
+            else:  # any argument, which may be a document for us
                 self._ignored.add(name, opened, known=False)
                 end = self._find(opened, found.end(), closing) + len(closing) + 3
             at = end

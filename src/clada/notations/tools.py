@@ -2,7 +2,7 @@
 
 TOOLS says which tool does what; `arguments`, under which names its arguments may come. What a tool reads,
 plans or shows is no operation: such a call is ignored. One that leaves the edit to another model is refused,
-and one of a tool that is in neither table is left out, for nobody knows what it does.
+and one of a tool that is in neither table is left out, because its meaning is unknown.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Call(Value):
     span: tuple[int, int]
     base: str = ""
     roots: tuple[str, ...] = ()  # directories in which absolute paths are those of the workspace
-    wrong: str = ""  # why it cannot be carried out, whatever it says
+    wrong: str = ""  # why it is always refused
 
 
 def plain_name(name: str) -> str:

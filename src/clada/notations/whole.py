@@ -353,7 +353,7 @@ class Blocks:
         return text
 
     def _is_unclear(self, found: _Found) -> bool:
-        """Whether nobody can tell where a block ends, for fences are in it, or left over after it."""
+        """Whether the end of a block is ambiguous, because fences are in it, or left over after it."""
         fence, data, limit = found.fence, self.data, self.reading.end
         if found.tagged:
             return False

@@ -1,4 +1,4 @@
-"""Serves the page of a review, to this machine and to whoever has the address alone.
+"""Serves the page of a review on loopback, to a browser that has the secret address.
 
 1. It listens on the loopback address, and each path starts with a token that only the printed address has.
 2. The Host must be ours, so that no name of a stranger leads here; an Origin must be ours, too, and who asks
@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def _answer(self, routes: dict[str, Callable[[Any], object]], *, has_body: bool = False) -> None:
-        """Call the route that is asked for with the body, or the query, if whoever asks may."""
+        """Call the requested route with the body or the query, if the request is allowed."""
         self._sent = False
         try:
             address = urlsplit(self.path)
@@ -144,7 +144,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, "text/plain; charset=utf-8", why.encode())
 
     def _checked(self, path: str, *, needs_origin: bool) -> str:
-        """Return the name of what is asked for, if whoever asks may."""
+        """Return the requested name, if the request is allowed."""
         server = self.server
         hosts = (f"{LOOPBACK}:{server.server_port}", f"localhost:{server.server_port}")
         host, origin = self.headers.get("Host"), self.headers.get("Origin")

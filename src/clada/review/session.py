@@ -43,7 +43,7 @@ class Session:
     """
 
     def __init__(self, text: bytes, parse: Parse, settings: clada.Settings) -> None:
-        # The page marks files that run by themselves: whoever chooses one has been asked.
+        # The page marks files that run by themselves: choosing one is a yes.
         self.settings = settings.replace(allow_autorun=True)
         self._parse, self._text = parse, text
         self._changed = threading.Condition()
@@ -185,12 +185,12 @@ class Session:
         threading.Thread(target=self._work, args=(work, self._stop)).start()
 
     def _work(self, work: Work, stop: clada.Stop) -> None:
-        """Do it; whoever hears of its end can ask for something else at once."""
+        """Run it; the next request may come as soon as its end is announced."""
         try:
             finish = work(stop)
         except Exception as error:  # noqa: BLE001 (the person is told, and goes on)
             finish = self._telling("failed", message=str(error))
-        with self._changed, stop:  # which is closed when nobody can set it any more
+        with self._changed, stop:  # closed when it can no longer be set
             self._stop = None
             finish()
             self._changed.notify_all()
@@ -265,7 +265,7 @@ class Session:
         self._end_unless_looked_at()
 
     def _end_unless_looked_at(self) -> None:
-        """End the review in a moment, if nobody looks at it by then: a page may be about to come back."""
+        """End the review in a moment unless a page connects again, for example after a reload."""
         timer = threading.Timer(GRACE, self._end_if_alone)
         timer.daemon = True
         timer.start()

@@ -55,7 +55,7 @@ class Lines:
         for index in view.find([form(line) for line in block], bisect_left(starts, since)):
             self._left -= len(block) * (FIT if fits else 1)
             if self._left < 0:
-                return found if len(found) > 1 else []  # whether it is the only one, nobody knows
+                return found if len(found) > 1 else []  # whether it is the only one is unknown
             if index is not None and (not fits or fits(self._lines[index : index + len(block)])):
                 found.append((starts[index], starts[index + len(block)]))
                 if len(found) == most:

@@ -1,7 +1,7 @@
 """Tiers: how a search text is compared with the lines of a file, from exact to what only looks the same.
 
 Each tier compares lines by a form of theirs, and is only tried where the one before it found nothing. What
-is found must be one place: several, at whatever tier, are a refusal. Nothing is ever compared by similarity.
+is found must be one place: several, at any tier, are a refusal. Nothing is ever compared by similarity.
 
 | tier | equal lines | the replacement |
 |---|---|---|

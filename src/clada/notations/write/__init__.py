@@ -3,7 +3,7 @@
 A writer is named in the row of its notation. Those of our own notations are modules with two functions:
 `operation`, which writes one operation, and `document`, which puts blocks of written operations together.
 Those of dialects have one, `document`, which writes changes of files and commands. What cannot be said raises
-CannotSay; whoever asked reads what was written, and compares (see `convert`).
+CannotSay; the caller parses what was written, and compares (see `convert`).
 """
 
 from __future__ import annotations
