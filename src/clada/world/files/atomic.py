@@ -99,7 +99,6 @@ class Target(Value):
             confirm()
             if self.read:
                 self.read.confirm(parent, self.name)
-                confirm()  # again: to compare the content takes a while
             os.rename(waiting.name, self.name, src_dir_fd=waiting.folder, dst_dir_fd=parent)
             self._forget_name(waiting)
             waiting = None

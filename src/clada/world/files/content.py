@@ -75,10 +75,12 @@ class Version:
 
     def _is_current(self, parent: int, name: str) -> bool:
         try:
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if identity_of(status) != identity_of(self.status) or Stamp.of(status) != Stamp.of(self.status):
+            if self._data is not None and _read_file(parent, name, self.status.st_size) != self._data:
                 return False
-            return self._data is None or _read_file(parent, name, status.st_size) == self._data
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)  # last: reading takes a while
+            return identity_of(status) == identity_of(self.status) and Stamp.of(status) == Stamp.of(
+                self.status
+            )
         except OSError:
             return False  # it is gone, or cannot be read any more
 
