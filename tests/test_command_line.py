@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import NoReturn
 
-SEEN = "import os, sys; print(os.getcwd(), dict(os.environ), sys.stdin.read())"
+# What a command sees, without the name that each command gets, by which its processes are found.
+SEEN = (
+    'import os, sys; os.environ.pop("CLADA_COMMAND", 0); '
+    "print(os.getcwd(), dict(os.environ), sys.stdin.read())"
+)
 WRITE = '<---WRITE file="é.txt"--->\n{}\n<---END--->\n'
 CASES: dict[str, tuple[str, list[str]]] = {
     "nothing": ("", []),
