@@ -12,7 +12,7 @@ from clada.errors import CladaError, shortened
 from clada.model import Block, Done, Invalid, Operation
 from clada.notations import parse
 from clada.notations.registry import NOTATIONS, load_writer
-from clada.notations.write import CannotSay, FileChange, WrittenBlock, quoted_word, replacements
+from clada.notations.write import CannotSayError, FileChange, WrittenBlock, quote_word, replacements
 from clada.operations.edit import Edit, Hunk
 from clada.operations.remove import Remove
 from clada.operations.run import Run
@@ -67,7 +67,7 @@ class _Trial:
         self.world = World(self.files, settings.replace(dry_run=True), lambda _event: None)
 
     def text(self, path: str) -> str | None:
-        """Return what is in a file by now, with plain line breaks; None where there is none, or no text."""
+        """Return what is in a file by now, with plain line breaks; None if there is none, or no text."""
         try:
             data = self.files.load(self.files.locate(path))
         except CladaError:
@@ -78,8 +78,8 @@ class _Trial:
         """Carry out an operation; return what came of it, or why that failed."""
         try:
             return item.apply(self.world)
-        except CladaError as trouble:
-            return trouble.error.sentence
+        except CladaError as error:
+            return error.error.sentence
 
 
 class _Converter:
@@ -92,7 +92,7 @@ class _Converter:
         self.notes: list[str] = []
 
     def cannot_say(self, item: Operation, why: str = "") -> None:
-        """Keep word of an operation that is left out."""
+        """Note an operation that is left out."""
         what = f"{item.name} {shortened(item.target)}"
         reason = f": {why}" if why else f" cannot be said in {self.to}"
         self.notes.append(f"Line {item.line}: {what}{reason}: left out")
@@ -150,10 +150,10 @@ class _IntoNotation(_Converter):
         return plain.replace(if_exists=OVERWRITE) if was_empty else plain
 
     def _said(self, item: Operation) -> str | None:
-        """Return an operation as the notation has it; None where reading that would give another."""
+        """Return an operation as the notation has it; None if reading that would give another."""
         try:
             text: str = self.writer.operation(item)
-        except CannotSay:
+        except CannotSayError:
             return None
         block = WrittenBlock(True, None, (text,))
         plan = parse(self.writer.document([block]), self.to)
@@ -195,7 +195,7 @@ class _IntoDialect(_Converter):
                     failed = block
                 while runs:
                     self.cannot_say(runs.pop(0), "it comes before other changes")
-        return [f"cd {quoted_word(run.dir)}\n{run.command}" if run.dir else run.command for run in runs]
+        return [f"cd {quote_word(run.dir)}\n{run.command}" if run.dir else run.command for run in runs]
 
     def _takes(self, item: Run) -> bool:
         """Whether a command can be said; if not, that is kept."""
@@ -207,7 +207,7 @@ class _IntoDialect(_Converter):
     def _takes_commands(self) -> bool:
         try:
             self.writer.document([], ["true"])
-        except CannotSay:
+        except CannotSayError:
             return False
         return True
 
@@ -234,10 +234,10 @@ class _IntoDialect(_Converter):
             if is_directory:
                 used = any(name.startswith(f"{path}/") for name in modes) or not path
                 if new and not used:
-                    extra.append(f"mkdir -p {quoted_word(path)}")
+                    extra.append(f"mkdir -p {quote_word(path)}")
             elif new and new[:2] == "10" and new[-4:] != (old or "0644")[-4:] and (old or path in programs):
                 if self._takes_commands():
-                    extra.append(f"chmod {new[-3:]} {quoted_word(path)}")
+                    extra.append(f"chmod {new[-3:]} {quote_word(path)}")
                 elif old:
                     self.notes.append(f"the mode of {path} cannot be said in {self.to}: left out")
             elif LINKS in ((old or "")[:2], (new or "")[:2]):
@@ -255,7 +255,7 @@ class _IntoDialect(_Converter):
             try:
                 self.writer.document([change], [])
                 said.append(change)
-            except CannotSay:
+            except CannotSayError:
                 pass  # which reading it shows
         text: str = self.writer.document(said, commands)
         return text

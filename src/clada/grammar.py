@@ -23,7 +23,7 @@ class Field(Value):
     name: str
     kind: str  # path, text, lines, anchors, count, number, line, flag, choice or objects
     required: bool = True  # unless a field that excludes it is given
-    default: bool | int | None = None  # that is filled in, and shown, where it is not given
+    default: bool | int | None = None  # that is filled in, and shown, if it is not given
     choices: tuple[str, ...] = ()
     beside: str = ""  # the field that it belongs to: without that one, it is none
     excludes: tuple[str, ...] = ()  # fields that cannot be given with it
@@ -31,9 +31,9 @@ class Field(Value):
 
 
 AUTHOR = "Name or Name <mail>"
-LEFT_OUT = ".,:;\"\\' "  # signs that git drops around a name, which must be more than that
+LEFT_OUT = ".,:;\"\\' "  # characters that git drops around a name; a name must have others
 MAX_PATH, MAX_NAME = 4096, 255  # bytes: what file systems take of a path, and of a name in it
-SHORT = MAX_NAME // 4  # characters that can exceed neither, for each has at most four bytes
+SHORT = MAX_NAME // 4  # characters that can exceed neither, because each has at most four bytes
 
 WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "must be 'true' or 'false'"
@@ -165,7 +165,7 @@ def read_author(text: str) -> tuple[str, str] | None:
 
 
 def check_delimiters(start: object, end: object) -> None:
-    """Raise TypeError or ValueError where no line could ever be a marker."""
+    """Raise TypeError or ValueError if no line could ever be a marker."""
     for name, delimiter in (("start", start), ("end", end)):
         if not isinstance(delimiter, str):
             raise TypeError(f"delimiters must be texts, not {start!r} and {end!r}")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clada.model import Invalid, Operation, Plan
 from clada.notations import json, json_values, parse
-from clada.notations.structured import MAX_DEPTH, MAX_TASKS, MAX_VALUES, OTHER, Malformed
+from clada.notations.structured import MAX_DEPTH, MAX_TASKS, MAX_VALUES, OTHER, MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -628,7 +628,7 @@ def test_a_text_is_valid_if_it_is_for_the_standard_library(text: str) -> None:
     try:
         value = built(reader)
         ours = (value,) if reader.at == len(data) else None
-    except Malformed:
+    except MalformedError:
         ours = None
     try:
         theirs = (strictly(text),)

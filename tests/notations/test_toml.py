@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clada.notations import json, parse, toml
 from clada.notations.markdown import Fence
-from clada.notations.structured import MAX_DEPTH, Malformed
+from clada.notations.structured import MAX_DEPTH, MalformedError
 from clada.notations.toml_scan import Scan
 
 if TYPE_CHECKING:
@@ -477,7 +477,7 @@ def ours(text: str) -> Any:
         return None
     try:
         return scan.parsed(scan.sound)
-    except Malformed:
+    except MalformedError:
         return None
 
 

@@ -29,7 +29,7 @@ FIELDS = {
 }
 
 
-class RefusedCall(Exception):  # noqa: N818 (it carries a message up to where the operation is made)
+class RefusedCallError(Exception):
     """Ends the reading of a call that cannot be carried out."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
@@ -51,7 +51,9 @@ class Arguments:
         """Return a text."""
         value = self.value(field, default)
         if not isinstance(value, str):
-            raise RefusedCall(f"Invalid value for '{self.name(field)}': must be a string", self.name(field))
+            raise RefusedCallError(
+                f"Invalid value for '{self.name(field)}': must be a string", self.name(field)
+            )
         return value if value.isascii() else self._encodable(field, value)
 
     def flag(self, field: str) -> bool:
@@ -70,16 +72,18 @@ class Arguments:
         ):
             value = int(value)
         if type(value) is not int or not 0 <= value < 10**MOST_DIGITS:
-            raise RefusedCall(f"Invalid value for '{self.name(field)}': must be a number", self.name(field))
+            raise RefusedCallError(
+                f"Invalid value for '{self.name(field)}': must be a number", self.name(field)
+            )
         return value
 
     def objects(self, field: str) -> list[Arguments]:
         """Return a list of objects."""
         value = self.value(field)
         if isinstance(value, str):
-            value = decoded(value, self.name(field) or field)
+            value = decode_json(value, self.name(field) or field)
         if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-            raise RefusedCall(
+            raise RefusedCallError(
                 f"Invalid value for '{self.name(field)}': must be a list of objects", self.name(field)
             )
         return [Arguments(each) for each in value]
@@ -92,13 +96,13 @@ class Arguments:
         return self.text(field)
 
     def value(self, field: str, default: Any = None) -> Any:
-        """Return the value of any type; refuse a missing one that has no default."""
+        """Return the value of a field. Raises RefusedCallError if it is missing and has no default."""
         name = self.name(field)
         if name is not None:
             return self.values[name]
         if default is None:
             first = FIELDS.get(field, (field,))[0]
-            raise RefusedCall(f"Missing required field '{first}'", first)
+            raise RefusedCallError(f"Missing required field '{first}'", first)
         return default
 
     def name(self, field: str) -> str | None:
@@ -113,13 +117,13 @@ class Arguments:
             text.encode()
         except UnicodeEncodeError:
             name = self.name(field)
-            raise RefusedCall(f"Lone surrogate in '{name}'", name) from None
+            raise RefusedCallError(f"Lone surrogate in '{name}'", name) from None
         return text
 
 
-def decoded(text: str, name: str) -> Any:
+def decode_json(text: str, name: str) -> Any:
     """Return the value that a text of JSON stands for; refuse the call where it does not."""
     try:
         return strict_value(text)
     except ValueError as error:
-        raise RefusedCall(f"'{name}' is not JSON: {error}", name) from None
+        raise RefusedCallError(f"'{name}' is not JSON: {error}", name) from None

@@ -22,12 +22,12 @@ from shlex import join
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import RefusedCall
+from clada.notations.arguments import RefusedCallError
 from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, line_end
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.notations.tag_calls import never_closed
-from clada.notations.tag_text import Manner, search_blocks
+from clada.notations.tag_text import BlockOptions, search_blocks
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False
@@ -67,7 +67,7 @@ IN_PROJECT = {
 OPERATIONS = {WRITE: "write", RENAME: "move", COPY: "run", DELETE: "remove", DEPENDENCY: "run"}  # else: edit
 WRAPPERS = ("boltArtifact", "CodeProject")
 SHORTEST = 6  # bytes of a tag that is cut off
-DYAD = Manner(escaped=True, entities=True)
+DYAD = BlockOptions(escaped=True, entities=True)
 _NAMES = "|".join((*ELEMENTS, *WRAPPERS)).encode()
 _START = LinePattern(rb"[ \t]*+<(" + _NAMES + rb")(?=[\s/>]|\Z)")
 _INLINE = re.compile(rb"<boltArtifact\s++\w++=")  # behind words
@@ -126,7 +126,7 @@ class Blocks:
         tag = tag_text.opening(data, name.end(), end) if name else None
         if not name or not tag:
             shown = data[at : line_end(data, at, end)].decode().strip()
-            raise Unreadable(
+            raise UnreadableError(
                 at, f"this tag cannot be read: {shortened(shown)}", cut=data.find(b">", at, end) < 0
             )
         return name.group(1).decode(), tag
@@ -166,7 +166,7 @@ class Blocks:
         opened = found.start(1)
         closing = closing_line(mark).search(data, found.end() - 1, self.reading.end)
         if not closing:
-            raise Unreadable(opened, "this fence is never closed", cut=True)
+            raise UnreadableError(opened, "this fence is never closed", cut=True)
         file = _FILE.search(found.group(2))
         if not file:
             return [], closing.end()
@@ -198,7 +198,7 @@ class Blocks:
         again = re.compile(rb"\n[ \t]*+<" + name + rb"[\s>]").search(self.data, start, close)
         if again:
             line, word = self.reading.lines.line(again.start() + 1), name.decode()
-            raise Unreadable(opened, f"<{word}> has no </{word}> before the next one, in line {line}")
+            raise UnreadableError(opened, f"<{word}> has no </{word}> before the next one, in line {line}")
         return close
 
 
@@ -210,11 +210,11 @@ class _Element:
         self.attributes = attributes
 
     def operations(self, way: str, fields: tuple[str, ...], inside: Span) -> Items:
-        """Return what it asks for; one invalid operation where something is wrong."""
+        """Return what it asks for; one invalid operation if something is wrong."""
         try:
             given = [self._attribute(field) for field in fields]
             made: Items = getattr(self, f"_{way}")(inside, *given)
-        except RefusedCall as refused:
+        except RefusedCallError as refused:
             operation = OPERATIONS.get(way, self._operation_of_action() if way == ACTION else "edit")
             path = self.attributes.get("filePath" if way == ACTION else fields[0] if fields else "")
             shown = {"path": path} if path and operation in ("write", "edit", "remove") else {}
@@ -233,7 +233,7 @@ class _Element:
     def _attribute(self, name: str) -> str:
         value = self.attributes.get(name, "").strip()
         if not value:
-            raise RefusedCall(f"Missing required attribute '{name}'", name)
+            raise RefusedCallError(f"Missing required attribute '{name}'", name)
         return value
 
     def _make(self, operation: str, **fields: object) -> Items:
@@ -249,7 +249,7 @@ class _Element:
             text = text.strip()
         complaint = tag_text.escaped(text, path)
         if complaint:
-            raise RefusedCall(complaint)
+            raise RefusedCallError(complaint)
         placeholder = is_placeholder(path)
         return self._make("write", path=path, content=tag_text.ended(text), placeholder=placeholder)
 
@@ -258,13 +258,13 @@ class _Element:
             return self._write(inside, self._attribute("filePath"))
         command = tag_text.trimmed(self.data, inside)
         if kind == "start":
-            raise RefusedCall(f"unsupported background: {shortened(command)}")
+            raise RefusedCallError(f"unsupported background: {shortened(command)}")
         if kind != "shell":
-            raise RefusedCall(f"Unknown type: {shortened(kind)}", "type")
+            raise RefusedCallError(f"Unknown type: {shortened(kind)}", "type")
         if not command:
-            raise RefusedCall("Empty command not allowed", "command")
+            raise RefusedCallError("Empty command not allowed", "command")
         if tag_text.is_escaped(command):
-            raise RefusedCall(tag_text.ESCAPED, "command")
+            raise RefusedCallError(tag_text.ESCAPED, "command")
         return self._make("run", command=command)
 
     def _rename(self, _inside: Span, source: str, destination: str) -> Items:
@@ -285,7 +285,7 @@ class _Element:
         old, new = (self._lines_in(inside, name) for name in ("search", "replace"))
         complaint = tag_text.complaint(new, path, old)
         if complaint or not old:
-            raise RefusedCall(complaint or "Empty search text not allowed", "search")
+            raise RefusedCallError(complaint or "Empty search text not allowed", "search")
         near = tag_text.number(self.attributes.get("first_replaced_line", "")) or None
         hunks = (Hunk(old, new, near=near),)
         placeholder = is_placeholder(path)
@@ -297,7 +297,7 @@ class _Element:
         start, end = inside
         opened = self.data.find(f"<{name}>".encode(), start, end)
         if opened < 0:
-            raise RefusedCall(f"Missing required field '{name}'", name)
+            raise RefusedCallError(f"Missing required field '{name}'", name)
         first = opened + len(name) + 2
         closed = (self.data.rfind if name == "replace" else self.data.find)(f"</{name}>".encode(), first, end)
         if closed < 0:
@@ -306,7 +306,7 @@ class _Element:
 
     def _dependency(self, inside: Span) -> Items:
         names = self.attributes.get("packages") or tag_text.trimmed(self.data, inside)
-        raise RefusedCall(f"a dependency is added by a command: npm install {shortened(names)}")
+        raise RefusedCallError(f"a dependency is added by a command: npm install {shortened(names)}")
 
     def _lazy(self, _inside: Span, _path: str) -> Items:
-        raise RefusedCall(f"{self.name} leaves the edit to another model")
+        raise RefusedCallError(f"{self.name} leaves the edit to another model")

@@ -26,8 +26,8 @@ import re
 from clada.notations.conversations import Log
 from clada.notations.log_records import read_records
 from clada.notations.markdown import only_fence
-from clada.notations.reading import Reading, Unreadable
-from clada.notations.structured import CUT, Malformed
+from clada.notations.reading import Reading, UnreadableError
+from clada.notations.structured import CUT, MalformedError
 from clada.notations.tools import EDITOR_COMMANDS, TOOLS
 
 TYPE_CHECKING = False
@@ -69,13 +69,13 @@ class Blocks:
         taken: list[tuple[int, int, Any]] = []
         try:
             taken += read_records(self.reading.data, start, end)
-        except Malformed as trouble:
+        except MalformedError as error:
             log.take_all(taken)
             log.finish(complete=False)
-            raise Unreadable(trouble.offset, trouble.message, cut=trouble.why == CUT) from None
+            raise UnreadableError(error.offset, error.message, cut=error.why == CUT) from None
         log.take_all(taken)
         if log.trajectory is not None:
-            raise Unreadable(log.trajectory, TRAJECTORY)
+            raise UnreadableError(log.trajectory, TRAJECTORY)
         log.finish()
         return stop
 
@@ -107,6 +107,6 @@ class Blocks:
         log = Log(Reading(self.reading.data), start, end)
         try:
             log.take_all(list(read_records(self.reading.data, start, end)))
-        except Malformed:
+        except MalformedError:
             return True
         return bool(log.messages) or log.trajectory is not None

@@ -206,10 +206,10 @@ def _restore_blanks(data: bytes, node: _Node) -> None:
     tag = _TAG.match(data, node.start)
     for name, quoted in _ATTRIBUTE.findall(tag.group()) if tag else ():
         if b"\n" in quoted or b"\t" in quoted:
-            node.attributes[name.decode()] = _REFERENCE.sub(_referred, quoted[1:-1].decode())
+            node.attributes[name.decode()] = _REFERENCE.sub(_resolve_reference, quoted[1:-1].decode())
 
 
-def _referred(match: Match[str]) -> str:
+def _resolve_reference(match: Match[str]) -> str:
     """Return the character that a reference stands for, in a text that expat has accepted."""
     decimal, hexadecimal, name = match.groups()
     return _ENTITIES[name] if name else chr(int(decimal or hexadecimal, 10 if decimal else 16))
@@ -241,7 +241,7 @@ def _advice(data: bytes, offset: int, message: str) -> str:
 
 
 def _extent(data: bytes, at: int) -> int | None:
-    """Return where the element that opens here ends; None where its tags do not tell."""
+    """Return where the element that opens here ends; None if its tags do not tell."""
     depth = 0
     while (start := data.find(b"<", at)) >= 0:
         if data.startswith(CDATA, start):
@@ -264,7 +264,7 @@ def _extent(data: bytes, at: int) -> int | None:
 
 
 def _closed(data: bytes, start: int, closing: bytes) -> int:
-    """Return where a section in which tags do not count is closed; the end of all, where it is not."""
+    """Return where a section in which tags do not count is closed; the end of all, if it is not."""
     end = data.find(closing, start)
     return len(data) if end < 0 else end + len(closing)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
+from clada.notations.arguments import ARGUMENTS, RefusedCallError, decode_json
 from clada.notations.json_values import PlacedObject
 from clada.notations.log_records import without_abandoned
 from clada.notations.path_text import relative
@@ -347,17 +347,17 @@ def _is_error(value: Mapping[str, Any]) -> bool:
 
 
 def _exit_code(value: Mapping[str, Any]) -> int:
-    """Return the exit code in the output of a patch, as codex logs it; 0 where there is none."""
+    """Return the exit code in the output of a patch, as codex logs it; 0 if there is none."""
     try:
-        output = decoded(value["output"], "output")
+        output = decode_json(value["output"], "output")
         code = output["metadata"]["exit_code"]
-    except (RefusedCall, KeyError, TypeError):
+    except (RefusedCallError, KeyError, TypeError):
         return 0
     return code if isinstance(code, int) else 0
 
 
 def _bare(value: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Return the tool and the arguments of a call without a type; None where it is none for sure."""
+    """Return the tool and the arguments of a call without a type; None if it is none for sure."""
     name = value.get("name", value.get("tool"))
     if isinstance(name, str):
         key = next((key for key in ARGUMENTS if key in value), None)
@@ -378,6 +378,6 @@ def _decoded(name: str, text: str) -> tuple[Any, str]:
     if plain_name(name) in ("apply_patch", "patch") and not text.lstrip().startswith("{"):
         return {"input": text}, ""
     try:
-        return decoded(text, "arguments"), ""
-    except RefusedCall as refused:
+        return decode_json(text, "arguments"), ""
+    except RefusedCallError as refused:
         return {}, refused.message

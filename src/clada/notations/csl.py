@@ -22,7 +22,7 @@ from clada.errors import Problem, cut_off, shortened
 from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, FLAG_WORDS, WRONG_FLAG, take_fields
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
 from clada.notations.markdown import LinePattern
-from clada.notations.reading import Unreadable
+from clada.notations.reading import UnreadableError
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -388,7 +388,7 @@ class Blocks:
         self.reading.complete += len(parser.complete)
         self.reading.notes += plan.notes
         if plan.fatal:
-            raise Unreadable(at, plan.fatal.message, problem=plan.fatal)
+            raise UnreadableError(at, plan.fatal.message, problem=plan.fatal)
         return parser.ended
 
 

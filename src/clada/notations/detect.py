@@ -12,7 +12,7 @@ from clada.errors import Problem, invalid_utf8, too_large
 from clada.grammar import DELIMITERS, END_DELIMITER, MAX_INPUT, START_DELIMITER, check_delimiters
 from clada.model import Plan
 from clada.notations import dialects
-from clada.notations.hidden import Part, Scan, blanked, is_transcript
+from clada.notations.hidden import Part, Scan, blank_out, is_transcript
 from clada.notations.hidden_forms import CLOSED_ALONE, DRAFT, INDENTED, RECORD
 from clada.notations.lookalikes import nearest, overlooked, without_operations
 from clada.notations.markdown import line_end
@@ -145,9 +145,9 @@ def _read_detected(data: bytes, delimiters: Delimiters, **how: Any) -> tuple[Pla
     if sign and holds_any(data[:sign], HINTS):
         found = dialects.read_mixed(data, **how) if dialects.shows_before(data, sign, **how) else None
         if found and (found[0].fatal or native_sign(found[1][0], delimiters)[0] is None):
-            return dialects.judged(found[0], **how), found[1]
+            return dialects.refuse_if_empty(found[0], **how), found[1]
         if found:
-            visible = dialects.masked_operations(found[0])
+            visible = dialects.mask_operations(found[0])
             name, sign = native_sign(visible, delimiters)
     if name is None or NOTATIONS[name].mixes:
         return _read_mixed(data, name, **how)
@@ -160,7 +160,7 @@ def _read_mixed(data: bytes, native: str | None, **how: Any) -> tuple[Plan, Pros
     if not holds_any(data, HINTS + HINTS_IN_PROSE):
         return load(native).read(data, how["delimiters"]) if native else Plan(None, source=data), None
     found = dialects.read_mixed(data, (native,) if native else (), **how)
-    return (dialects.judged(found[0], **how), found[1]) if found else (Plan(None, source=data), None)
+    return (dialects.refuse_if_empty(found[0], **how), found[1]) if found else (Plan(None, source=data), None)
 
 
 def _with_remarks(
@@ -212,7 +212,7 @@ def _read_visible(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Prose |
             blanked_all = True
         if not chosen:
             return plan.replace(notes=(*plan.notes, *_notes(data, noted))) if noted else plan, prose
-        text = blanked(text, chosen)
+        text = blank_out(text, chosen)
     plan, prose = read(text)
     return plan.replace(fatal=Problem(_error_type(plan), TOO_MANY)), prose
 

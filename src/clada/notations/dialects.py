@@ -1,7 +1,7 @@
-"""Which dialect of other tools an answer is in, and its reading: one block after the other.
+"""Reads the dialects of other tools: one block after the other.
 
 A dialect is a module with a class `Blocks`, which finds and reads its blocks, and a row in the registry.
-All of them, and CSL, are read together, in the order of the document: what opens first is read to its end.
+All of them, and CSL, are read together in document order: the block that opens first is read to its end.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 
 from clada.errors import Problem
 from clada.model import Block, Plan, dialect_of
-from clada.notations.markdown import MARKDOWN, open_fence, unwrapped
-from clada.notations.reading import Reading, Unreadable, prose_of
+from clada.notations.markdown import MARKDOWN, answer_span, open_fence
+from clada.notations.reading import Reading, UnreadableError, prose_of
 from clada.notations.registry import HINTS_IN_PROSE, NOTATIONS, SHELL, holds_any, load, title
 
 TYPE_CHECKING = False
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
         def read(self, at: int, floor: int) -> int:
             """Read the block that starts here, after what ended at `floor`; return where it ends."""
 
-    class How(TypedDict, total=False):
-        """How a document is read, in all dialects."""
+    class ReadOptions(TypedDict, total=False):
+        """How a document is read, in any dialect."""
 
         roots: Sequence[str]  # absolute paths below these are relative
         run_fences: bool  # fences of a shell are commands to be run
-        has_shell: bool  # there may be such fences, where that is known
+        has_shell: bool  # there may be such fences, if that is known
         delimiters: Delimiters  # of the markers of CSL
 
 
@@ -52,12 +52,14 @@ NATIVE = next(
 SEVERAL = "an answer in several formats ({}) is carried out only if every block is clear"
 
 
-def read(data: bytes, name: str, **how: Unpack[How]) -> Plan:
+def read(data: bytes, name: str, **how: Unpack[ReadOptions]) -> Plan:
     """Read a document in the dialect that was asked for, and no other but commands that are to be run."""
     return _read_together(data, [name, *_commands(name, **how)], chosen=True, **how)[0]
 
 
-def read_mixed(data: bytes, native: Sequence[str] = (), **how: Unpack[How]) -> tuple[Plan, Prose] | None:
+def read_mixed(
+    data: bytes, native: Sequence[str] = (), **how: Unpack[ReadOptions]
+) -> tuple[Plan, Prose] | None:
     """Read a document in all dialects that it shows, and in these notations of our own; None if in none.
 
     What stands beside its operations is returned with the plan.
@@ -76,7 +78,7 @@ def _formats(blocks: Iterable[Block]) -> list[str]:
 
 
 def _all_or_nothing(plan: Plan) -> Plan:
-    """Return a plan; one in several formats of which a block is not clear has that as a fatal problem."""
+    """Return a plan; an unclear block in a document of several formats is fatal."""
     formats = _formats(plan.blocks)
     items = (item for block in plan.blocks for item in block.operations)
     unclear = next((item for item in items if item.problems), None)
@@ -88,14 +90,14 @@ def _all_or_nothing(plan: Plan) -> Plan:
     return plan.replace(fatal=Problem(row.error_type, message, problem.line))
 
 
-def shows_before(data: bytes, limit: int, **how: Unpack[How]) -> bool:
-    """Whether a document shows a dialect of rank 1 before a place."""
+def shows_before(data: bytes, limit: int, **how: Unpack[ReadOptions]) -> bool:
+    """Whether a document shows a dialect of rank 1 before an offset."""
     names = [row.name for row in NOTATIONS.values() if row.rank == 1 and holds_any(data[:limit], row.hints)]
     signs = (first_sign(data, name, **how) for name in names)
     return any(sign is not None and sign < limit for sign in signs)
 
 
-def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -> bytes | None:
+def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOptions]) -> bytes | None:
     """Return the document without the files that it writes, if a place is in the content of one; else None.
 
     A fence that begins with what is at this place is only named by what stands above it: that is no content,
@@ -109,8 +111,8 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -
     open_at, path = end, ""
     try:
         _read_blocks(reading, _names_in_prose())
-    except Unreadable as trouble:
-        open_at, path = trouble.offset, trouble.path
+    except UnreadableError as error:
+        open_at, path = error.offset, error.path
     items = [item for block in reading.blocks for item in block.operations]
     files = [*((item.span, item.target) for item in items), ((open_at, end), path)]
     around = next((file for file in files if file[0][0] < at < file[0][1]), None)
@@ -122,20 +124,20 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[How]) -
     if is_named_only and not path.lower().endswith(MARKDOWN) and word in data[at:stop]:
         return None
     plan = Plan(None, tuple(reading.blocks), source=data[:open_at])
-    return masked_operations(plan) + re.sub(_BLANKED, b" ", data[open_at:])
+    return mask_operations(plan) + re.sub(_BLANKED, b" ", data[open_at:])
 
 
 def _names_in_prose() -> list[str]:
     return [row.name for row in NOTATIONS.values() if row.rank == IN_PROSE]
 
 
-def _commands(name: str, **how: Unpack[How]) -> list[str]:
+def _commands(name: str, **how: Unpack[ReadOptions]) -> list[str]:
     """Return the dialect of commands in fences, if they are to be run beside this one."""
     return [SHELL] if how.get("run_fences") and name != SHELL else []
 
 
 def _read_together(
-    data: bytes, names: Sequence[str], *, chosen: bool = False, **how: Unpack[How]
+    data: bytes, names: Sequence[str], *, chosen: bool = False, **how: Unpack[ReadOptions]
 ) -> tuple[Plan, Prose]:
     """Read a document in these dialects; return what stands beside its operations, too.
 
@@ -157,20 +159,20 @@ def _read_together(
     return plan.replace(notes=(*plan.notes, *heredoc.not_run(prose[0]))), prose
 
 
-def shown(data: bytes, **how: Unpack[How]) -> list[str]:
-    """Return notes on what a document without operations shows: files, and commands."""
+def shown(data: bytes, **how: Unpack[ReadOptions]) -> list[str]:
+    """Return notes on the files and commands that a document without operations shows."""
     reading = _reading(data, **how)
     for row in NOTATIONS.values():
         if row.rank == IN_PROSE and any(hint in data for hint in row.hints):
             try:
-                _Following(reading, row.name).next(reading.start)
-            except Unreadable:
+                _NextBlock(reading, row.name).next(reading.start)
+            except UnreadableError:
                 continue
     return [*reading.notes, *load(SHELL).not_run(data)]
 
 
-def judged(plan: Plan, **how: Unpack[How]) -> Plan:
-    """Return a plan as it is; where a document shows a dialect, and nothing could be read, with that said."""
+def refuse_if_empty(plan: Plan, **how: Unpack[ReadOptions]) -> Plan:
+    """Return a plan; if a document shows a dialect and nothing could be read, that is fatal."""
     if plan.fatal or plan.blocks:
         return plan
     name = plan.notation or ""
@@ -183,29 +185,29 @@ def judged(plan: Plan, **how: Unpack[How]) -> Plan:
     return plan.replace(fatal=Problem("malformed_dialect", message, line))
 
 
-def first_sign(data: bytes, name: str, **how: Unpack[How]) -> int | None:
+def first_sign(data: bytes, name: str, **how: Unpack[ReadOptions]) -> int | None:
     """Return where a document first shows that it is in this dialect."""
     reading = _reading(data, **how)
     try:
-        found = _next({name: _Following(reading, name)}, reading.start)
-    except Unreadable as trouble:
-        return trouble.offset  # which is for the reading to refuse
+        found = _next({name: _NextBlock(reading, name)}, reading.start)
+    except UnreadableError as error:
+        return error.offset  # which is for the reading to refuse
     return found[1] if found else None
 
 
-def places_of_blocks(text: bytes, names: Iterable[str], **how: Unpack[How]) -> list[tuple[int, str]]:
+def places_of_blocks(text: bytes, names: Iterable[str], **how: Unpack[ReadOptions]) -> list[tuple[int, str]]:
     """Return where operations of these dialects are in a text, and of which; one that is cut off counts."""
     reading, broken = _reading(text, **how), []
     try:
         _read_blocks(reading, names)
-    except Unreadable as trouble:
-        broken = [(trouble.offset, reading.dialect)] if reading.dialect else []
+    except UnreadableError as error:
+        broken = [(error.offset, reading.dialect)] if reading.dialect else []
     items = [item for block in reading.blocks for item in block.operations]
     asked = [item for item in items if not getattr(item, "suggested", False)]
     return [*((item.span[0], dialect_of(item)) for item in asked), *broken]
 
 
-def masked_operations(plan: Plan) -> bytes:
+def mask_operations(plan: Plan) -> bytes:
     """Return the document with blanks in place of its operations, line by line."""
     pieces, at = [], 0
     gaps = prose_of(plan)[1]
@@ -215,17 +217,17 @@ def masked_operations(plan: Plan) -> bytes:
     return b"".join([*pieces, re.sub(_BLANKED, b" ", plan.source[at:])])
 
 
-def _reading(data: bytes, *, chosen: bool = False, **how: Unpack[How]) -> Reading:
-    return Reading(data, *unwrapped(data), chosen=chosen, **how)
+def _reading(data: bytes, *, chosen: bool = False, **how: Unpack[ReadOptions]) -> Reading:
+    return Reading(data, *answer_span(data), chosen=chosen, **how)
 
 
-def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unpack[How]) -> Plan:
+def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unpack[ReadOptions]) -> Plan:
     reading = _reading(data, chosen=chosen, **how)
     fatal = None
     try:
         _read_blocks(reading, names)
-    except Unreadable as trouble:
-        fatal = reading.fatal(trouble)
+    except UnreadableError as error:
+        fatal = reading.fatal(error)
     # The first operation decides how a report is written.
     met = _formats(reading.blocks) or list(reading.dialects) or (list(names)[:1] if chosen else [])
     foreign = not chosen and any(NOTATIONS[name].rank for name in met)
@@ -240,8 +242,8 @@ def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unp
 
 
 def _read_blocks(reading: Reading, names: Iterable[str]) -> None:
-    """Read block after block, of whichever format it is."""
-    waiting = {name: _Following(reading, name) for name in names}
+    """Read block after block, in any of these formats."""
+    waiting = {name: _NextBlock(reading, name) for name in names}
     at, opened = reading.start, b""  # the mark of the fence that is open there
     while found := _next(waiting, at):
         name, place, floor = found
@@ -255,12 +257,12 @@ def _read_blocks(reading: Reading, names: Iterable[str]) -> None:
         elif closing:  # of a fence around the block, which is not a new one
             at, opened = closing.end(), b""
     for each in waiting.values():
-        finish = getattr(each.blocks, "finish", None)  # for what only all blocks can tell
+        finish = getattr(each.blocks, "finish", None)  # for checks that need all blocks
         if finish:
             finish()
 
 
-def _read_block(reading: Reading, waiting: dict[str, _Following], name: str, place: int, floor: int) -> int:
+def _read_block(reading: Reading, waiting: dict[str, _NextBlock], name: str, place: int, floor: int) -> int:
     """Read the block that starts here, and return where it ends.
 
     A call of an unknown tool with operations of our own in it is only their wrapper: they are read next.
@@ -278,7 +280,7 @@ def _read_block(reading: Reading, waiting: dict[str, _Following], name: str, pla
     return end
 
 
-def _next(waiting: dict[str, _Following], at: int) -> tuple[str, int, int] | None:
+def _next(waiting: dict[str, _NextBlock], at: int) -> tuple[str, int, int] | None:
     """Return the dialect of the next block, where it starts, and since where it may look for its name."""
     first, nearest = "", None
     for name, each in waiting.items():
@@ -288,10 +290,11 @@ def _next(waiting: dict[str, _Following], at: int) -> tuple[str, int, int] | Non
     return None if nearest is None else (first, nearest, at)
 
 
-class _Following:
-    """The next block of a dialect: looked for once, however often it is asked for.
+class _NextBlock:
+    """The next block of a dialect; it is searched once and remembered.
 
-    One of rank 2 is only looked for before the next block of the others, for it has many signs in these.
+    A dialect of rank 2 is only searched before the next block of the others, because their content has many
+    of its signs.
     """
 
     def __init__(self, reading: Reading, name: str) -> None:

@@ -4,13 +4,13 @@ r"""heredoc: files that the commands in a shell's fence write; with --run-fences
     command = cat > P <<D | cat >> P <<D | cat <<D > P | tee [-a] P <<D [> /dev/null], then lines, then D
             | apply_patch <<D, then a patch of v4a, then D
             | cd DIR, where the next ones are
-            | mkdir … | touch … | chmod …        carried out, for they are built in
-            | any other                          shown, and skipped; with --run-fences it is run
+            | mkdir … | touch … | chmod …        carried out, because they are built in
+            | any other                          shown and skipped; run with --run-fences
     D       = EOF | 'EOF' | "EOF" | \EOF         EOF alone only where a shell would find nothing to expand
     P       = a word without anything that a shell would expand; else it is refused, or with --run-fences run
 
 `<<-` drops tabs at the start of lines. Commands may be joined by && before a here-document. With --run-fences
-a fence without here-documents is one run, as it stands. One with nothing but a patch is read by `v4a`.
+a fence without here-documents is one run, as it is. One with nothing but a patch is read by `v4a`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from clada.notations.arguments import RefusedCall
+from clada.notations.arguments import RefusedCallError
 from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Unreadable
+from clada.notations.reading import UnreadableError
 from clada.notations.tools import Call, Tools
 from clada.notations.whole_names import SHELLS
 
@@ -107,7 +107,7 @@ class Blocks:
         """Read the fence that opens here; return where it ends."""
         fence = shell_fence(self.data, at, self.reading.end)
         if fence is None or not fence.closed:
-            raise Unreadable(at, UNCLOSED_FENCE, cut=True)
+            raise UnreadableError(at, UNCLOSED_FENCE, cut=True)
         text = fence.content(self.data).decode()
         lines = text.split("\n")
         if self.reading.run_fences and not any(map(_runnable_form, lines)):
@@ -180,7 +180,7 @@ class _Commands:
                 lines = self.lines[self.at : end]
                 self.at = end + 1
                 return [line.lstrip("\t") for line in lines] if tabs else lines
-        raise Unreadable(self.fence.start, UNCLOSED.format(form["mark"]), cut=True)
+        raise UnreadableError(self.fence.start, UNCLOSED.format(form["mark"]), cut=True)
 
     def _write(self, form: Match[str]) -> Operation | Invalid:
         reading = self.reading
@@ -206,7 +206,7 @@ class _Commands:
         span = self.span
         try:
             return Tools(self.reading).patched(Call("apply_patch", {}, span[0], span), text, self.folder)
-        except RefusedCall as refused:
+        except RefusedCallError as refused:
             return [self.reading.refused("edit", span[0], span, refused.message)]
 
 
@@ -269,7 +269,7 @@ def _writes(text: bytes) -> bool:
     return any(form and form.re is not _PATCH for form in forms)
 
 
-def is_its_own(reading: Reading, opened: int) -> int | None:
+def end_of_own_fence(reading: Reading, opened: int) -> int | None:
     """Return where the fence ends that opens here, if its commands, and a patch among them, are for this."""
     fence = shell_fence(reading.data, opened, reading.end)
     if reading.chosen or not fence or fence.language not in SHELLS:

@@ -340,17 +340,17 @@ def is_transcript(text: bytes, spans: Sequence[Span] = ()) -> bool:
     return False
 
 
-def blank_parts(text: bytes, *, with_code: bool = True) -> bytes:
+def blank_hidden(text: bytes, *, with_code: bool = True) -> bytes:
     """Return a text without operations with blanks in place of its parts that are not scanned.
 
     Indented code is one of them if it is not the whole text.
     """
     scan = Scan(text, is_transcript=is_transcript(text))
     parts = [part for part in scan.parts(0, len(text)) if with_code or part.form is not INDENTED]
-    return blanked(text, parts) if parts else text
+    return blank_out(text, parts) if parts else text
 
 
-def blanked(text: bytes, parts: Sequence[Part]) -> bytes:
+def blank_out(text: bytes, parts: Sequence[Part]) -> bytes:
     """Return a text with blanks in place of these parts, line by line."""
     pieces, at = [], 0
     for part in sorted(parts, key=lambda each: each.start):

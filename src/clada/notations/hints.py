@@ -129,7 +129,7 @@ def _near_marker(source: bytes, span: tuple[int, int], name: str, delimiters: De
 
 
 def _short_line(source: bytes, at: int) -> str:
-    """Return the line around a place; nothing where it is too long to be a marker."""
+    """Return the line around a place; nothing if it is too long to be a marker."""
     first = source.rfind(b"\n", max(0, at - _LONGEST), at)
     last = source.find(b"\n", at, at + _LONGEST)
     if (first < 0 and at > _LONGEST) or (last < 0 and len(source) > at + _LONGEST):

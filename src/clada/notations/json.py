@@ -20,9 +20,9 @@ from clada.notations.structured import (
     LISTS,
     NESTED,
     Draft,
-    Malformed,
+    MalformedError,
     RawTask,
-    checked_version,
+    check_version,
 )
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> in
     """Return where the value that starts here has a `tasks` key of its own, or its first element has.
 
     Where the value is not closed, any such key counts: it is to be read, and what is wrong with it told.
-    With `most`, only so many tokens are looked at.
+    With `most`, only so many tokens are examined.
     """
     depth, own = 0, 1 if data[start : start + 1] == b"{" else 2
     for token in islice(_TOKEN.finditer(data, start, end), most):
@@ -107,8 +107,8 @@ def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     reader = ValueReader(data)
     try:
         _read_document(data, reader, draft)
-    except Malformed as trouble:
-        return draft.plan(trouble)
+    except MalformedError as error:
+        return draft.plan(error)
     return draft.plan()
 
 
@@ -128,7 +128,7 @@ def _read_value(reader: ValueReader, draft: Draft, start: int, end: int) -> None
     else:
         _read_block(reader, draft, 1)
     if reader.next() in _MORE:
-        raise Malformed(
+        raise MalformedError(
             "Expected the end of the JSON: several blocks stand in one list, [{…}, {…}]", reader.at
         )
 
@@ -144,11 +144,11 @@ def _read_block(reader: ValueReader, draft: Draft, depth: int) -> None:
             found = True
             _read_tasks(reader, draft, depth + 1)
         elif key == "version":
-            version = checked_version(reader.scalar(depth + 1), place)
+            version = check_version(reader.scalar(depth + 1), place)
         else:
             others[key] = reader.scalar(depth + 1)
     if not found:
-        raise Malformed("Expected an object with a 'tasks' list", start)
+        raise MalformedError("Expected an object with a 'tasks' list", start)
     draft.close_block(version, others)
 
 

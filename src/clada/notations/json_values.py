@@ -11,7 +11,7 @@ import re
 from json.decoder import scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
 from clada.errors import shortened
-from clada.notations.structured import CUT, MAX_VALUES, OTHER, Malformed, too_deep, too_many
+from clada.notations.structured import CUT, MAX_VALUES, OTHER, MalformedError, too_deep, too_many
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ValueReader:
         for place in self._items(depth, "}"):
             key = self._key()
             if key in seen:
-                raise Malformed(f"Duplicate key '{shortened(key)}'", place)
+                raise MalformedError(f"Duplicate key '{shortened(key)}'", place)
             seen.add(key)
             yield key, place
 
@@ -110,7 +110,7 @@ class ValueReader:
             if self._take(",", close) == close:
                 return
             if self.next() == close:
-                raise Malformed(f"A comma must not stand before '{close}'", self.at)
+                raise MalformedError(f"A comma must not stand before '{close}'", self.at)
 
     def _key(self) -> str:
         """Read a key and the colon after it."""
@@ -127,11 +127,11 @@ class ValueReader:
         self._move(self.at + 1)
         return found
 
-    def expected(self, what: str) -> Malformed:
-        """Return the trouble of finding something else than this."""
+    def expected(self, what: str) -> MalformedError:
+        """Return the error of finding something else than this."""
         if self.next():
-            return Malformed(f"Expected {what}", self.at)
-        return Malformed(f"Unexpected end of text, expected {what}", self.at, CUT)
+            return MalformedError(f"Expected {what}", self.at)
+        return MalformedError(f"Unexpected end of text, expected {what}", self.at, CUT)
 
     def scalar(self, depth: int) -> Any:
         """Read a value and return it, if it is a text, a number or a boolean; read over any other."""
@@ -190,33 +190,35 @@ class ValueReader:
             value.encode()  # raises an error for a lone surrogate
         return value
 
-    def _wrong_string(self, start: int) -> Malformed:
+    def _wrong_string(self, start: int) -> MalformedError:
         at = start + 1
         while piece := _PIECE.match(self._text, at, self._end):
             at = piece.end()
         rest = self._text[at : min(at + LONGEST_ESCAPE, self._end)]
         if _CUT_ESCAPE.fullmatch(rest):
-            return Malformed("Unterminated string", start, CUT)
+            return MalformedError("Unterminated string", start, CUT)
         if rest[:1] == "\n":
-            return Malformed(r"Line break in a string: write \n", at)
+            return MalformedError(r"Line break in a string: write \n", at)
         if rest[:1] != "\\":
-            return Malformed(rf"Control character in a string: write \u{ord(rest[0]):04x}", at)
+            return MalformedError(rf"Control character in a string: write \u{ord(rest[0]):04x}", at)
         surrogate = _SURROGATE.match(rest)
         if surrogate:
-            return Malformed(f"Lone surrogate {surrogate.group()} in a string", at)
-        return Malformed(r"Invalid escape in a string: a backslash is written \\", at)
+            return MalformedError(f"Lone surrogate {surrogate.group()} in a string", at)
+        return MalformedError(r"Invalid escape in a string: a backslash is written \\", at)
 
     def _number(self) -> int | float:
         match = _NUMBER.match(self._text, self.at, self._end)
         if not match:
-            raise Malformed("Expected a value: a number needs a digit", self.at)
+            raise MalformedError("Expected a value: a number needs a digit", self.at)
         self._move(match.end())
         whole, rest = match.groups()
         return float(match.group()) if rest or len(whole) > MAX_DIGITS else int(whole)
 
     def _literal(self, first: str) -> Any:
         if first not in _LITERALS:
-            raise Malformed(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")
+            raise (
+                MalformedError(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")
+            )
         word, value = _LITERALS[first]
         found = self._text[self.at : min(self.at + len(word), self._end)]
         if found != word:

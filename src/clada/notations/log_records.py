@@ -20,7 +20,7 @@ from json import JSONDecoder
 from clada.errors import shortened
 from clada.notations.json_values import ValueReader
 from clada.notations.markdown import line_end
-from clada.notations.structured import Malformed
+from clada.notations.structured import MalformedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def strict_value(text: str) -> Any:
 
 
 def read_records(data: bytes, start: int, end: int) -> Iterator[Record]:
-    """Yield each value between two offsets. Raises Malformed for anything else, or an incomplete value."""
+    """Yield each value between two offsets. Raises MalformedError for other text, or an incomplete value."""
     reader: ValueReader | None = None
     at = _skip_blanks(data, start, end)
     while at < end:
@@ -72,13 +72,13 @@ def read_records(data: bytes, start: int, end: int) -> Iterator[Record]:
             line = data[at:stop].decode()
             value, length = _scan(line, 0)
             if length != len(line) and line[length:].strip():
-                raise Malformed(AFTER, at + len(line[:length].encode()))
+                raise MalformedError(AFTER, at + len(line[:length].encode()))
         except _WRONG:
             reader = reader or ValueReader(data[:end], lone_surrogates=True)
             reader.go_to(at, end)
             value, stop = reader.value(1), reader.ended
             if data[stop : line_end(data, stop, end)].strip():
-                raise Malformed(AFTER, stop) from None
+                raise MalformedError(AFTER, stop) from None
         yield at, stop, value
         at = _skip_blanks(data, stop, end)
 

@@ -9,7 +9,7 @@ from clada.errors import Problem
 from clada.grammar import DELIMITERS
 from clada.model import NotApplied
 from clada.notations.dialects import places_of_blocks
-from clada.notations.hidden import blank_parts
+from clada.notations.hidden import blank_hidden
 from clada.notations.registry import NOTATIONS, holds_any, title
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def without_operations(
         message = f"This looks like {title(detected)}, but it was to be read as {title(asked)}"
         return Problem(NOTATIONS[asked].error_type, message)
     found = _all(
-        blank_parts(plan.source[:MOST], with_code=False), delimiters, plan.notation if plan.blocks else None
+        blank_hidden(plan.source[:MOST], with_code=False), delimiters, plan.notation if plan.blocks else None
     )
     if not found:
         return None
@@ -49,7 +49,7 @@ def overlooked(  # noqa: PLR0913 (how it was read)
 
     If the user has chosen the notation, other notations do not count.
     """
-    prose = blank_parts(prose[:MOST])
+    prose = blank_hidden(prose[:MOST])
     row = NOTATIONS[plan.notation or ""]
     # Beside dialects, all others were read. In CSL, some may be left between the operations of a block.
     names = [each.name for each in NOTATIONS.values() if each.rank and holds_any(prose, each.hints)]

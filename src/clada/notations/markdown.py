@@ -227,7 +227,7 @@ def only_fence(data: bytes, start: int, end: int) -> Fence | None:
     return found
 
 
-def unwrapped(data: bytes) -> tuple[int, int]:
+def answer_span(data: bytes) -> tuple[int, int]:
     """Return the extent of the answer: the whole document, or the content of the one fence around it."""
     found = re.match(_FIRST_FENCE, data)
     opening = fence_line(found.group(1)) if found else None

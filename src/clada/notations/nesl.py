@@ -18,10 +18,10 @@ from shlex import join
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import RefusedCall, decoded
+from clada.notations.arguments import RefusedCallError, decode_json
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.notations.tools import Ignored
 from clada.operations.edit import Hunk
 from clada.values import Value
@@ -84,7 +84,7 @@ class Blocks:
         header = _HEADER.match(self.data, at, self.reading.end)
         if not header:
             cut = self.data.find(b"\n", at, self.reading.end) < 0
-            raise Unreadable(at, HEADER, cut=cut)
+            raise UnreadableError(at, HEADER, cut=cut)
         block = _Block(self.reading, at, header.group(1).decode())
         end = block.read(header.end() + 1)
         item = block.operation((at, end))
@@ -130,12 +130,14 @@ class _Block:
                 return end
             if _START.match(self.data, start, limit):
                 number = self.reading.lines.line(start)
-                raise Unreadable(self.at, f"this block has no #!end_{self.identity} before line {number}")
+                raise UnreadableError(
+                    self.at, f"this block has no #!end_{self.identity} before line {number}"
+                )
             start = self._take(line.decode(), start, end) + 1
         raise self._never_ends(f"#!end_{self.identity}")
 
-    def _never_ends(self, closing: str) -> Unreadable:
-        return Unreadable(self.at, f"Unterminated block: there is no {closing}", cut=True)
+    def _never_ends(self, closing: str) -> UnreadableError:
+        return UnreadableError(self.at, f"Unterminated block: there is no {closing}", cut=True)
 
     def _take(self, line: str, at: int, end: int) -> int:
         """Take a line of the block; return where it ends, or its here-document."""
@@ -171,9 +173,9 @@ class _Block:
 
     def _string(self, text: str, at: int) -> str:
         try:
-            value = decoded(text, "value")
+            value = decode_json(text, "value")
             value.encode()
-        except (RefusedCall, AttributeError, UnicodeEncodeError):
+        except (RefusedCallError, AttributeError, UnicodeEncodeError):
             self._complain(at, f"not a JSON string: {shortened(text)}")
             return ""
         return str(value)
@@ -194,22 +196,22 @@ class _Block:
         try:
             self._check(way, keys)
             made: Operation | Invalid = getattr(self, f"_{way}")()
-        except RefusedCall as refused:
+        except RefusedCallError as refused:
             return self._refused(way, refused)
         return made
 
     def _check(self, way: str, keys: str) -> None:
         if self._wrong:
-            raise RefusedCall(self._wrong[1])
+            raise RefusedCallError(self._wrong[1])
         if not self.action:
-            raise RefusedCall("Missing required field 'action'", "action")
+            raise RefusedCallError("Missing required field 'action'", "action")
         if not way:
-            raise RefusedCall(f"Unknown action: {shortened(self.action)}", "action")
+            raise RefusedCallError(f"Unknown action: {shortened(self.action)}", "action")
         for key in keys.split():
             if key not in self.members or (key.endswith("path") and not self._text(key)):
-                raise RefusedCall(f"Missing required field '{key}'", key)
+                raise RefusedCallError(f"Missing required field '{key}'", key)
 
-    def _refused(self, way: str, refused: RefusedCall) -> Invalid:
+    def _refused(self, way: str, refused: RefusedCallError) -> Invalid:
         name = OPERATIONS.get(way, "edit")
         key = "command" if name == "run" else "path"
         text = self._text("code" if name == "run" else "path")
@@ -226,7 +228,7 @@ class _Block:
         text = self._text(key)
         complaint = tag_text.elision(text, known)
         if complaint:
-            raise RefusedCall(complaint)
+            raise RefusedCallError(complaint)
         return text
 
     def _write(self, **how: object) -> Operation | Invalid:
@@ -243,7 +245,7 @@ class _Block:
     def _searched(self, key: str) -> str:
         text = self._text(key)
         if not text:
-            raise RefusedCall("Empty search text not allowed", key)
+            raise RefusedCallError("Empty search text not allowed", key)
         return text
 
     def _replace(self, count: int | str = 1) -> Operation | Invalid:
@@ -256,7 +258,7 @@ class _Block:
             return self._replace("all")
         number = tag_text.number(count)
         if not number:
-            raise RefusedCall("Invalid value for 'count': must be a positive number", "count")
+            raise RefusedCallError("Invalid value for 'count': must be a positive number", "count")
         return self._replace(number)
 
     def _range(self) -> Operation | Invalid:
@@ -266,11 +268,11 @@ class _Block:
     def _lines(self) -> Operation | Invalid:
         """Replace lines by their numbers: nothing shows that they are the ones that were meant."""
         if not self.reading.chosen:
-            raise RefusedCall(BY_NUMBERS)
+            raise RefusedCallError(BY_NUMBERS)
         numbers = _LINES.fullmatch(self._text("lines").strip())
         first, last = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (1, 0)
         if last < first:
-            raise RefusedCall("Invalid value for 'lines': must be a number, or two like 23-43", "lines")
+            raise RefusedCallError("Invalid value for 'lines': must be a number, or two like 23-43", "lines")
         content = self._checked("new_content") or "\n"
         return self._edit(Hunk("", content, after_line=first - 1, through_line=last))
 
@@ -289,7 +291,7 @@ class _Block:
     def _run(self) -> Operation | Invalid:
         lang, code = self._text("lang").strip().lower(), self._text("code")
         if lang not in ("bash", "sh", "shell"):
-            raise RefusedCall(f"only bash is run, not {shortened(lang)}", "lang")
+            raise RefusedCallError(f"only bash is run, not {shortened(lang)}", "lang")
         if not code.strip():
-            raise RefusedCall("Empty command not allowed", "code")
+            raise RefusedCallError("Empty command not allowed", "code")
         return self._make("run", command=code, dir=self.reading.directory(self._text("cwd")))

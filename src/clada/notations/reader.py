@@ -40,7 +40,7 @@ class Reader:
     def feed(self, chunk: str) -> list[Operation | Invalid]:
         """Take the next piece of the text; return the operations that are complete with it.
 
-        Raises TypeError where it is not a text, and ValueError after `close`.
+        Raises TypeError if it is not a text, and ValueError after `close`.
         """
         if not isinstance(chunk, str):
             raise TypeError(f"feed() takes a str, not {type(chunk).__name__}")

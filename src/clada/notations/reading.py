@@ -55,7 +55,7 @@ class LineCounter:
         return at
 
 
-class Unreadable(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
+class UnreadableError(Exception):
     """Ends the reading of a document that cannot be read reliably."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Reading:
         self.atomic = False  # whether one of the blocks is
         self.ignored = False  # whether there is something that is no operation, and is known to be none
         self.dialect = ""  # that is being read
-        self.has_shell = has_shell  # whether there is a fence of a shell's, where that is known
+        self.has_shell = has_shell  # whether there is a fence of a shell's, if that is known
         self.dialects: dict[str, None] = {}  # that were met, in order
 
     @property
@@ -153,13 +153,13 @@ class Reading:
         """Keep something that the person should know of a line."""
         self.notes.append(f"Line {self.lines.line(offset)}: {text}")
 
-    def fatal(self, trouble: Unreadable) -> Problem:
+    def fatal(self, error: UnreadableError) -> Problem:
         """Return the problem of a document that cannot be read."""
-        if trouble.problem:
-            return trouble.problem
-        line = self.lines.line(trouble.offset)
+        if error.problem:
+            return error.problem
+        line = self.lines.line(error.offset)
         name = f" (read as {title(self.dialect)})" if self.dialect else ""
-        message = f"Line {line}: {trouble.message}{name}{cut_off(self.complete) if trouble.cut else ''}"
+        message = f"Line {line}: {error.message}{name}{cut_off(self.complete) if error.cut else ''}"
         return Problem("malformed_dialect", message, line)
 
 

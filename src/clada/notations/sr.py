@@ -19,7 +19,7 @@ import re
 
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
 from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.operations.edit import BLANKS, SEVERAL_DIVIDERS, Edit, Hunk
 from clada.text.elision import elided_content, find_elision
 
@@ -58,7 +58,7 @@ _EXTRAS = re.compile(
     rb"[ \t]*+:start_line:[ \t]*+([0-9]{1,9})[ \t]*+\n(?:[ \t]*+:end_line:[ \t]*+[0-9]{1,9}[ \t]*+\n)?"
     rb"(?:[ \t]*+-{5,9}[ \t]*+\n)?"
 )
-# The same in a replacement: the ruler only as its first line, for elsewhere it underlines a heading.
+# The same in a replacement: the ruler only as its first line, because elsewhere it underlines a heading.
 _MISPLACED = re.compile(
     r"^[ \t]*+:(?:start|end)_line:[ \t]*+[0-9]*+[ \t]*+$|\A[ \t]*+-{5,9}[ \t]*+$", re.MULTILINE
 )
@@ -125,7 +125,7 @@ class Blocks:
     def _one_of(
         self, readings: Sequence[Operation | Invalid], span: Span, path: str | None
     ) -> Operation | Invalid:
-        """Return an edit of which only the file can tell what it is, for there are several dividers."""
+        """Return an edit with several dividers: only the file can tell which one is meant."""
         edits = [each for each in readings if isinstance(each, Edit)]
         if len(edits) < len(readings) or path is None:
             fields = {} if path is None else {"path": path}
@@ -134,12 +134,12 @@ class Blocks:
         first, *others = (edit.hunks[0] for edit in edits)
         return edits[0].replace(hunks=(first.replace(instead=tuple(others)),))
 
-    def _no_head(self, at: int) -> Unreadable:
+    def _no_head(self, at: int) -> UnreadableError:
         """Return what is wrong with a marker that opens no block."""
         words = self.data[at : line_end(self.data, at, self.reading.end)].decode().split()
         if words[-1] in ("REPLACE", "REPLACE>", "UPDATED", "UPDATED>"):
-            return Unreadable(at, f"{words[-1].rstrip('>')} without a SEARCH before it")
-        return Unreadable(at, UNCLOSED, cut=True)
+            return UnreadableError(at, f"{words[-1].rstrip('>')} without a SEARCH before it")
+        return UnreadableError(at, UNCLOSED, cut=True)
 
     def _extras(self, start: int, end: int) -> tuple[int | None, int]:
         """Return the line that Roo's extras name, and where the text starts behind them."""
@@ -175,7 +175,7 @@ class Blocks:
             elif word in (b"SEARCH", b"ORIGINAL"):
                 if len(sign) == length:
                     line = self.reading.lines.line(marker.start() + 1)
-                    raise Unreadable(head.start(), NO_END.format(line))
+                    raise UnreadableError(head.start(), NO_END.format(line))
                 inner += sign[:1] != b"+"
             elif sign[:1] == b"-" or (sign[:1] == b"<" and signs[:1] != b">"):
                 continue
@@ -183,7 +183,7 @@ class Blocks:
                 inner -= 1
             else:
                 return dividers[True] or dividers[False], marker
-        raise Unreadable(head.start(), UNCLOSED, cut=True)
+        raise UnreadableError(head.start(), UNCLOSED, cut=True)
 
     def _path_above(self, at: int, floor: int) -> str | None:
         """Return the path of the block whose head starts here."""
@@ -222,7 +222,7 @@ class Blocks:
         reading, at = self.reading, span[0]
         if path is None:
             return reading.refused("edit", at, span, MISSING_NAME, "path")
-        elided = find_elision(new, old) if old else None  # a file that is written is looked at later
+        elided = find_elision(new, old) if old else None  # a file that is written is examined later
         if elided:
             return reading.refused("edit", at, span, elided_content(elided[1]), path=path)
         fields: dict[str, Any] = {"path": path, "placeholder": is_placeholder(path)}
@@ -241,7 +241,7 @@ class Blocks:
         data, limit, wrong = (
             self.data,
             self.reading.end,
-            Unreadable(at, UNCLOSED_FORM.format("</edit>"), cut=True),
+            UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True),
         )
         if not opened:
             raise wrong
@@ -261,7 +261,7 @@ class Blocks:
         data, limit, wrong = (
             self.data,
             self.reading.end,
-            Unreadable(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True),
+            UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True),
         )
         if not opened:
             raise wrong

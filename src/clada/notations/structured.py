@@ -72,7 +72,7 @@ ATOMIC = "atomic"  # the member of a block that is true or false
 CUT, LIMIT, VERSION = "cut", "limit", "version"
 
 
-class Malformed(Exception):  # noqa: N818 (it carries a fatal problem up to where the plan is made)
+class MalformedError(Exception):
     """Ends the reading of a document that cannot be read reliably."""
 
     def __init__(self, message: str, offset: int, why: str = "") -> None:
@@ -83,13 +83,13 @@ class Malformed(Exception):  # noqa: N818 (it carries a fatal problem up to wher
 def too_many(count: int, limit: int, what: str, offset: int) -> None:
     """Refuse what would cost too much time or memory."""
     if count > limit:
-        raise Malformed(f"More than {limit:,} {what}", offset, LIMIT)
+        raise MalformedError(f"More than {limit:,} {what}", offset, LIMIT)
 
 
 def too_deep(depth: int, offset: int) -> None:
     """Refuse what is nested too deep."""
     if depth > MAX_DEPTH:
-        raise Malformed(f"Nested more than {MAX_DEPTH} deep", offset, LIMIT)
+        raise MalformedError(f"Nested more than {MAX_DEPTH} deep", offset, LIMIT)
 
 
 class Draft:
@@ -134,24 +134,24 @@ class Draft:
     def _operation(self, task: RawTask) -> Operation | Invalid:
         return operation(task, self.data, self._lines.line(task.start), self._block_line)
 
-    def plan(self, trouble: Malformed | None = None) -> Plan:
-        """Return the plan; with trouble, of what was complete before it."""
+    def plan(self, error: MalformedError | None = None) -> Plan:
+        """Return the plan; with an error, of the operations that were complete before it."""
         if self._operations:
             self.close_block(None, {})
-        fatal = self._fatal(trouble) if trouble else None
+        fatal = self._fatal(error) if error else None
         return Plan(self.notation, tuple(self._blocks), fatal, source=self.data)
 
-    def _fatal(self, trouble: Malformed) -> Problem:
-        line = self._lines.line(trouble.offset)
-        if trouble.why == VERSION:
-            return Problem("unsupported_version", f"Line {line}: {trouble.message}", line)
-        column = self._lines.column(trouble.offset)
-        clause = cut_off(sum(len(block.operations) for block in self._blocks)) if trouble.why == CUT else ""
-        message = f"Line {line}, column {column}: {trouble.message}{clause}"
+    def _fatal(self, error: MalformedError) -> Problem:
+        line = self._lines.line(error.offset)
+        if error.why == VERSION:
+            return Problem("unsupported_version", f"Line {line}: {error.message}", line)
+        column = self._lines.column(error.offset)
+        clause = cut_off(sum(len(block.operations) for block in self._blocks)) if error.why == CUT else ""
+        message = f"Line {line}, column {column}: {error.message}{clause}"
         return Problem(f"malformed_{self.notation}", message, line, column)
 
 
-def checked_version(value: Any, offset: int) -> str:
+def check_version(value: Any, offset: int) -> str:
     """Return a block's version, if it is one of those there are."""
     if isinstance(value, str) and value in BLOCK_VERSIONS:
         return value
@@ -159,11 +159,11 @@ def checked_version(value: Any, offset: int) -> str:
         shown = shortened(value)
     else:
         shown = f"{'a value' if isinstance(value, Other) else str(value).lower()} (must be a string)"
-    raise Malformed(f"Unsupported version: {shown}", offset, VERSION)
+    raise MalformedError(f"Unsupported version: {shown}", offset, VERSION)
 
 
 def operation(task: RawTask, data: bytes, line: int, block_line: int | None) -> Operation | Invalid:
-    """Make an operation of a task; where something is wrong with it, an invalid one with all of that."""
+    """Make an operation of a task; if something is wrong with it, an invalid one with all of that."""
     members = task.members or {}
     name, complaints = _action(task)
     kind = find(name)

@@ -9,12 +9,12 @@ import re
 
 from clada.model import Invalid
 from clada.notations import tag_text
-from clada.notations.arguments import ARGUMENTS, RefusedCall, decoded
+from clada.notations.arguments import ARGUMENTS, RefusedCallError, decode_json
 from clada.notations.json_values import ValueReader
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Reading, Unreadable
-from clada.notations.structured import CUT, Malformed
-from clada.notations.tag_text import Manner, search_blocks
+from clada.notations.reading import Reading, UnreadableError
+from clada.notations.structured import CUT, MalformedError
+from clada.notations.tag_text import BlockOptions, search_blocks
 from clada.notations.tools import KNOWN, Call, Ignored, Tools, plain_name
 
 TYPE_CHECKING = False
@@ -48,10 +48,10 @@ _NEXT = re.compile(rb"\s*+(<tool_call>|(?=<function=))")
 _USED = re.compile(rb"""\s*+<([a-z_]+)(?:\s+args=(?:"([^"\n]*)"|'([^'\n]*)'))?\s*>""")
 
 
-def never_closed(at: int, name: bytes) -> Unreadable:
-    """Return the trouble of a tag that opens here and has no end."""
+def never_closed(at: int, name: bytes) -> UnreadableError:
+    """Return the error of a tag that opens here and is never closed."""
     word = name.decode()
-    return Unreadable(at, f"<{word}> is never closed: there is no </{word}>", cut=True)
+    return UnreadableError(at, f"<{word}> is never closed: there is no </{word}>", cut=True)
 
 
 class CallsInTags:
@@ -106,13 +106,13 @@ class CallsInTags:
             if plain_name(name) in KNOWN:
                 arguments, end = self._parameters(opened, found.end(), _PARAMETER, closing)
                 self._take(Call(name, arguments, opened, (opened, end)), items)
-            else:  # any argument, which may be a document for us
+            else:  # its parameters may well be a document for us
                 self._ignored.add(name, opened, known=False)
                 end = self._find(opened, found.end(), closing) + len(closing) + 3
             at = end
         close = self._find(block, at, wrapper)
         if data[at:close].strip():
-            raise Unreadable(at, "an <invoke name=…> cannot be read here")
+            raise UnreadableError(at, "an <invoke name=…> cannot be read here")
         return close + len(wrapper) + 3
 
     def _parameters(
@@ -129,7 +129,7 @@ class CallsInTags:
             at = closed.end()
         close = self._find(opened, at, closing)
         if data[at:close].strip():
-            raise Unreadable(at, f"a parameter cannot be read here, before </{closing.decode()}>")
+            raise UnreadableError(at, f"a parameter cannot be read here, before </{closing.decode()}>")
         return values, close + len(closing) + 3
 
     def _read_tool_call(self, found: Match[bytes], items: Items) -> int:
@@ -166,10 +166,10 @@ class CallsInTags:
         try:
             reader.go_to(start, self.reading.end)
             return reader.value(1), reader.ended, ""
-        except Malformed as trouble:
+        except MalformedError as error:
             if not closing:
-                raise Unreadable(trouble.offset, trouble.message, cut=trouble.why == CUT) from None
-            return {}, self._find(opened, start, closing), trouble.message
+                raise UnreadableError(error.offset, error.message, cut=error.why == CUT) from None
+            return {}, self._find(opened, start, closing), error.message
 
     def _gptme(self, call: Call) -> Items:
         """Return what a tool of gptme's does, whose arguments are in JSON."""
@@ -194,7 +194,7 @@ class CallsInTags:
             items += self._used(name.decode(), path, (found.end(), close), (opened, end))
         close = self._find(at, end, b"tool-use")
         if data[end:close].strip():
-            raise Unreadable(end, "a tool cannot be read here, before </tool-use>")
+            raise UnreadableError(end, "a tool cannot be read here, before </tool-use>")
         return close + len(b"</tool-use>")
 
     def _used(self, name: str, path: str, inside: Span, span: Span) -> Items:
@@ -212,7 +212,9 @@ class CallsInTags:
         if not path:
             return [reading.refused(operation, at, span, "Missing required field 'path'", "path")]
         if name == "patch":
-            return search_blocks(reading, span, tag_text.content(self.data, inside, path), path, Manner())
+            return search_blocks(
+                reading, span, tag_text.content(self.data, inside, path), path, BlockOptions()
+            )
         text = self.data[slice(*tag_text.content(self.data, inside, path))].decode()
         complaint = tag_text.escaped(text, path)
         if complaint:
@@ -232,8 +234,8 @@ def _named(value: Any, wrong: str) -> tuple[str, Any, str]:
     arguments: Any = next((value[key] for key in ARGUMENTS if key in value), {})
     if isinstance(arguments, str):
         try:
-            arguments = decoded(arguments, "arguments")
-        except RefusedCall as refused:
+            arguments = decode_json(arguments, "arguments")
+        except RefusedCallError as refused:
             wrong = wrong or refused.message
     if not isinstance(name, str) or not name:
         return "edit", arguments, wrong or "Missing required field 'name'"

@@ -11,7 +11,7 @@ import re
 from clada.model import Invalid
 from clada.notations import sr
 from clada.notations.markdown import MARKDOWN, fence_line
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.text.elision import elided_content, find_elision
 from clada.values import Value
 
@@ -69,7 +69,7 @@ def content(data: bytes, span: Span, path: str) -> Span:
 
 
 def number(text: str) -> int | None:
-    """Return the number of a line, or None where it is none."""
+    """Return the number of a line, or None if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
@@ -119,7 +119,7 @@ class Opening(Value):
 
 
 def opening(data: bytes, at: int, end: int) -> Opening | None:
-    """Return the tag whose attributes start here; None where it is not one, or not all of it."""
+    """Return the tag whose attributes start here; None if it is not one, or not all of it."""
     found: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(data, at, end):
         name, one, other = attribute.groups()
@@ -129,7 +129,7 @@ def opening(data: bytes, at: int, end: int) -> Opening | None:
     return Opening(found, close.end(), bool(close.group(1))) if close else None
 
 
-class Manner(Value):
+class BlockOptions(Value):
     """How the blocks in one kind of tag are read."""
 
     overwrites: bool = False  # an empty SEARCH stands for the whole file
@@ -141,7 +141,7 @@ class Manner(Value):
 class _Blocks(sr.Blocks):
     """The blocks in one tag: their file is the tag's."""
 
-    def __init__(self, reading: Reading, path: str, manner: Manner, *, chosen: bool) -> None:
+    def __init__(self, reading: Reading, path: str, manner: BlockOptions, *, chosen: bool) -> None:
         super().__init__(reading)
         self._chosen = chosen
         self._file, self._manner = path, manner
@@ -163,7 +163,7 @@ class _Blocks(sr.Blocks):
 
 
 def search_blocks(
-    reading: Reading, whole: Span, span: Span, path: str, manner: Manner
+    reading: Reading, whole: Span, span: Span, path: str, manner: BlockOptions
 ) -> list[Operation | Invalid]:
     """Return the edits of the blocks in a span of a tag, which is from `whole` to its end."""
     inner = Reading(reading.data, *span, roots=reading.roots)
@@ -173,8 +173,8 @@ def search_blocks(
     try:
         while (place := blocks.next(at)) is not None:
             at = blocks.read(place, at)
-    except Unreadable as trouble:
-        wrong = trouble.offset, trouble.message
+    except UnreadableError as error:
+        wrong = error.offset, error.message
     items = [item for block in inner.blocks for item in block.operations]
     if wrong or not items:
         at, message = wrong or (whole[0], NO_BLOCK)

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import Arguments, RefusedCall, decoded
+from clada.notations.arguments import Arguments, RefusedCallError, decode_json
 from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.notations.tag_calls import STARTS, CallsInTags, never_closed
-from clada.notations.tag_text import Manner, search_blocks
+from clada.notations.tag_text import BlockOptions, search_blocks
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ TOOLS = {  # the operation that each makes
 }
 SHORTEST = 4  # bytes of a tag that is cut off
 LONG = ("content", "diff")  # values that go to the last closing tag
-CLINE, ROO = Manner(overwrites=True), Manner(escaped=True)
+CLINE, ROO = BlockOptions(overwrites=True), BlockOptions(escaped=True)
 _START = LinePattern(
     rb"(?:<(?P<tool>" + "|".join(TOOLS).encode() + rb")>(?=[ \t]*+(?:\n|\Z|<))|" + STARTS + rb")"
 )
@@ -74,7 +74,7 @@ class Blocks:
         """Read the tool that starts here; return where it ends."""
         found = _START.match(self.data, at, self.reading.end)
         if not found:
-            raise Unreadable(at, "Unterminated tag", cut=True)
+            raise UnreadableError(at, "Unterminated tag", cut=True)
         if found["tool"]:
             return self._read_tool(at, found["tool"])
         return self._calls.read(at, found)
@@ -102,7 +102,7 @@ class Blocks:
         again = data.find(b"\n<%b>" % name, start, close)
         if again >= 0:
             line, word = self.reading.lines.line(again + 1), name.decode()
-            raise Unreadable(at, f"<{word}> has no </{word}> before the next one, in line {line}")
+            raise UnreadableError(at, f"<{word}> has no </{word}> before the next one, in line {line}")
         return close
 
 
@@ -114,14 +114,14 @@ class _Tool:
         self.whole, self.inside = whole, inside
 
     def operations(self) -> Items:
-        """Return what it asks for; one invalid operation where something is wrong."""
+        """Return what it asks for; one invalid operation if something is wrong."""
         try:
             made: Items = getattr(self, f"_{self.name}")()
-        except RefusedCall as refused:
+        except RefusedCallError as refused:
             return [self._refused(refused)]
         return made
 
-    def _refused(self, refused: RefusedCall) -> Invalid:
+    def _refused(self, refused: RefusedCallError) -> Invalid:
         operation, at = TOOLS[self.name], self.whole[0]
         key = "command" if operation == "run" else "path"
         text = tag_text.trimmed(self.data, self._span(key) or (0, 0))
@@ -157,19 +157,19 @@ class _Tool:
     def _value(self, name: str, default: str | None = None) -> str:
         span = self._span(name)
         if span is None and default is None:
-            raise RefusedCall(f"Missing required field '{name}'", name)
+            raise RefusedCallError(f"Missing required field '{name}'", name)
         return (default or "") if span is None else tag_text.trimmed(self.data, span)
 
     def _path(self) -> str:
         path = self._value("path")
         if not path:
-            raise RefusedCall("Missing required field 'path'", "path")
+            raise RefusedCallError("Missing required field 'path'", "path")
         return path
 
     def _long(self, name: str) -> Span:
         span = self._span(name)
         if span is None:
-            raise RefusedCall(f"Missing required field '{name}'", name)
+            raise RefusedCallError(f"Missing required field '{name}'", name)
         return span
 
     def _content(self, path: str) -> str:
@@ -177,7 +177,7 @@ class _Tool:
         text = self.data[slice(*tag_text.content(self.data, self._long("content"), path))].decode()
         complaint = tag_text.escaped(text, path)
         if complaint:
-            raise RefusedCall(complaint)
+            raise RefusedCallError(complaint)
         return tag_text.ended(text)
 
     def _write_to_file(self) -> Items:
@@ -189,7 +189,7 @@ class _Tool:
         text = tag_text.trimmed(self.data, span)
         if not text.startswith("{"):
             return self._blocks(path, span, CLINE)
-        edits = Arguments(_object(decoded(text, "diff"))).objects("replacements")
+        edits = Arguments(_object(decode_json(text, "diff"))).objects("replacements")
         return [edit for each in edits for edit in self._replacement(path, each)]
 
     def _replacement(self, path: str, edit: Arguments) -> Items:
@@ -197,7 +197,7 @@ class _Tool:
         old, new = edit.text("old"), edit.text("new")
         complaint = tag_text.complaint(new, path, old)
         if complaint or not old:
-            raise RefusedCall(complaint or "Empty search text not allowed", "diff")
+            raise RefusedCallError(complaint or "Empty search text not allowed", "diff")
         hunks = (Hunk(old, new),)
         return self._make("edit", path=path, hunks=hunks, match=BLANKS, placeholder=is_placeholder(path))
 
@@ -211,13 +211,13 @@ class _Tool:
             span = self._span("path", file)
             path = tag_text.trimmed(self.data, span) if span else ""
             if not path:
-                raise RefusedCall("Missing required field 'path'", "path")
+                raise RefusedCallError("Missing required field 'path'", "path")
             for diff in self._each("diff", file):
                 content, line = self._span("content", diff), self._between("start_line", diff)
                 near = tag_text.number(tag_text.trimmed(self.data, line[0])) if line else None
                 made += self._blocks(path, content or diff, ROO.replace(near=near or None))
         if not made:
-            raise RefusedCall("Missing required field 'path'", "path")
+            raise RefusedCallError("Missing required field 'path'", "path")
         return made
 
     def _between(self, name: str, within: Span) -> list[Span]:
@@ -238,18 +238,18 @@ class _Tool:
             at = closed + len(closing)
         return found
 
-    def _blocks(self, path: str, span: Span, manner: Manner) -> Items:
+    def _blocks(self, path: str, span: Span, manner: BlockOptions) -> Items:
         inside = tag_text.content(self.data, span, path)
         return search_blocks(self.reading, self.whole, inside, path, manner)
 
     def _insert_content(self) -> Items:
         path, number = self._path(), tag_text.number(self._value("line"))
         if number is None:
-            raise RefusedCall("Invalid value for 'line': must be a number", "line")
+            raise RefusedCallError("Invalid value for 'line': must be a number", "line")
         text = self._content(path)
         elided = tag_text.elision(text)
         if elided:
-            raise RefusedCall(elided)
+            raise RefusedCallError(elided)
         hunk = Hunk("", text, after_line=number - 1) if number else Hunk("", text, at_end=True)
         return self._make("edit", path=path, hunks=(hunk,), placeholder=is_placeholder(path))
 
@@ -257,13 +257,13 @@ class _Tool:
         path, old, new = self._path(), self._value("search"), self._value("replace", "")
         for name in ("use_regex", "ignore_case"):
             if self._value(name, "false").lower() == "true":
-                raise RefusedCall(f"unsupported regex: {name} {shortened(old)}")
+                raise RefusedCallError(f"unsupported regex: {name} {shortened(old)}")
         for name in ("start_line", "end_line"):
             if self._value(name, ""):
-                raise RefusedCall(f"'{name}' is not supported: use <apply_diff> with its lines", name)
+                raise RefusedCallError(f"'{name}' is not supported: use <apply_diff> with its lines", name)
         complaint = tag_text.complaint(new, path, old)
         if complaint or not old:
-            raise RefusedCall(complaint or "Empty search text not allowed", "search")
+            raise RefusedCallError(complaint or "Empty search text not allowed", "search")
         hunks = (Hunk(old, new),)
         placeholder = is_placeholder(path)
         return self._make("edit", path=path, hunks=hunks, count="all", match=BLANKS, placeholder=placeholder)
@@ -271,13 +271,13 @@ class _Tool:
     def _execute_command(self) -> Items:
         command, directory = self._value("command"), self._value("cwd", "")
         if not command:
-            raise RefusedCall("Empty command not allowed", "command")
+            raise RefusedCallError("Empty command not allowed", "command")
         if tag_text.is_escaped(command):
-            raise RefusedCall(tag_text.ESCAPED, "command")
+            raise RefusedCallError(tag_text.ESCAPED, "command")
         return self._make("run", command=command, dir=self.reading.directory(directory))
 
 
 def _object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise RefusedCall("Invalid value for 'diff': must be an object", "diff")
+        raise RefusedCallError("Invalid value for 'diff': must be an object", "diff")
     return value

@@ -21,9 +21,9 @@ from clada.notations.structured import (
     NESTED,
     OTHER,
     Draft,
-    Malformed,
+    MalformedError,
     RawTask,
-    checked_version,
+    check_version,
     operation,
 )
 from clada.notations.toml_scan import Scan, Scope
@@ -66,8 +66,8 @@ def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     draft = Draft(NAME, data)
     try:
         _read_document(data, draft)
-    except Malformed as trouble:
-        return draft.plan(trouble)
+    except MalformedError as error:
+        return draft.plan(error)
     return draft.plan()
 
 
@@ -77,50 +77,52 @@ def _read_document(data: bytes, draft: Draft) -> None:
         fence = next((fence for fence in tagged_fences(data, NAME, at, line) if not fence.closed), None)
         start = fence.inside if fence else line
         scan = Scan(data, start, fence)
-        tables, trouble = _tables(scan, scan.run())
+        tables, error = _tables(scan, scan.run())
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
-            raise Malformed("A document has either [[task]] or [[tasks]], not both", scan.first_of_either())
-        if not trouble and not fence and scan.at_end and (trouble := _doubt(data[: scan.at], tables, scan)):
-            tables = scan.parsed(scan.forget_since(trouble.offset))
+            raise MalformedError(
+                "A document has either [[task]] or [[tasks]], not both", scan.first_of_either()
+            )
+        if not error and not fence and scan.at_end and (error := _doubt(data[: scan.at], tables, scan)):
+            tables = scan.parsed(scan.forget_since(error.offset))
         _add_tables(tables, scan, draft)
-        if trouble:
-            raise trouble
+        if error:
+            raise error
         at = scan.at
 
 
-def _tables(scan: Scan, trouble: Malformed | None) -> tuple[dict[str, Any], Malformed | None]:
-    """Return the scanned tables; with trouble, which tomllib may see earlier, those complete before it."""
-    if trouble and trouble.why == LIMIT:
-        return {}, trouble
+def _tables(scan: Scan, error: MalformedError | None) -> tuple[dict[str, Any], MalformedError | None]:
+    """Return the scanned tables; with an error, which tomllib may see earlier, those complete before it."""
+    if error and error.why == LIMIT:
+        return {}, error
     try:
         tables = scan.parsed(scan.sound)
-    except Malformed as earlier:
-        tables, trouble = {}, earlier
-    if trouble:
-        tables = scan.parsed(scan.forget_since(trouble.offset))
-    return tables, trouble
+    except MalformedError as earlier:
+        tables, error = {}, earlier
+    if error:
+        tables = scan.parsed(scan.forget_since(error.offset))
+    return tables, error
 
 
-def _doubt(data: bytes, tables: dict[str, Any], scan: Scan) -> Malformed | None:
+def _doubt(data: bytes, tables: dict[str, Any], scan: Scan) -> MalformedError | None:
     """Return why bare TOML at the end of the document may be only the beginning of what was meant."""
     if data.rstrip().rpartition(b"\n")[2].replace(b" ", b"").lower() == END_MARK:
         return None
     block = (tables.get("tasks") or [{}])[-1]
     if isinstance(block, dict) and block.get("atomic") is True:
-        return Malformed(DOUBT.format(END_IT.format("an atomic block")), scan.blocks[-1].start)
+        return MalformedError(DOUBT.format(END_IT.format("an atomic block")), scan.blocks[-1].start)
     table, scope = _last_task(tables, scan)
     if scope is None or operation(_task(table, scope), data, 1, None).problems:
         return None
     if scan.in_subtable:
-        return Malformed(DOUBT.format(END_IT.format("a task that has tables")), scope.start)
+        return MalformedError(DOUBT.format(END_IT.format("a task that has tables")), scope.start)
     if not data[-1:].isspace() and (data[-1:] not in CLOSING or data.endswith(DOUBLED)):
-        return Malformed(DOUBT.format("end it with a line break"), len(data))
+        return MalformedError(DOUBT.format("end it with a line break"), len(data))
     return _late_key(data, _task(table, scope))
 
 
 def _last_task(tables: dict[str, Any], scan: Scan) -> tuple[Any, Scope | None]:
-    """Return the task that the scan ended in, and its scope; None where it ended in another table."""
+    """Return the task that the scan ended in, and its scope; None if it ended in another table."""
     if not scan.in_task:
         return None, None
     if scan.blocks:
@@ -128,7 +130,7 @@ def _last_task(tables: dict[str, Any], scan: Scan) -> tuple[Any, Scope | None]:
     return tables["task"][-1], scan.tasks[-1]
 
 
-def _late_key(data: bytes, task: RawTask) -> Malformed | None:
+def _late_key(data: bytes, task: RawTask) -> MalformedError | None:
     """Return what is wrong with a task that would do something else without its last keys.
 
     Where it is cut off before them, nothing shows that they are missing.
@@ -140,7 +142,7 @@ def _late_key(data: bytes, task: RawTask) -> Malformed | None:
         cut = operation(task.replace(members=members), data, 1, None)
         if not cut.problems and (cut.name, cut.values()) != (whole.name, whole.values()):
             first = f"write '{shortened(key)}' before '{shortened(next(reversed(members)))}'"
-            return Malformed(DOUBT.format(f"{first}, or {END_IT.format('it')}"), place)
+            return MalformedError(DOUBT.format(f"{first}, or {END_IT.format('it')}"), place)
     return None
 
 
@@ -155,7 +157,7 @@ def _add_tables(tables: dict[str, Any], scan: Scan, draft: Draft) -> None:
 
 def _add_block(table: Any, scope: Scope, draft: Draft, version: str | None) -> None:
     if not isinstance(table, dict) or "action" in table:
-        raise Malformed("A [[tasks]] block has its tasks in [[tasks.task]] tables", scope.start)
+        raise MalformedError("A [[tasks]] block has its tasks in [[tasks.task]] tables", scope.start)
     draft.open_block(scope.start)
     own_version = _version(table, scope)
     for element, task in _elements(table, "task", scope, scope.tasks):
@@ -168,7 +170,7 @@ def _add_block(table: Any, scope: Scope, draft: Draft, version: str | None) -> N
 def _version(table: dict[str, Any], scope: Scope) -> str | None:
     if "version" not in table:
         return None
-    return checked_version(_value(table["version"]), scope.place("version"))
+    return check_version(_value(table["version"]), scope.place("version"))
 
 
 def _elements(
@@ -177,7 +179,7 @@ def _elements(
     """Yield the tables of a list with their scopes."""
     elements = table.get(name, [])
     if not isinstance(elements, list):
-        raise Malformed(
+        raise MalformedError(
             f"Expected a list of tables: a header of '{name}' has two brackets", scope.place(name)
         )
     if len(elements) != len(scopes):  # not only tables are in the list

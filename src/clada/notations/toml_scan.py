@@ -23,7 +23,7 @@ from clada.notations.structured import (
     MAX_DEPTH,
     MAX_TASKS,
     MAX_VALUES,
-    Malformed,
+    MalformedError,
     too_deep,
     too_many,
 )
@@ -94,7 +94,7 @@ class Scope:
         self.tasks = NO_TASKS  # but of a block
 
     def place(self, key: str) -> int:
-        """Return where a key stands; where it is none of its own, where the table does."""
+        """Return where a key stands; if it is not one of its own, where the table does."""
         return self.keys.get(key, self.start)
 
     def note(self, name: str, place: int, *, dotted: bool) -> None:
@@ -102,7 +102,7 @@ class Scope:
         if name not in self.keys:
             self.keys[name] = place
         elif not dotted:
-            raise Malformed(f"Duplicate key '{shortened(name)}'", place)
+            raise MalformedError(f"Duplicate key '{shortened(name)}'", place)
 
 
 class Scan:
@@ -116,7 +116,7 @@ class Scan:
             re.compile(rb"%b%b*+[ \t]*+(?=\n|\Z)" % (fence.mark, fence.mark[:1])) if fence else _ANY_FENCE
         )
         self._indent = _indent(data, fence) if fence else b""
-        self.sound = start  # up to here it has been scanned without trouble
+        self.sound = start  # up to here it has been scanned without errors
         self._values = self._tables = self._tasks = 0
         self._headers: list[int] = []  # where those of tasks and blocks are
         self.root = Scope(start)
@@ -124,12 +124,12 @@ class Scan:
         self.blocks: list[Scope] = []
         self._header: Path = ()
         self._scope: Scope | None = self.root  # of the keys that come
-        self._owner: Scope | None = None  # the task that they belong to, however deep
+        self._owner: Scope | None = None  # the task that they belong to, at any depth
         self._path: Path = ()  # of the value that comes
         self._stack: list[tuple[bytes, Path, Scope | None]] = []  # the brackets around it
 
-    def run(self) -> Malformed | None:
-        """Scan to the end of the TOML; return the trouble that ended it sooner."""
+    def run(self) -> MalformedError | None:
+        """Scan to the end of the TOML; return the error that ended it sooner."""
         try:
             while self._statement():
                 if self._owner:
@@ -137,13 +137,13 @@ class Scan:
             if self._fence and self.at >= len(self._data):
                 # nothing else tells whether the last task is whole
                 raise self._unexpected("the end of the fence")
-        except Malformed as trouble:
-            return trouble
+        except MalformedError as error:
+            return error
         return None
 
     def parsed(self, end: int) -> dict[str, Any]:
         """Return what tomllib makes of the text up to a place in the document."""
-        import tomllib  # late: it takes 5 ms, and many documents without TOML are looked at here
+        import tomllib  # late: it takes 5 ms, and many documents without TOML are examined here
 
         text = self._data[self._start : end]
         if self._indent:
@@ -151,20 +151,20 @@ class Scan:
         try:
             return tomllib.loads(text.decode())
         except (ValueError, RecursionError) as error:
-            raise self._traced(str(error), end) from None
+            raise self._locate_error(str(error), end) from None
 
-    def _traced(self, message: str, end: int) -> Malformed:
+    def _locate_error(self, message: str, end: int) -> MalformedError:
         """Return tomllib's complaint, with its place in the document."""
         place = _PLACE.search(message)
         if not place or not place.group(1):
             message = message[: place.start()] if place else message
-            return Malformed(f"Unexpected end of text: {message}", self.at, CUT)
+            return MalformedError(f"Unexpected end of text: {message}", self.at, CUT)
         line, column = int(place.group(1)), int(place.group(2))
         rest = self._data[self._start : end].split(b"\n", line - 1)[-1]
         if line > 1:
             rest = rest.removeprefix(self._indent)
         before = rest.decode()[: column - 1]
-        return Malformed(message[: place.start()], end - len(rest) + len(before.encode()))
+        return MalformedError(message[: place.start()], end - len(rest) + len(before.encode()))
 
     def forget_since(self, offset: int) -> int:
         """Forget the task that is open at a place, and all after it; return where it starts."""
@@ -253,7 +253,7 @@ class Scan:
         if not self._fence and breaks > 1:
             return False
         why = CUT if _CUT_LINE.match(self._data, self.at) else ""
-        raise Malformed("Expected 'key = value' or a [table]", self.at, why)
+        raise MalformedError("Expected 'key = value' or a [table]", self.at, why)
 
     def _new_scope(self, names: Path) -> Scope:
         scope = Scope(self.at)
@@ -264,7 +264,7 @@ class Scan:
         self._tasks += 1
         too_many(self._tasks, MAX_TASKS, "tasks", self.at)
         if names == BLOCK_TASK and not self.blocks:
-            raise Malformed("[[tasks.task]] needs a [[tasks]] before it", self.at)
+            raise MalformedError("[[tasks.task]] needs a [[tasks]] before it", self.at)
         (self.tasks if names == TASK else self.blocks[-1].tasks).append(scope)
         return scope
 
@@ -347,11 +347,11 @@ class Scan:
         if self._values > MAX_VALUES:
             too_many(self._values, MAX_VALUES, "values", self.at)
 
-    def _unexpected(self, wanted: str) -> Malformed:
-        """Return the trouble of finding something else than this."""
+    def _unexpected(self, wanted: str) -> MalformedError:
+        """Return the error of finding something else than this."""
         if self.at >= len(self._data) or (self._fence and self._closing.match(self._data, self.at)):
-            return Malformed(f"Unexpected end of text, expected {wanted}", self.at, CUT)
-        return Malformed(f"Expected {wanted}", self.at)
+            return MalformedError(f"Unexpected end of text, expected {wanted}", self.at, CUT)
+        return MalformedError(f"Expected {wanted}", self.at)
 
     # Strings
 
@@ -388,16 +388,20 @@ class Scan:
         match = _NO_CONTROL.match(inside)
         return start + match.end() if match else start
 
-    def _wrong_string(self, at: int) -> Malformed:
+    def _wrong_string(self, at: int) -> MalformedError:
         byte = self._data[at : at + 1]
         if not byte or byte == b"\n":
-            return Malformed("Unterminated string", self.at, "" if byte else CUT)
+            return MalformedError("Unterminated string", self.at, "" if byte else CUT)
         if byte != b"\\":
-            return Malformed(rf"Control character in a string: write \u{byte[0]:04x} in double quotes", at)
+            return MalformedError(
+                rf"Control character in a string: write \u{byte[0]:04x} in double quotes", at
+            )
         surrogate = _SURROGATE.match(self._data, at)
         if surrogate:
-            return Malformed(f"Lone surrogate {surrogate.group().decode()} in a string", at)
-        return Malformed(r"Invalid escape in a string: write \\ for a backslash, or use single quotes", at)
+            return MalformedError(f"Lone surrogate {surrogate.group().decode()} in a string", at)
+        return MalformedError(
+            r"Invalid escape in a string: write \\ for a backslash, or use single quotes", at
+        )
 
     def _skip(self, pattern: Pattern[bytes]) -> None:
         """Step over blanks, and comments where the pattern has them."""

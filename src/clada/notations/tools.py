@@ -1,8 +1,8 @@
 """Tools of agents: from the name of a tool and the arguments of a call to operations.
 
 TOOLS says which tool does what; `arguments`, under which names its arguments may come. What a tool reads,
-plans or shows is no operation: such a call is ignored. One that leaves the edit to another model is refused,
-and one of a tool that is in neither table is left out, because its meaning is unknown.
+plans or shows is not an operation: such a call is ignored. A call that leaves the edit to another model is
+refused. A call of a tool that is in neither table is left out, because it is not known what it does.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from shlex import join
 from clada.errors import shortened
 from clada.model import Invalid, NotApplied, Operation
 from clada.notations import v4a
-from clada.notations.arguments import FIELDS, Arguments, RefusedCall
+from clada.notations.arguments import FIELDS, Arguments, RefusedCallError
 from clada.notations.path_text import is_placeholder, relative
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.operations.edit import TYPOGRAPHIC, Hunk
 from clada.text.elision import elided_content, find_elision
 from clada.values import Value
@@ -79,7 +79,7 @@ class Call(Value):
     span: tuple[int, int]
     base: str = ""
     roots: tuple[str, ...] = ()  # directories in which absolute paths are those of the workspace
-    wrong: str = ""  # why it is always refused
+    wrong: str = ""  # why it cannot be carried out, regardless of its arguments
 
 
 def plain_name(name: str) -> str:
@@ -132,21 +132,21 @@ class Tools:
         self.reading = reading
 
     def operations(self, call: Call) -> Items | None:
-        """Return what a call asks for; None where that is nothing to be done."""
+        """Return what a call asks for; None if that is nothing to be done."""
         name, arguments = plain_name(call.name), call.arguments
         way = self.way(name, arguments if isinstance(arguments, dict) else {})
         if way is None:
             return None
         try:
             return self._made(call, way)
-        except RefusedCall as refused:
+        except RefusedCallError as refused:
             return [self._refused(call, way, refused)]
 
     def _made(self, call: Call, way: str) -> Items:
         if call.wrong:
-            raise RefusedCall(call.wrong)
+            raise RefusedCallError(call.wrong)
         if not isinstance(call.arguments, dict):
-            raise RefusedCall("Invalid value for 'arguments': must be an object", "arguments")
+            raise RefusedCallError("Invalid value for 'arguments': must be an object", "arguments")
         made: Items = getattr(self, f"_{way}")(call, Arguments(call.arguments))
         return made
 
@@ -168,14 +168,14 @@ class Tools:
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         return self.way(plain_name(call.name), arguments) == "edits"
 
-    def _refused(self, call: Call, way: str, refused: RefusedCall) -> Invalid:
+    def _refused(self, call: Call, way: str, refused: RefusedCallError) -> Invalid:
         name = way if way in ("write", "move", "remove", "run") else "edit"
         fields: dict[str, str] = {}
         for field in ("path", "command"):
             arguments = Arguments(call.arguments if isinstance(call.arguments, dict) else {})
             try:
                 fields[field] = arguments.text(field)
-            except RefusedCall:
+            except RefusedCallError:
                 continue
         kept = {"command"} if name == "run" else {"path"}
         shown = {field: value for field, value in fields.items() if field in kept}
@@ -201,7 +201,7 @@ class Tools:
     def _path_of(self, call: Call, arguments: Arguments, field: str = "path") -> str:
         path = self._path(call, arguments.text(field))
         if not path:
-            raise RefusedCall(f"Missing required field '{arguments.name(field)}'", field)
+            raise RefusedCallError(f"Missing required field '{arguments.name(field)}'", field)
         return path
 
     def _write(self, call: Call, arguments: Arguments, field: str = "content", **how: Any) -> Items:
@@ -226,7 +226,7 @@ class Tools:
         _check_omissions(new, old)
         count: int | str = "all" if arguments.flag("all") else arguments.number("expected_replacements", 1)
         if not count:
-            raise RefusedCall(
+            raise RefusedCallError(
                 "Invalid value for 'expected_replacements': must be positive", "expected_replacements"
             )
         return self._make(
@@ -259,8 +259,10 @@ class Tools:
             hunks = (Hunk("", text, after_line=line),)
             return [self._make("edit", call, path=path, hunks=hunks, placeholder=is_placeholder(path))]
         if command == "undo_edit":
-            raise RefusedCall("undo_edit is not carried out: write the edit that brings back what was there")
-        raise RefusedCall(f"Unknown command: {shortened(command)}", "command")
+            raise RefusedCallError(
+                "undo_edit is not carried out: write the edit that brings back what was there"
+            )
+        raise RefusedCallError(f"Unknown command: {shortened(command)}", "command")
 
     def _patch(self, call: Call, arguments: Arguments) -> Items:
         return self.patched(call, arguments.text("patch"), "")
@@ -273,7 +275,7 @@ class Tools:
         return [self._make("remove", call, path=self._path_of(call, arguments), file_only=True)]
 
     def _lazy(self, call: Call, _arguments: Arguments) -> Items:
-        raise RefusedCall(f"{shortened(call.name)} leaves the edit to another model")
+        raise RefusedCallError(f"{shortened(call.name)} leaves the edit to another model")
 
     def _run(self, call: Call, arguments: Arguments) -> Items:
         words = arguments.words("command")
@@ -282,9 +284,9 @@ class Tools:
             return self.patched(call, words[1], directory)
         command = words if isinstance(words, str) else _command(words)
         if arguments.flag("background"):
-            raise RefusedCall(f"unsupported background: {shortened(command)}")
+            raise RefusedCallError(f"unsupported background: {shortened(command)}")
         if not command.strip():
-            raise RefusedCall("Empty command not allowed", "command")
+            raise RefusedCallError("Empty command not allowed", "command")
         if "*** Begin Patch" in command and _HEREDOC.fullmatch(command):
             return self.patched(call, command, directory)
         entered = _ENTERED.fullmatch(command)  # an absolute path, which the workspace has by another name
@@ -316,11 +318,11 @@ class Tools:
         try:
             while (place := blocks.next(at)) is not None:
                 at = blocks.read(place, at)
-        except Unreadable as trouble:
-            raise RefusedCall(trouble.message) from None
+        except UnreadableError as error:
+            raise RefusedCallError(error.message) from None
         items = [item for block in inner.blocks for item in block.operations]
         if not items:
-            raise RefusedCall("this is no patch: it has no *** Begin Patch")
+            raise RefusedCallError("this is not a patch: it has no *** Begin Patch")
         there = call.replace(base=directory) if directory else call
         return [self._moved(there, item) for item in items]
 
@@ -328,12 +330,14 @@ class Tools:
         """Return what an apply_patch_call does to a file: its diff is a patch without markers."""
         kind, path = arguments.text("type"), arguments.text("path")
         if kind not in DESCRIBED:
-            raise RefusedCall(f"Unknown type: {shortened(kind)}", "type")
+            raise RefusedCallError(f"Unknown type: {shortened(kind)}", "type")
         diff = "" if kind == "delete_file" else arguments.text("diff").removesuffix("\n")
         if "\n" in path or "\r" in path:
-            raise RefusedCall("Invalid value for 'path': must not contain a line break", "path")
+            raise RefusedCallError("Invalid value for 'path': must not contain a line break", "path")
         if _PATCH_MARKER.search(diff):
-            raise RefusedCall("Invalid value for 'diff': must not contain lines that start with ***", "diff")
+            raise RefusedCallError(
+                "Invalid value for 'diff': must not contain lines that start with ***", "diff"
+            )
         head = f"*** Begin Patch\n*** {DESCRIBED[kind]} File: {path}\n"
         return self.patched(call, f"{head}{diff}\n*** End Patch\n", "")
 
@@ -357,14 +361,14 @@ class Tools:
 def _check_escapes(content: str) -> None:
     """Refuse a text that was escaped twice."""
     if "\n" not in content and "\\n" in content:
-        raise RefusedCall("the text has \\n in place of line breaks: it was escaped twice")
+        raise RefusedCallError("the text has \\n in place of line breaks: it was escaped twice")
 
 
 def _check_omissions(new: str, old: str = "") -> None:
     """Refuse a text with a line that stands for other code, unless the text that it replaces has it."""
     elided = find_elision(new, old)
     if elided:
-        raise RefusedCall(elided_content(elided[1]))
+        raise RefusedCallError(elided_content(elided[1]))
 
 
 def _command(words: Sequence[str]) -> str:

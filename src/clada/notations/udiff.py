@@ -27,7 +27,7 @@ from clada.notations.markdown import (
     open_fence,
 )
 from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.notations.udiff_files import FileDiff, names_in
 
 TYPE_CHECKING = False
@@ -183,7 +183,7 @@ class _Diff:
         self.extent, self.at, self.floor = extent, at, floor
         self.files: list[FileDiff] = []
         self.mail: int | None = None  # where the mail starts that the files are of
-        self.told = False  # that lines without a prefix are context
+        self.is_noted = False  # that lines without a prefix are context
 
     def read(self) -> int:
         """Read all lines that belong to it, add its operations, and return where it ends."""
@@ -202,7 +202,7 @@ class _Diff:
             return  # the last mail was closed
         if self.extent.fenced or last is None or not last.is_whole() or not self._is_line_whole(last):
             fits = self.extent.fenced or last is None or not last.hunks
-            raise Unreadable(last.at if last else self.at, UNCLOSED if fits else NO_END, cut=True)
+            raise UnreadableError(last.at if last else self.at, UNCLOSED if fits else NO_END, cut=True)
 
     def _is_line_whole(self, file: FileDiff) -> bool:
         """Whether the last line is all there: it has its end, or must be in the file as it is."""
@@ -273,8 +273,8 @@ class _Diff:
             return end
         if not self.extent.fenced:
             return None
-        if not self.told:
-            self.told = True
+        if not self.is_noted:
+            self.is_noted = True
             self.reading.note(at, f'"{shortened(line)}" has no prefix: read as context')
         file.take_line(" " + line)
         return end

@@ -38,7 +38,7 @@ _BINARY = ("Binary files ", "GIT binary patch", "Binary file ")
 
 
 class Names(Value):
-    """What a file is called before and after; None where it is not there. It may be copied from another."""
+    """What a file is called before and after; None if it is not there. It may be copied from another."""
 
     old: str | None
     new: str | None
@@ -216,14 +216,14 @@ class FileDiff:
         if SUBMODULE in modes:
             return "unsupported mode: 160000, a submodule"
         if self.binary:
-            return "unsupported binary: a diff of a file that is no text"
+            return "unsupported binary: a diff of a file that is not text"
         if "old_mode" in self.facts:
             return f"unsupported mode: {self.facts['old_mode']} -> {self.facts.get('new_mode', '?')}"
         if not self.hunks and not self.facts.keys() - {"index"}:
             return "there are no changes in this diff"
         if self.is_new() and any(hunk.old and any(hunk.lines()[0]) for hunk in self.hunks):
             return "a new file has no old lines: start each with +"
-        for hunk in () if self.is_new() else self.hunks:  # a new file is looked at when it is written
+        for hunk in () if self.is_new() else self.hunks:  # a new file is examined when it is written
             elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
             if elided:
                 return elided_content(elided[1])
@@ -260,7 +260,7 @@ class FileDiff:
 
 
 def names_in(file: FileDiff) -> Names | None:
-    """Return what a file is called before and after; None where there is no name."""
+    """Return what a file is called before and after; None if there is no name."""
     old, new = file.names()
     if old is None or new is None:
         return None
@@ -274,15 +274,15 @@ def names_in(file: FileDiff) -> Names | None:
 
 
 def _name(text: str) -> str:
-    """Return a name as it stands in a header: unquoted, without what comes behind it."""
+    """Return a name as it is in a header: unquoted, without what comes behind it."""
     quoted = _QUOTED.match(text)
     if quoted:
-        return _unquoted(quoted.group(1))
+        return _unquote(quoted.group(1))
     stamp = _STAMP.search(text)
     return (text[: stamp.start()] if stamp else text).strip()
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Return a name that git wrote in quotes, as C writes texts."""
     data = bytearray()
     at = 0
@@ -298,7 +298,7 @@ def _git_names(header: str) -> tuple[str | None, str | None]:
     """Return both names of `diff --git a/P b/P`: between them is nothing that a name could not have."""
     quoted = _QUOTED.match(header)
     if quoted:
-        return _unquoted(quoted.group(1)), _name(header[quoted.end() :].strip())
+        return _unquote(quoted.group(1)), _name(header[quoted.end() :].strip())
     old, _, new = header.partition(" ")
     half = len(header) // 2
     if header[half : half + 1] == " " and header[2:half] == header[half + 3 :]:

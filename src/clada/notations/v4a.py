@@ -19,7 +19,7 @@ import re
 from clada.errors import shortened
 from clada.notations.markdown import LinePattern, line_end, lines_above, open_fence
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Reading, Unreadable
+from clada.notations.reading import Reading, UnreadableError
 from clada.notations.registry import SHELL, load
 from clada.operations.edit import TYPOGRAPHIC, Hunk
 from clada.text.elision import elided_content, find_elision
@@ -73,7 +73,7 @@ class Blocks:
         opened = open_fence(self.data, floor, start)
         if opened is None:
             return None
-        end: int | None = load(SHELL).is_its_own(self.reading, opened.start)
+        end: int | None = load(SHELL).end_of_own_fence(self.reading, opened.start)
         return end
 
     def _is_patch(self, found: Match[bytes]) -> bool:
@@ -89,7 +89,7 @@ class Blocks:
         begins = self.data[at : line_end(self.data, at, self.reading.end)].strip() == BEGIN
         if not begins and not self.reading.chosen:
             cut = self.data.startswith(STARS + b"B", at) or self.data.startswith(b" ", at)
-            raise Unreadable(at, UNCLOSED if cut else NO_BEGIN, cut=cut)
+            raise UnreadableError(at, UNCLOSED if cut else NO_BEGIN, cut=cut)
         patch = _Patch(self.reading, at, floor)
         return patch.read(line_end(self.data, at, self.reading.end) + 1 if begins else at)
 
@@ -145,7 +145,7 @@ class _Patch:
             start = end + 1
         if self.reading.closed and self.section:
             return self._finish(limit)
-        raise Unreadable(self.at, UNCLOSED, cut=True)
+        raise UnreadableError(self.at, UNCLOSED, cut=True)
 
     def _ends_later(self, at: int) -> bool:
         """Whether a line without blanks before it ends the patch, so that an indented one is context."""
@@ -158,7 +158,7 @@ class _Patch:
             self._close_section(at)
             self.section = _Section(section.group(1), self._below(section.group(2).decode().strip()), at)
         elif marker == BEGIN:
-            raise Unreadable(self.at, "this patch has no *** End Patch before the next one")
+            raise UnreadableError(self.at, "this patch has no *** End Patch before the next one")
         elif last and marker.startswith(b"*** Move to:") and last.kind == b"Update" and not last.hunks:
             last.destination = self._below(marker[12:].decode().strip())
         elif last and marker == b"*** End of File" and last.hunks:
@@ -271,7 +271,7 @@ class _Section:
             hunk.anchors.append(anchor)
 
     def operations(self, reading: Reading, span: tuple[int, int]) -> list[Operation | Invalid]:
-        """Return what is to be done; one invalid operation where something is wrong."""
+        """Return what is to be done; one invalid operation if something is wrong."""
         name = {b"Add": "write", b"Delete": "remove", b"Update": "edit"}[self.kind]
         hunks = [hunk for hunk in self.hunks if hunk.changes]
         wrong = self.wrong or self._elision(hunks)

@@ -38,11 +38,11 @@ from clada.notations.markdown import (
     lines_above,
 )
 from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, path_in
-from clada.notations.reading import Unreadable
+from clada.notations.reading import UnreadableError
 from clada.notations.whole_names import (
     OUTPUTS,
     SHELLS,
-    Called,
+    FenceName,
     contradicts,
     different,
     from_outside,
@@ -172,7 +172,7 @@ class Blocks:
         if nests:
             fence = fence_at(data, start, limit, nests=True) or fence
         if fence.language in DIFFS or self._is_other(fence, called if nests else None):
-            return _Found(fence, Called(), start, fence.end)
+            return _Found(fence, FenceName(), start, fence.end)
         called = self._called(fence, called, above)
         if called.cited:
             self._note_cited(start, called, fence.language)
@@ -180,26 +180,26 @@ class Blocks:
             return self._hidden(fence) or _Found(fence, called, start, fence.end)
         return _Found(fence, called, start, fence.end, nests)
 
-    def _called(self, fence: Fence, called: Called, above: str) -> Called:
+    def _called(self, fence: Fence, called: FenceName, above: str) -> FenceName:
         """Return what a fence is called, after a look at its content, and at the sentence above it."""
         if not self.reading.chosen and self.data[fence.inside : fence.inside_end].isspace():
-            return Called()  # nothing is shown
+            return FenceName()  # nothing is shown
         if not called.cited:
             called = self._first_line(called, fence)
         if called.names and contradicts(fence.language, called.names[0]):
-            return Called(cited=called.names[0])
+            return FenceName(cited=called.names[0])
         if called.names or called.cited:
             return called
         path = in_sentence(above)
         if path is None or contradicts(fence.language, path):
             return called
         if self.reading.chosen:
-            return Called((path,))
+            return FenceName((path,))
         if not _shows_code(fence) or not has_extension(path) or not self._name_most(sentences=True):
-            return Called(cited=path, if_chosen=True)
-        return Called((path,), named_in=SENTENCE)
+            return FenceName(cited=path, if_chosen=True)
+        return FenceName((path,), named_in=SENTENCE)
 
-    def _is_other(self, fence: Fence, markdown: Called | None) -> bool:
+    def _is_other(self, fence: Fence, markdown: FenceName | None) -> bool:
         """Whether it holds blocks of another dialect or of CSL, or what is left of one.
 
         A file of Markdown may quote them: in that, only one counts that is about this very file.
@@ -253,12 +253,12 @@ class Blocks:
                 found = line.decode().strip()
         return found or ""
 
-    def _first_line(self, called: Called, fence: Fence) -> Called:
+    def _first_line(self, called: FenceName, fence: Fence) -> FenceName:
         """Return what it is called if its first line counts too."""
         named = self._by_first_line(called, fence)
         sure = named.labelled or named.named_in  # the latter is decided at the operation's turn
         if not called.names and named.names and not sure and not self._name_most(sentences=False):
-            return Called(cited=named.names[0], if_chosen=True)
+            return FenceName(cited=named.names[0], if_chosen=True)
         return named
 
     def _name_most(self, *, sentences: bool) -> bool:
@@ -287,7 +287,7 @@ class Blocks:
         named += in_sentences if sentences else 0
         return 3 * named > 2 * blocks if blocks > MANY else 2 * named > blocks
 
-    def _by_first_line(self, called: Called, fence: Fence) -> Called:
+    def _by_first_line(self, called: FenceName, fence: Fence) -> FenceName:
         data = self.data
         first = line_end(data, fence.inside, fence.inside_end)
         second = line_end(data, min(first + 1, fence.inside_end), fence.inside_end)
@@ -296,8 +296,8 @@ class Blocks:
         lines = data[fence.inside : min(second, first + 1000)].decode(errors="ignore").split("\n")
         return with_first_line(called, fence.language, lines)
 
-    def _note_cited(self, start: int, called: Called, language: str) -> None:
-        """Keep word of a file that is shown, and could be meant to be written."""
+    def _note_cited(self, start: int, called: FenceName, language: str) -> None:
+        """Note a file that is shown, and could be meant to be written."""
         if start in self._noted or called.cited == "?" or language in SHELLS:
             return
         self._noted.add(start)
@@ -306,15 +306,15 @@ class Blocks:
     def _tagged(self, start: int) -> _Found | None:
         """Return the tag that opens here, with the path that it has; None if it has none."""
         found = tagged_file(self.data, start, self.reading.end)
-        return found and _Found(found[0], Called((found[1],)), start, found[0].end, tagged=True)
+        return found and _Found(found[0], FenceName((found[1],)), start, found[0].end, tagged=True)
 
     def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (its name was looked for by `next`)
         """Read the block that starts here, after what ended at `floor`; return where it ends."""
         found = self._found
         if found is None or found.start != at:  # pragma: no cover (next was asked first)
-            raise Unreadable(at, UNCLOSED)
+            raise UnreadableError(at, UNCLOSED)
         if not found.fence.closed:
-            raise Unreadable(at, UNCLOSED, cut=True, path=found.called.names[0])
+            raise UnreadableError(at, UNCLOSED, cut=True, path=found.called.names[0])
         item = self._operation(found)
         path = getattr(item, "path", None)
         if path and not getattr(item, "append", False) and found.called.named_in != SENTENCE:
@@ -353,7 +353,7 @@ class Blocks:
         return text
 
     def _is_unclear(self, found: _Found) -> bool:
-        """Whether the end of a block is ambiguous, because fences are in it, or left over after it."""
+        """Whether the end of a block is ambiguous, because fences are in it or left over after it."""
         fence, data, limit = found.fence, self.data, self.reading.end
         if found.tagged:
             return False
@@ -453,7 +453,7 @@ def _shows_code(fence: Fence) -> bool:
     return bool(fence.info) and fence.language not in _BESIDE
 
 
-def _is_markdown(fence: Fence, called: Called) -> bool:
+def _is_markdown(fence: Fence, called: FenceName) -> bool:
     """Whether fences may be nested in it."""
     return fence.language in _NESTING or any(name.lower().endswith(MARKDOWN) for name in called.names)
 
@@ -462,7 +462,7 @@ class _Found(Value):
     """A fence, or a tag, with what it is called."""
 
     fence: Fence
-    called: Called
+    called: FenceName
     start: int
     end: int
     nests: bool = False

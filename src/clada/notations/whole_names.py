@@ -76,7 +76,7 @@ _ATTRIBUTE = re.compile(r"""\b(path|name|title)=(?:"([^"]*)"|'([^']*)')""")
 _KEYS = {b"file": ("path", "name"), b"codeblock": ("path",), b"antArtifact": ("title",)}
 
 
-class Called(Value):
+class FenceName(Value):
     """What a fence is called."""
 
     names: tuple[str, ...] = ()  # different ones, the strongest first
@@ -88,13 +88,13 @@ class Called(Value):
     named_in: str = ""  # what alone names it, and may be meant otherwise: one of NAMED_IN
 
 
-def from_outside(info: str, above: str) -> Called:
+def from_outside(info: str, above: str) -> FenceName:
     """Return what the info of a fence, and the line above it, call it."""
     if is_directive(info):
-        return Called(cited="?")
+        return FenceName(cited="?")
     cited = _CITED_INFO.match(info)
     if cited:
-        return Called(cited=cited.group(1) or "?")
+        return FenceName(cited=cited.group(1) or "?")
     inside = path_in_info(info) if info else None
     over = path_in(above) if above else None
     if over and not _is_named(over, above):
@@ -102,11 +102,11 @@ def from_outside(info: str, above: str) -> Called:
     over = over or (path_in_title(above) if above else None)
     names = [name for name in (inside, over) if name]
     if not names:
-        return Called()
+        return FenceName()
     shown = (not over and _SHOWN.fullmatch(above)) or _INFO_SHOWN.search(info)
     if shown or any(_CITED_PATH.search(name) for name in names):
-        return Called(cited=names[0])
-    return Called(tuple(names), append=info.startswith("append "))
+        return FenceName(cited=names[0])
+    return FenceName(tuple(names), append=info.startswith("append "))
 
 
 def _is_named(path: str, above: str) -> bool:
@@ -117,7 +117,7 @@ def _is_named(path: str, above: str) -> bool:
     return "." in name or name in NAMES or "`" in above or _LABEL.search(above) is not None
 
 
-def with_first_line(called: Called, language: str, lines: list[str]) -> Called:
+def with_first_line(called: FenceName, language: str, lines: list[str]) -> FenceName:
     """Return what it is called if its first line, or its second below `#!`, counts too."""
     index = 1 if lines[0].startswith(_PREAMBLE) else 0
     match = _COMMENT.fullmatch(lines[index]) if index < len(lines) else None

@@ -40,7 +40,7 @@ def instructions(
 ) -> str:
     """Return what tells an LLM how to write a notation, by default the first one, for this workspace.
 
-    Raises ValueError where there are no instructions for that notation.
+    Raises ValueError if there are no instructions for that notation.
     """
     name = notation or PROMPTS[0]
     if name not in PROMPTS:

@@ -13,14 +13,14 @@ from itertools import accumulate
 
 from clada.text import differences
 from clada.text.diff import line_changes
-from clada.text.forms import folded
+from clada.text.forms import fold_form
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Pair = tuple[int | None, int | None]  # w and f; None where the line is missing on that side
+    Pair = tuple[int | None, int | None]  # w and f; None if the line is missing on that side
 
 # Similarities are from 0 to 1.
 FORM_SIMILARITY = 0.95  # of two lines that differ in form only
@@ -30,10 +30,10 @@ MOST_WEIGHT = 30  # of a line, by its length: a long one says hardly more than t
 PASSED_LINE = 2  # the weight that pairs must bring for each line of the file that is passed to reach them
 PASSED_BLANK = 0.5  # and for a blank one
 MOST_PASSED = 10  # lines in a row for which they must: what is in order behind many is no accident either
-END = "\n"  # like no line: the part of the file that is looked at ends anywhere, the search text does not
+END = "\n"  # like no line: the part of the file that is examined ends anywhere, the search text does not
 MOST_COMPARED = 100  # wanted lines times found lines, each of which is compared with each
 
-# What makes a place worth pointing at, however much of the search text is not there.
+# What makes a place worth pointing at, even if much of the search text is not there.
 MIN_RUN = 2  # lines in a row that are as wanted
 MIN_RUN_WORDS = 20  # letters and digits in them
 MIN_LINE_WORDS = 4  # of a line that counts: a bracket says nothing
@@ -179,7 +179,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
         return 1.0
     if wanted.strip() == found.strip():
         return FORM_SIMILARITY
-    if wanted.strip() and fit(folded(wanted), folded(found)):
+    if wanted.strip() and fit(fold_form(wanted), fold_form(found)):
         return FORM_SIMILARITY
     partly = fit is not differences.whole
     shorter, longer = sorted((len(wanted.strip()), len(found.strip())))
@@ -190,7 +190,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
 
 def _form(line: str, unlike: str) -> str:
     """Return what is equal for lines that differ in form only; one that says nothing is unlike any."""
-    return folded(line) if _said(line) >= MIN_LINE_WORDS else unlike
+    return fold_form(line) if _said(line) >= MIN_LINE_WORDS else unlike
 
 
 def _said(line: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clada.text.escape import escape_controls
 from clada.text.forms import (
-    folded,
+    fold_form,
     with_equal_quotes,
     without_backslashes,
     without_blanks,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TEXT = "text"  # the name of the difference between lines that say different things
 MAX_COMPARED = 20_000  # characters of a line
-WORD, LONGEST_WORD = 12, 40  # characters that another word counts, however long it is; and how long it may be
+WORD, LONGEST_WORD = 12, 40  # weight of a different word, in characters, and its greatest length
 WIDTH = 100  # characters of a line that is shown on its own
 BRIEF_WIDTH = 60  # characters of a line that is quoted in a sentence
 
@@ -44,12 +44,12 @@ _FORMS: tuple[tuple[str, Form], ...] = (
     ("escaped entities", without_entities),
     ("look-alike characters", without_look_alikes),
     ("backslashes", without_backslashes),
-    ("several small ways (blanks, quotes, letter case, escapes)", folded),
+    ("several small ways (blanks, quotes, letter case, escapes)", fold_form),
 )
 
 
 def difference(wanted: str, found: str, fit: Fit) -> str | None:
-    """Return the name of the difference between a found and a wanted line; None where the line fits."""
+    """Return the name of the difference between a found and a wanted line; None if the line fits."""
     if fit(wanted, found):
         return None
     return next((name for name, form in _FORMS if fit(form(wanted), form(found))), TEXT)

@@ -2,7 +2,7 @@
 
 1. The search text may match but for an artifact of copying (line numbers, a code fence, an ellipsis in place
    of lines): with that removed, it is found exactly.
-2. Otherwise the most similar place is looked for, and compared with it line by line.
+2. Otherwise the most similar place is searched for, and compared with it line by line.
 3. Where nothing is similar enough, no place is named: a wrong pointer is worse than none.
 """
 
@@ -20,7 +20,7 @@ from clada.text.differences import (
 )
 from clada.text.forms import ARTIFACTS, around_ellipsis
 from clada.text.line_endings import CR, LF, to_lf
-from clada.text.similarity import compared_in_full, most_similar, wanted_lines
+from clada.text.similarity import compare_in_full, most_similar, wanted_lines
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ MAX_PLACES = 3  # where such a text may be
 MAX_ELLIPSES = 3  # that are tried
 LONG_LINE = 200  # characters that a found line has more than the wanted one, if it is cut
 MAX_LISTED = 12  # lines of the file that are shown
-BEYOND_BYTES = 1_000  # of the file in which those are looked for
+BEYOND_BYTES = 1_000  # of the file in which those are searched for
 BEYOND = 3  # lines before and after a place that are shown with it
 
 # Kinds of gaps, besides the names of differences between two lines.
@@ -261,7 +261,7 @@ def _explain_similar(text: Text, search: bytes) -> Explanation | None:
         (line,) = text.lines([place.offset])
         if any(region.first <= line <= region.last for region in regions):
             continue  # the same place, found by something else
-        region = _region(compared_in_full(text.data, wanted, place), wanted, line)
+        region = _region(compare_in_full(text.data, wanted, place), wanted, line)
         if not any(other.first <= region.last and region.first <= other.last for other in regions):
             regions.append(region)
         if len(regions) > MAX_PLACES:

@@ -95,7 +95,7 @@ def without_backslashes(text: str) -> str:
     return text.replace("\\", "")
 
 
-def folded(line: str) -> str:
+def fold_form(line: str) -> str:
     """Return the line with all these forms applied: lines that differ in form only become equal."""
     line = with_equal_quotes(without_look_alikes(without_entities(line)))
     return without_blanks(without_backslashes(line)).casefold()

@@ -1,10 +1,10 @@
 """Locates the hunks of an edit in one text, in order, and says what to splice where.
 
-1. A hunk is looked for from the end of the one before it, behind its anchors, at one tier after the other
+1. A hunk is searched for from the end of the one before it, behind its anchors, at one tier after the other
    (see `tiers`). What is found there must be one place, unless an anchor leads to it: then it is the first,
    if the anchor does not stand again, before another such place; of several anchors, each is the first one.
-2. Where nothing is found from there on, the whole text is looked through, for one place.
-3. Where that fails too, the search text is tried without what copying has put into it (see `forms`), and
+2. If nothing is found from there on, the whole text is searched for one place.
+3. If that fails too, the search text is tried without artifacts of copying (see `forms`), and
    around its lines of dots, if the replacement has the same.
 4. Lines that a search text and its replacement share stay as the text has them.
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     Block = Sequence[bytes]  # lines, without their breaks
     Place = tuple[int, int]  # where it starts and ends
 
-FEW = 4  # hunks that are looked for by scanning the text for each
+FEW = 4  # hunks that are searched for by scanning the text for each
 MOST_STARTS = 1000  # that are told of one hunk
-MOST_PAIRS = 50_000  # of equal lines among which those that are shared are looked for
+MOST_PAIRS = 50_000  # of equal lines among which those that are shared are searched for
 LEFT_OUT = "the lines that its dots stand for"
 ANCHORS = "its anchor stands above each of them: give another one before it"
 NOWHERE = "an insertion needs a line of the file before or after it"
@@ -296,7 +296,7 @@ class Locator:
 
 
 def _most(hunk: Wanted) -> int:
-    """Return how many places of its last anchor are looked for: of several anchors each leads to the next."""
+    """Return how many places of its last anchor to find: of several anchors each leads to the next."""
     return MOST_STARTS if len(hunk.anchors) == 1 else 1
 
 

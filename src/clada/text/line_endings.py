@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
-# A byte is looked for by its number: Python tries each text as a number first, and makes an error of that.
+# A byte is searched for by its number: Python tries each text as a number first, and makes an error of that.
 LF_BYTE, CR_BYTE = LF[0], CR[0]
 
 
@@ -19,7 +19,7 @@ def to_lf(text: bytes) -> bytes:
 
 
 def single_ending(data: bytes) -> bytes | None:
-    """Return the line ending that all lines have, LF where there is none yet; None where they are mixed."""
+    """Return the line ending that all lines have, LF if there is none yet; None if they are mixed."""
     if CR_BYTE not in data:
         return LF
     if LF_BYTE not in data:
@@ -65,7 +65,7 @@ def _next(data: bytes, byte: bytes, known: int, offset: int) -> int:
 
 
 def _ending_at(data: bytes, position: int) -> bytes:
-    """Return the line ending at this position, also if it is the LF of a CRLF; LF where there is none."""
+    """Return the line ending at this position, also if it is the LF of a CRLF; LF if there is none."""
     if position < 0:
         return LF
     if data[position : position + 1] == CR:

@@ -1,4 +1,4 @@
-"""Finds blocks of lines in a text by a form of its lines: in linear time, for however many blocks."""
+"""Finds blocks of lines in a text by a form of its lines, in linear time for any number of blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Fits = Callable[[Sequence[bytes]], object]  # whether these lines, of equal forms, are those of a block
 
 LF = b"\n"
-MOST_COMPARED = 20_000_000  # lines, for one edit: what is as repetitive as the file is in no single place
+MOST_COMPARED = 20_000_000  # lines, for one edit: a search text that repeats as often has no single place
 NONE: Numbers = array("q")
 FIT = 10  # lines that are compared as quickly by their forms as one by more than that
 
@@ -55,7 +55,7 @@ class Lines:
         for index in view.find([form(line) for line in block], bisect_left(starts, since)):
             self._left -= len(block) * (FIT if fits else 1)
             if self._left < 0:
-                return found if len(found) > 1 else []  # whether it is the only one is unknown
+                return found if len(found) > 1 else []  # it is not known whether it is the only one
             if index is not None and (not fits or fits(self._lines[index : index + len(block)])):
                 found.append((starts[index], starts[index + len(block)]))
                 if len(found) == most:
@@ -87,7 +87,7 @@ class Lines:
 
 
 class _View:
-    """Lines in one form, with the numbers of those that are expected; of all, once others are looked for."""
+    """Lines in one form, with the numbers of the expected ones; of all, once others are searched for."""
 
     def __init__(self, lines: Sequence[bytes], form: Form, expected: Iterable[bytes]) -> None:
         self._keys: Sequence[bytes] = lines if form is equal else list(map(form, lines))

@@ -49,7 +49,7 @@ class Text:
 
     @property
     def ending(self) -> bytes | None:
-        """The line ending that all lines have, LF where there is none yet; None where they are mixed."""
+        """The line ending that all lines have, LF if there is none yet; None if they are mixed."""
         if self._ending == b"":
             self._ending = single_ending(self.data)
         return self._ending

@@ -46,12 +46,12 @@ _NOT_IN_WORDS = bytes(byte for byte in range(128) if not (chr(byte).isalnum() or
 _WORDS_ONLY = bytes.maketrans(_NOT_IN_WORDS, b" " * len(_NOT_IN_WORDS))
 
 # Looking at lines with rare words.
-SMALL = 200_000  # bytes of a file whose words are looked at
+SMALL = 200_000  # bytes of a file whose words are examined
 MOST_VOTING = 200  # lines of a search text
 MOST_OCCURRENCES = 50  # lines of the file with a word that is not too common to say something
 MOST_SHIFTS = 6  # places that are compared
 
-NEARBY = 200  # bytes on each side of a hit that are looked at, and more for long lines
+NEARBY = 200  # bytes on each side of a hit that are examined, and more for long lines
 MORE_LINES = 40  # of the file that may be between those of the search text
 AS_GOOD = 0.01  # less similar than the best place, at most
 
@@ -93,7 +93,7 @@ def most_similar(data: bytes, wanted: WantedLines) -> list[NearPlace]:
     return [place for place in named if place.similarity >= named[0].similarity - AS_GOOD]
 
 
-def compared_in_full(data: bytes, wanted: WantedLines, place: NearPlace) -> NearPlace:
+def compare_in_full(data: bytes, wanted: WantedLines, place: NearPlace) -> NearPlace:
     """Return the place with all lines of the search text compared, not only those around its hit."""
     if len(wanted.lines) <= COMPARED_LINES:
         return place
@@ -182,7 +182,7 @@ def _pieces(wanted: WantedLines) -> Iterator[Piece]:
     """Yield what to scan for, the most distinctive first: whole lines, halves of lines, words."""
     lines = [(w, line.strip().encode()) for w, line in enumerate(wanted.lines[:MAX_SEARCH_LINES])]
     longest_line = max(len(line) for _, line in lines)
-    # However short the lines of a text are, together they mean something.
+    # Even the shortest lines of a text mean something together.
     shortest = min(MIN_PIECE, longest_line) if len(lines) > 1 else MIN_PIECE_OF_LINE
     longest = _longest(lines, MAX_LINES, shortest)
     yield from longest
@@ -216,7 +216,7 @@ def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> NearPlac
 
 
 def _reach(wanted: WantedLines, w: int) -> int:
-    """Return how many bytes of a line are looked at on each side of a hit."""
+    """Return how many bytes of a line are examined on each side of a hit."""
     return NEARBY + 2 * len(wanted.lines[w])
 
 

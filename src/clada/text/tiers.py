@@ -1,7 +1,7 @@
 """Tiers: how a search text is compared with the lines of a file, from exact to what only looks the same.
 
 Each tier compares lines by a form of theirs, and is only tried where the one before it found nothing. What
-is found must be one place: several, at any tier, are a refusal. Nothing is ever compared by similarity.
+is found must be one place: several places, at any tier, are refused. Nothing is ever compared by similarity.
 
 | tier | equal lines | the replacement |
 |---|---|---|
@@ -34,7 +34,7 @@ class Shift(Value):
     removed: bytes = b""
 
     def of(self, line: bytes) -> bytes | None:
-        """Return a line of the replacement shifted alike; None where it lacks the blanks to be removed."""
+        """Return a line of the replacement shifted alike; None if it lacks the blanks to be removed."""
         if not line.strip(BLANKS):
             return line.removeprefix(self.removed)
         if not line.startswith(self.removed):
@@ -68,7 +68,7 @@ def plain(line: bytes) -> bytes:
 
 
 def even_shift(wanted: Lines, found: Lines) -> Shift | None:
-    """Return the one shift between all lines that are not blank; None where they differ unevenly."""
+    """Return the one shift between all lines that are not blank; None if they differ unevenly."""
     shift: Shift | None = None
     for line, other in zip(wanted, found, strict=True):
         ours, theirs = _indentation(line), _indentation(other)
@@ -87,7 +87,7 @@ def even_shift(wanted: Lines, found: Lines) -> Shift | None:
 
 
 def _indentation(line: bytes) -> bytes | None:
-    """Return the blanks in front of a line; None where it has nothing else."""
+    """Return the blanks in front of a line; None if it has nothing else."""
     rest = line.lstrip(BLANKS)
     return line[: len(line) - len(rest)] if rest else None
 
@@ -123,7 +123,7 @@ EDGES = "blank lines around it"
 
 
 def without_edges(wanted: Lines, replacement: Lines) -> tuple[Lines, Lines] | None:
-    """Return both without the blank lines around the wanted ones; None where there are none, or only such."""
+    """Return both without the blank lines around the wanted ones; None if there are none, or only such."""
     above = _blank_above(wanted)
     below = _blank_above(wanted[::-1])
     if above == len(wanted) or not above + below:

@@ -2,8 +2,8 @@
 
 A writer is named in the row of its notation. Those of our own notations are modules with two functions:
 `operation`, which writes one operation, and `document`, which puts blocks of written operations together.
-Those of dialects have one, `document`, which writes changes of files and commands. What cannot be said raises
-CannotSay; the caller parses what was written, and compares (see `convert`).
+Those of dialects have one, `document`, which writes changes of files and commands. They raise CannotSayError
+for what they cannot express. The caller reads what was written, and compares (see `convert`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class CannotSay(Exception):  # noqa: N818 (it is no error of the program)
-    """A notation has no words for something."""
+class CannotSayError(Exception):
+    """A notation cannot express something."""
 
 
 class WrittenBlock(Value):
@@ -31,7 +31,7 @@ class WrittenBlock(Value):
 
 
 class FileChange(Value):
-    """What becomes of a file: its old text and its new one; None where there is no file."""
+    """What becomes of a file: its old text and its new one; None if there is no file."""
 
     path: str
     old: str | None
@@ -54,7 +54,7 @@ def lines_of(text: str) -> list[str]:
     return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
-def quoted_word(text: str) -> str:
+def quote_word(text: str) -> str:
     """Return a text as a word of a command."""
     if text and all(char.isalnum() or char in "._/-+@" for char in text) and not text.startswith("-"):
         return text

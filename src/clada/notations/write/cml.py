@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.grammar import BLOCK_VERSIONS
-from clada.notations.write import CannotSay, WrittenBlock, without_unset
+from clada.notations.write import CannotSayError, WrittenBlock, without_unset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def operation(item: Operation) -> str:
     """Return an operation."""
     values = without_unset(item.values())
     if "hunks" in values or "insert_line" in values or ("replace" in values and not values["replace"]):
-        raise CannotSay
+        raise CannotSayError
     inside = ""
     if item.name in ("write", "run"):
         inside = _cdata(values.pop("content" if item.name == "write" else "command"))

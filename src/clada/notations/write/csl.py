@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.grammar import CSL_VERSIONS, END_DELIMITER, START_DELIMITER
 from clada.notations.csl import LITERAL, MAY_BE_LITERAL
-from clada.notations.write import CannotSay, WrittenBlock, quoted_word, without_unset
+from clada.notations.write import CannotSayError, WrittenBlock, quote_word, without_unset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ def operation(item: Operation) -> str:
     values = without_unset(item.values())
     if item.name == "move":
         if values["to"].endswith("/"):
-            raise CannotSay  # for it depends on the tree whether it is moved into that
+            raise CannotSayError  # the tree decides whether it is moved into that directory
         folder = values["to"].rpartition("/")[0]
-        made = f"mkdir -p {quoted_word(folder)}\n" if folder else ""
-        moved = f"mv -- {quoted_word(values['from'].rstrip('/'))} {quoted_word(values['to'])}"
+        made = f"mkdir -p {quote_word(folder)}\n" if folder else ""
+        moved = f"mv -- {quote_word(values['from'].rstrip('/'))} {quote_word(values['to'])}"
         return _text("run", {"command": made + moved})
     if item.name == "remove":
-        return _text("run", {"command": f"rm -r -- {quoted_word(values['path'].rstrip('/'))}"})
+        return _text("run", {"command": f"rm -r -- {quote_word(values['path'].rstrip('/'))}"})
     if item.name not in TEXTS or "hunks" in values or "insert_line" in values:
-        raise CannotSay
+        raise CannotSayError
     if item.name == "write" and values["content"] and not values["content"].endswith("\n"):
         values["final_newline"] = False
     return _text(item.name, values)

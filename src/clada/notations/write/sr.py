@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clada.notations.write import CannotSay, FileChange, lines_of, quoted_word, replacements
+from clada.notations.write import CannotSayError, FileChange, lines_of, quote_word, replacements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _TICKS = re.compile(r"(?m)^[ \t]*(`{3,})")
 def document(changes: Sequence[FileChange], commands: Sequence[str]) -> str:
     """Return a document of these changes and commands."""
     parts = [block for change in changes if change.new is not None for block in _blocks(change)]
-    removed = [f"rm -- {quoted_word(change.path)}" for change in changes if change.new is None]
+    removed = [f"rm -- {quote_word(change.path)}" for change in changes if change.new is None]
     parts += [_fenced("bash", f"{text}\n") for text in ("\n".join(removed), *commands) if text]
     return "\n".join(parts)
 
@@ -38,7 +38,7 @@ def _block(path: str, old: str, new: str) -> str:
     taken = {len(line.split()[0]) for line in map(str.strip, lines_of(inside)) if _MARKERS.fullmatch(line)}
     size = next((size for size in (7, 9, 8, 6, 5) if size not in taken), None)
     if size is None:
-        raise CannotSay
+        raise CannotSayError
     block = f"{'<' * size} SEARCH\n{texts[0]}{'=' * size}\n{texts[1]}{'>' * size} REPLACE\n"
     return f"{path if path.isascii() and ' ' not in path else f'`{path}`'}\n{_fenced('', block)}"
 

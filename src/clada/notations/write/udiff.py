@@ -1,8 +1,8 @@
-"""Writes unified diffs as git does; they have no words for commands."""
+"""Writes unified diffs as git does; they cannot express commands."""
 
 from __future__ import annotations
 
-from clada.notations.write import CannotSay, FileChange
+from clada.notations.write import CannotSayError, FileChange
 from clada.text.diff import NO_BREAK, diff_hunks, line_changes, split_lines
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t"}
 def document(changes: Sequence[FileChange], commands: Sequence[str]) -> str:
     """Return a document of these changes."""
     if commands:
-        raise CannotSay
+        raise CannotSayError
     return "".join(line for change in changes for line in _file(change))
 
 

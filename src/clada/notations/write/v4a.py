@@ -1,8 +1,8 @@
-"""Writes patches of the kind `*** Begin Patch`; they have no words for commands."""
+"""Writes patches of the kind `*** Begin Patch`; they cannot express commands."""
 
 from __future__ import annotations
 
-from clada.notations.write import CannotSay, FileChange, lines_of, replacements
+from clada.notations.write import CannotSayError, FileChange, lines_of, replacements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def document(changes: Sequence[FileChange], commands: Sequence[str]) -> str:
     """Return a document of these changes."""
     if commands:
-        raise CannotSay
+        raise CannotSayError
     sections = "".join(line for change in changes for line in _section(change))
     return f"*** Begin Patch\n{sections}*** End Patch\n"
 
@@ -25,7 +25,7 @@ def _section(change: FileChange) -> Iterator[str]:
         yield f"*** Add File: {change.path}\n"
         yield from _signed("+", change.new)
         return
-    # One section a place, for each is looked for in what the one before it left.
+    # One section for each place, because each is searched for in the result of the section before.
     for old, new in replacements(change.old, change.new, least=3, whole_lines=True):
         yield f"*** Update File: {change.path}\n@@\n"
         yield from _hunk(lines_of(old), lines_of(new))
