@@ -53,7 +53,9 @@ def test_the_path_is_that_of_the_handle_whatever_links_lead_there(tmp_path: Path
 def test_a_directory_named_like_one_that_is_gone_is_not_taken_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system shows what is gone as `NAME (deleted)`."""
+    """The system shows what is gone as `NAME (deleted)`. Elsewhere, an atomic run is pending."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "state/clada/pending").mkdir(parents=True, mode=0o700)
     gone = tmp_path / "gone"
     gone.mkdir()
     (tmp_path / "gone (deleted)").mkdir()

@@ -6,6 +6,7 @@ did is in the tree, or the run's undo brings it back; and what they did in git i
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from tests.world.record.conftest import command, write
 from tests.world.repository.states import git
 
 from clada.errors import CladaError
+from clada.world.record import restore
+from clada.world.record.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,3 +209,36 @@ def test_what_is_saved_while_undo_is_at_work_is_not_lost(plain: Recorded) -> Non
         if (plain.workspace / "b.txt").exists():
             plain.undo()
     assert "refused" in seen
+
+
+@pytest.mark.parametrize("path", ["a.txt", "new/file", "b.txt", "link"])
+def test_what_is_saved_while_an_unrecorded_rollback_is_at_work_is_left(
+    plain: Recorded, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """The disk is full, so a rollback cannot record its own changes; the user saves after its comparison.
+
+    They save a file that the run has rewritten, created, moved away, or put in place of a link.
+    """
+    (plain.workspace / "link").symlink_to("b.txt")
+    before = plain.tree()
+    real, theirs = restore.compare, "theirs\n"
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def compare(changes: Any, interrupted: Any, workspace: Any, *rest: Any, **named: Any) -> Any:
+        monkeypatch.setattr(Journal, "add_state", full)
+        found = real(changes, interrupted, workspace, *rest, **named)
+        if workspace.snapshot is None:
+            plain.write(path, theirs)
+        return found
+
+    monkeypatch.setattr(restore, "compare", compare)
+    replaced = [{"action": "remove", "path": "link"}, write("link", "ours\n")]
+    report = plain.attempt(*TASKS, *replaced, {"action": "remove", "path": "missing"}, atomic=True)
+    assert (plain.workspace / path).read_text() == theirs
+    assert report.error
+    assert path in report.error.message
+    (plain.workspace / path).unlink()
+    after = plain.tree()
+    assert {name: state for name, state in before.items() if name != path}.items() <= after.items()

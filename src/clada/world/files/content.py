@@ -53,6 +53,10 @@ def check_utf8(data: bytes) -> bytes:
     return data
 
 
+class ConcurrentChangeError(CladaError):
+    """Another program has changed a path that was to be put back."""
+
+
 class Version:
     """A file as it was read, to detect that another program saves it before it is replaced."""
 

@@ -15,12 +15,12 @@ from contextlib import nullcontext
 from clada.errors import CladaError, from_os_error
 from clada.text.match import Text
 from clada.world.files.atomic import Target
-from clada.world.files.content import Addition, Version, changed, check_utf8, extend
+from clada.world.files.content import Addition, ConcurrentChangeError, Version, changed, check_utf8, extend
 from clada.world.files.directories import HANDLES, Limits
 from clada.world.files.paths import OUTSIDE, Parts, display_path, early_imports, refuse_early_import
 from clada.world.files.reader import ROOTS, WorkspaceReader, is_root_error
 from clada.world.files.scratch import Scratch
-from clada.world.files.stat import entry_of, identity_of, os_errors, refuse_shared
+from clada.world.files.stat import Stamp, entry_of, identity_of, is_same_save, os_errors, refuse_shared
 from clada.world.files.tree import walk
 from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, sync_file
 
@@ -52,6 +52,8 @@ class Workspace(WorkspaceReader):
         self._addition: Addition | None = None  # text to append; not both are set
         self._snapshot: Snapshot | None = None  # saves each file before it is changed
         self.guard: AutorunGuard | None = None  # while an operation is carried out
+        # The stamps that paths must have right before they are changed; other paths may have any.
+        self.expected: dict[Parts, Stamp | None] = {}
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -185,8 +187,15 @@ class Workspace(WorkspaceReader):
     def _note_change(self, parts: Parts, parent: int) -> None:
         """Note that a file was changed."""
         self.touched.add(parts)
+        if parts in self.expected:
+            self.expected[parts] = Stamp.at(parts[-1], parent)
         if self._snapshot:
             self._snapshot.done(parts, parent)
+
+    def _check_expected(self, parts: Parts, parent: int) -> None:
+        """Raise ConcurrentChangeError if a path has another stamp than the expected one, if there is one."""
+        if parts in self.expected and not is_same_save(self.expected[parts], Stamp.at(parts[-1], parent)):
+            raise ConcurrentChangeError("io_error", "changed while it was being put back")
 
     def store(
         self, parts: Parts, data: bytes, mode: int | None = None, given: Ownership | None = None
@@ -226,20 +235,23 @@ class Workspace(WorkspaceReader):
             target = Target.find(parent, parts[-1], read)
             folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
             self.limits.add(0 if target.old else 1, len(data))
+            self._check_expected(parts, parent)
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
             durable = self._snapshot is not None and self._snapshot.durable
             target = target.replace(scratch=self._scratch, folder=folder, durable=durable, given=given)
-            target.fill(data, mode, lambda: self._confirm_unchanged(above, parent))
+            target.fill(data, mode, lambda: self._confirm_unchanged(parts, parent))
         except (OSError, CladaError) as error:
             raise self._undo_step(error) from None
         self._directories.confirm(above)
         self._note_change(parts, parent)
 
-    def _confirm_unchanged(self, above: Parts, parent: int) -> None:
+    def _confirm_unchanged(self, parts: Parts, parent: int) -> None:
         """Raise CladaError if the directory or the file has changed, right before the file is replaced."""
-        self._directories.confirm(above)
-        if self._snapshot:
+        self._directories.confirm(parts[:-1])
+        if parts in self.expected:
+            self._check_expected(parts, parent)
+        elif self._snapshot:
             self._snapshot.confirm(parent)
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
@@ -330,7 +342,7 @@ class Workspace(WorkspaceReader):
                 self._snapshot.put(parts, parent, state)
             if self._snapshot and self._snapshot.durable and state.kind == "file":
                 sync_file(name, folder)
-            self._confirm_unchanged(above, parent)
+            self._confirm_unchanged(parts, parent)
             if _ctime(name, parent) > started and parts not in self.touched:
                 raise changed("while the command ran")
             os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
@@ -340,6 +352,7 @@ class Workspace(WorkspaceReader):
         """Make a symbolic link in an existing directory, for undo."""
         with os_errors():
             parent = self._directories.handle(parts[:-1])
+            self._check_expected(parts, parent)
             if self._snapshot:
                 self._snapshot.link(parts, parent, target)
             os.symlink(target, os.fsencode(parts[-1]), dir_fd=parent)
@@ -359,6 +372,8 @@ class Workspace(WorkspaceReader):
         if parts in ROOTS and mode & OWNER_ALL != OWNER_ALL:
             message = "the workspace would be closed to its owner, and to clada"
             raise CladaError("permission_denied", message, "leave the owner's rights: u+rwx")
+        if parts in self.expected:
+            self._check_expected(parts, self._directories.handle(parts[:-1]))
         if self._snapshot:
             self.flush()
             self._snapshot.set_mode(parts or ITSELF, self._directories.handle(parts[:-1]), mode)
@@ -374,8 +389,10 @@ class Workspace(WorkspaceReader):
             raise is_root_error(parts)
         with os_errors():
             parent = self._directories.handle(parts[:-1])
+            self._check_expected(parts, parent)
             if self._snapshot:
                 (self._snapshot.make if action is os.mkdir else self._snapshot.remove)(parts, parent)
+                self._check_expected(parts, parent)  # again, because saving it has taken a while
             action(parts[-1], *rest, dir_fd=parent)
         self._note_change(parts, parent)
 

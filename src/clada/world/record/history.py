@@ -340,7 +340,10 @@ def remove_pending(store: Store, number: int) -> None:
 
 def pending_run(workspace: str) -> PendingRun | None:
     """Return the run that is pending in a workspace, even if it is still running."""
-    real = os.path.realpath(workspace)
+    try:
+        real = os.path.realpath(workspace)
+    except FileNotFoundError:
+        return None  # a relative path, and the current directory is gone: opening the workspace says so
     for store in (find_store(real), outside_store(real)):
         if not os.path.lexists(marker_of(store)) or not store.exists:
             continue

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from clada.errors import CladaError, from_os_error, system_words
 from clada.values import Value
 from clada.world.files.atomic import Ownership, set_xattrs
-from clada.world.files.content import AS_OWNER
+from clada.world.files.content import AS_OWNER, ConcurrentChangeError
 from clada.world.files.paths import Parts, new_on_the_way
 from clada.world.files.stat import Stamp
 from clada.world.files.workspace import Workspace
-from clada.world.record.snapshot import ConcurrentChangeError
 from clada.world.record.states import ABSENT, State, state_at
 from clada.world.record.tree_diff import ChangedPath, RunChanges
 
@@ -223,25 +222,25 @@ def restore(
 ) -> list[str]:
     """Put these paths back; return notes on what differs from the state before.
 
-    What is in the way is removed first, and directories get their modes last. A path that another program
-    changes meanwhile is left, and added to `changed_since`. The first error is raised; with `failures`, the
-    reasons are collected there by path instead, and the other paths are put back.
+    What is in the way is removed first, and directories get their modes last. A path whose stamp is another
+    than the step's right before it is replaced is left, and added to `changed_since`. The first error is
+    raised; with `failures`, the reasons are collected there by path instead, and the other paths are put
+    back.
     """
     deepest = sorted(steps, key=lambda step: len(step.parts), reverse=True)
     going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
     directories = [step for step in deepest if step.before.kind == "directory"]
-    if workspace.snapshot:
-        files = [step for step in steps if step.now.kind != "directory"]
-        workspace.snapshot.expected = {step.parts: step.stamp for step in files}
-    notes: list[str] = []
-    for some, action in (
+    order = (
         (deepest[::-1], _open_directory),
         (going, _unlink),
         (going, _remove_if_empty),
         (deepest[::-1], _put),
         (directories, _finish_directory),
-    ):
-        for step in some:
+    )
+    notes: list[str] = []
+    workspace.expected = {step.parts: step.stamp for step in steps if step.now.kind != "directory"}
+    try:
+        for step, action in ((step, action) for some, action in order for step in some):
             if step.path in changed_since or (failures and step.path in failures):
                 continue
             try:
@@ -253,6 +252,8 @@ def restore(
                 if failures is None:
                     raise _with_path(step, raised) from None
                 failures[step.path] = raised.error.message
+    finally:
+        workspace.expected = {}
     return notes
 
 

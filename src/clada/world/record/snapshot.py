@@ -30,10 +30,6 @@ GITIGNORE = ".gitignore"
 CHANGING = Stamp(0, 0)  # the stamp of a path while it is being changed
 
 
-class ConcurrentChangeError(CladaError):
-    """Another program has changed a path that was to be put back."""
-
-
 class Mark(Value):
     """A moment in a run: its number in the journal, and what was changed by then."""
 
@@ -60,8 +56,6 @@ class Snapshot:
         self.before_ignoring: Callable[[], None] = lambda: None  # called before an ignore file changes
         self.before_first_change: Callable[[], None] | None = None
         self.all_or_nothing = False  # whether all changes are rolled back if something fails
-        # The stamps that paths must still have when they are changed; other paths may have any.
-        self.expected: dict[Parts, Stamp | None] = {}
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of paths as the run left them
         self._announced: dict[Parts, int] = {}  # announced changes of a path that are not done yet
@@ -192,7 +186,6 @@ class Snapshot:
 
     def done(self, parts: Parts, parent: int) -> None:
         """Remember the stamp after a change, to notice changes by other programs before the next one."""
-        self.expected.pop(parts, None)
         self._announced[parts] = 0
         if parts in self._stamps:
             self._stamps[parts] = stamp_at(parent, parts[-1])
@@ -227,8 +220,6 @@ class Snapshot:
         for _ in range(TRIES):
             if parts not in self._stamps or self._stamps[parts] != stamp:
                 self._save(parts, parent)
-            if parts in self.expected and not is_same_save(self.expected[parts], self._stamps[parts]):
-                raise ConcurrentChangeError("io_error", "changed while it was being put back")
             if self.before_first_change and not state_at(parent, parts[-1]).is_like(after):
                 self.begin_changes()
             self._next = (parts, self._stamps[parts], after)
