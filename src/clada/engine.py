@@ -19,6 +19,7 @@ from clada.model import (
     TaskStarted,
     dialect_of,
 )
+from clada.notations.lookalikes import hint_for_invalid
 from clada.notations.registry import NOTATIONS, UNKNOWN
 
 TYPE_CHECKING = False
@@ -277,9 +278,7 @@ def _error_of(item: Invalid, *, with_lines: bool) -> Error:
         is_named = with_lines and problem.line != line
         line = problem.line
         messages.append(f"Line {line}: {problem.message}" if is_named else problem.message)
-    from clada.notations.hints import of_invalid
-
-    return Error(item.problems[0].type, "; ".join(messages), of_invalid(item))
+    return Error(item.problems[0].type, "; ".join(messages), hint_for_invalid(item))
 
 
 def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:

@@ -12,6 +12,7 @@ from clada.engine import Engine
 from clada.errors import CladaError, Error, shortened, unforeseen
 from clada.model import Note, Operation, Plan
 from clada.notations import parse
+from clada.notations.lookalikes import hint_for_fatal
 from clada.operations.write import Write, strips_fence
 from clada.report import Report
 from clada.settings import KEPT, Settings
@@ -64,9 +65,7 @@ def execute(  # noqa: PLR0913 (callbacks are separate arguments)
     caller = _Caller(on_event, ask, consent, stop)
     plan = document if isinstance(document, Plan) else plan_for(document, settings)
     if plan.fatal:
-        from clada.notations.hints import of_fatal
-
-        hint = of_fatal(plan.fatal, plan.source, (settings.start_delimiter, settings.end_delimiter))
+        hint = hint_for_fatal(plan.fatal, plan.source, (settings.start_delimiter, settings.end_delimiter))
         return _kept(Report(plan.notation, fatal=Error(plan.fatal.type, plan.fatal.message, hint)), settings)
     course, mistake = _Course(), None
     try:

@@ -18,13 +18,11 @@ from clada.notations import (
     hidden,
     hidden_forms,
     json,
-    json_values,
     lookalikes,
     markdown,
     path_text,
     sr,
     toml,
-    toml_scan,
     udiff,
     udiff_files,
     v4a,
@@ -32,7 +30,7 @@ from clada.notations import (
 
 PARSER: Any = import_module("re._parser")
 MODULES = (
-    cml, csl, hidden, hidden_forms, json, json_values, lookalikes, markdown, path_text, sr, toml, toml_scan,
+    cml, csl, hidden, hidden_forms, json, lookalikes, markdown, path_text, sr, toml,
     udiff, udiff_files, v4a,
 )  # fmt: skip
 LOOKS = ("ASSERT", "ASSERT_NOT")

@@ -15,7 +15,7 @@
              | {"file_path", "old_string", "new_string", …}
 
 The calls of a message are one block. Only those of the assistant count, and none whose result was an error;
-of a session that was forked (see `log_records`) those of the last branch. `tools` makes the operations; the
+of a session that was forked (see `conversations`) those of the last branch. `tools` makes the operations; the
 `cwd` of a log says where absolute paths begin. A trajectory of SWE-agent's is named, and not carried out.
 """
 
@@ -23,8 +23,7 @@ from __future__ import annotations
 
 import re
 
-from clada.notations.conversations import Log
-from clada.notations.log_records import read_records
+from clada.notations.conversations import Log, read_records
 from clada.notations.markdown import only_fence
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError

@@ -18,11 +18,10 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from clada.notations.arguments import RefusedCallError
 from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import UnreadableError
-from clada.notations.tools import Call, Tools
+from clada.notations.tools import Call, RefusedCallError, Tools
 from clada.notations.whole_names import SHELLS
 
 TYPE_CHECKING = False

@@ -1,21 +1,28 @@
-"""Lookalikes: text that looks like an operation and is not one, probably a mistake of the LLM."""
+"""Probable mistakes of the LLM: lookalikes of operations, and hints at what an invalid one was meant to be.
+
+Hints follow the texts of the specification. They change nothing of what is carried out.
+"""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
 
-from clada.errors import Problem
+from clada.errors import Problem, shortened
 from clada.grammar import DELIMITERS
 from clada.model import NotApplied
 from clada.notations.dialects import places_of_blocks
 from clada.notations.hidden import blank_hidden
 from clada.notations.registry import NOTATIONS, holds_any, title
+from clada.text.forms import ODD_BLANKS, odd_blank
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clada.model import Plan
+    from collections.abc import Iterable
+
+    from clada.model import Invalid, Plan
     from clada.notations.registry import Delimiters, Lookalike, Notation
+
 
 MOST = 1 << 20  # upper limit of bytes of prose that are searched
 MOST_LISTED = 20  # lookalikes in a report
@@ -116,3 +123,136 @@ def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tupl
                 matches = re.finditer(pattern, text, re.MULTILINE)
                 found += [(match.start(), row, meant) for match in islice(matches, MOST_LISTED)]
     return sorted(found, key=lambda each: each[0])
+
+
+_MARKERS = ("WRITE", "RUN", "SEARCH", "TASKS", "END", "TO", "REPLACE")
+_ACTIONS = ("write", "edit", "move", "remove", "run")
+# What others call them.
+_MARKER_WORDS = {
+    "WRITE": "CREATE FILE ADD NEW SAVE APPEND OVERWRITE",
+    "SEARCH": "EDIT PATCH MODIFY UPDATE CHANGE FIND DIFF INSERT",
+    "RUN": "EXEC EXECUTE BASH SHELL SH CMD COMMAND TERMINAL",
+    "RUN with the command mv": "MOVE RENAME MV",
+    "RUN with the command rm": "DELETE REMOVE RM",
+    "RUN with the command cp": "COPY CP",
+    "RUN with the command mkdir": "MKDIR",
+    "TASKS": "TASK BLOCK BATCH PLAN",
+    "REPLACE": "WITH BY REPLACEMENT",
+    "END": "STOP CLOSE FINISH DONE EOF",
+}
+_ACTION_WORDS = {
+    "write": "create file add new save append overwrite write_file create_file",
+    "edit": "search replace patch modify update change find insert str_replace edit_file",
+    "run": "exec execute bash shell sh cmd command terminal",
+    "move": "rename mv",
+    "remove": "delete rm unlink",
+}
+_FIELD_WORDS = {
+    "file": "path filename file_path filepath name target src",
+    "path": "file filename file_path filepath name target src",
+    "command": "run exec script shell bash",
+    "content": "text body code data contents",
+    "search": "old old_str old_string old_text pattern match",
+    "replace": "new new_str new_string new_text replacement with by",
+    "from": "source src old old_path",
+    "to": "target destination dest dst new new_path",
+}
+_CLOSING = tuple(f"/{name}" for name in _MARKERS)
+_END_MISSING = "END is probably missing before it"
+_LONGEST = 80  # bytes of a line that could have been meant as a marker
+
+
+def hint_for_fatal(fatal: Problem, source: bytes, delimiters: Delimiters) -> str | None:
+    """Return a hint at what was meant where a document cannot be read."""
+    if fatal.type != "malformed_csl" or fatal.line is None:
+        return None
+    at = _offset(source, fatal.line)
+    line = source[at : at + _LONGEST].partition(b"\n")[0].decode(errors="replace")
+    _before, unknown, name = fatal.message.partition("Unknown operation: ")
+    odd = odd_blank(line)
+    if odd and ("attribute" in fatal.message or unknown):
+        return odd
+    if unknown:
+        return _meant(name.upper(), _MARKERS, _MARKER_WORDS)
+    if "Unterminated" in fatal.message:
+        return _near_marker(source, (at + len(line), len(source)), "END", delimiters)
+    if "requires a REPLACE" in fatal.message:
+        opened = source.rfind(f"{delimiters[0]}SEARCH".encode(), 0, at)
+        return _near_marker(source, (max(opened, 0), at), "REPLACE", delimiters)
+    if "Malformed marker" in fatal.message and _letters(line) in _MARKERS:
+        return f"write {delimiters[0]}{_letters(line)}{delimiters[1]}"
+    return None
+
+
+def hint_for_invalid(item: Invalid) -> str | None:
+    """Return a hint at what was meant in an operation that is incomplete."""
+    for problem in item.problems:
+        _before, missing, rest = problem.message.partition("Missing required ")
+        if missing:
+            kind, _blank, quoted = rest.partition(" ")
+            wanted = quoted.strip("'")
+            given = next((key for key in item.attributes if key.lower() in _others(wanted)), None)
+            if given:
+                sign = "=" if kind == "attribute" else ""
+                return f"write {wanted}{sign} instead of {shortened(given)}{sign}"
+        _before, unknown, name = problem.message.partition("Unknown action: ")
+        if unknown:
+            return _meant(name.lower(), _ACTIONS, _ACTION_WORDS)
+        if problem.message.endswith(_END_MISSING):
+            inner = problem.message.partition(" starts")[0]
+            remedy = f'add literal="true" to line {item.line}'
+            return f"write END before {inner}; if it is part of the content, {remedy}"
+    return None
+
+
+def _others(wanted: str) -> list[str]:
+    return _FIELD_WORDS.get(wanted, "").split()
+
+
+def _meant(name: str, known: Iterable[str], words: dict[str, str]) -> str | None:
+    """Return which of the known names was probably meant."""
+    from difflib import get_close_matches  # late, because only a wrong name needs it
+
+    plain = name.strip("/")
+    same = next((each for each, others in words.items() if plain in others.split()), None)
+    found = plain if plain in known else same or next(iter(get_close_matches(plain, known, 1, 0.7)), None)
+    return f"did you mean {found}?" if found else None
+
+
+def _near_marker(source: bytes, span: tuple[int, int], name: str, delimiters: Delimiters) -> str | None:
+    """Return a hint at the first line in a part of the document that is nearly this marker."""
+    start, end = delimiters
+    words = {name, *_MARKER_WORDS.get(name, "").split(), *(_CLOSING if name == "END" else ())}
+    pattern = re.compile("|".join(map(re.escape, words)).encode(), re.IGNORECASE)
+    for found in pattern.finditer(source, *span):
+        line = _short_line(source, found.start())
+        bare = line.strip().strip(ODD_BLANKS)
+        exact = line.rstrip(" \t") == f"{start}{name}{end}"  # which closed something else
+        if _letters(bare) in words and not exact and (bare[0] == start[0] or bare.startswith("&lt;")):
+            number = source.count(b"\n", 0, found.start()) + 1
+            written = f"write {start}{name}{end} alone, at the start of the line"
+            return f"line {number} is nearly {'an' if name == 'END' else 'a'} {name}: {written}"
+    return None
+
+
+def _short_line(source: bytes, at: int) -> str:
+    """Return the line around a place; nothing if it is too long to be a marker."""
+    first = source.rfind(b"\n", max(0, at - _LONGEST), at)
+    last = source.find(b"\n", at, at + _LONGEST)
+    if (first < 0 and at > _LONGEST) or (last < 0 and len(source) > at + _LONGEST):
+        return ""
+    return source[first + 1 : last if last >= 0 else len(source)].decode(errors="replace")
+
+
+def _letters(line: str) -> str:
+    """Return the letters of a line that may be a marker."""
+    line = line.replace("&lt;", "").replace("&gt;", "")
+    return "".join(char for char in line if char.isalpha() or char in "/_").upper()
+
+
+def _offset(source: bytes, line: int) -> int:
+    """Return where a line starts."""
+    at = 0
+    for _ in range(line - 1):
+        at = source.find(b"\n", at) + 1
+    return at

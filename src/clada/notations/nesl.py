@@ -18,11 +18,10 @@ from shlex import join
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import RefusedCallError, decode_json
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.tools import Ignored
+from clada.notations.tools import Ignored, RefusedCallError, decode_json
 from clada.operations.edit import Hunk
 from clada.values import Value
 

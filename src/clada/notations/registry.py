@@ -92,7 +92,7 @@ class Notation(Value):
     takes_fence: bool = False  # of a dialect: its blocks end where the fence ends that they stand in
     example: str = ""  # an operation, in three lines or so; <START> and <END> are the delimiters
     asks: tuple[str, str] = ("a search/replace block", "the whole file")  # what a model is asked to send
-    writer: str = ""  # the module that writes it, where something can be converted into it
+    writer: str = ""  # the class that writes it, if documents can be converted into it
 
 
 def dialect(
@@ -128,7 +128,7 @@ NOTATIONS = {
             b"",
             "malformed_csl",
             "csl.md",
-            writer="clada.notations.write.csl",
+            writer="clada.notations.write.native.Csl",
             example='<START>WRITE file="path/to/file"<END>\nits whole content\n<START>END<END>',
             asks=("a SEARCH block", "a WRITE with the whole file"),
             words={"edit": "SEARCH"},
@@ -154,7 +154,7 @@ NOTATIONS = {
             b"<",
             "malformed_xml",
             "cml.md",
-            writer="clada.notations.write.cml",
+            writer="clada.notations.write.native.Cml",
             example='<write path="path/to/file"><![CDATA[\nits whole content\n]]></write>',
             asks=("an <edit>", "a <write> with the whole file"),
             family=SENTENCES,
@@ -182,7 +182,7 @@ NOTATIONS = {
             b'"tasks"',
             "malformed_json",
             "json.md",
-            writer="clada.notations.write.json",
+            writer="clada.notations.write.native.Json",
             example='```json\n{"tasks": [{"action": "write", "path": "path/to/file", "content": "…"}]}\n```',
             asks=('an "edit" task', 'a "write" task with the whole file'),
             word=b"action",
@@ -212,7 +212,7 @@ NOTATIONS = {
             b"[[",
             "malformed_toml",
             "toml.md",
-            writer="clada.notations.write.toml",
+            writer="clada.notations.write.native.Toml",
             example='```toml\n[[task]]\naction = "write"\npath = "path/to/file"\ncontent = "its lines"\n```',
             asks=('an "edit" task', 'a "write" task with the whole file'),
             word=b"action",
@@ -241,7 +241,7 @@ NOTATIONS = {
             ),
             takes_fence=True,
             prompt="sr.md",
-            writer="clada.notations.write.sr",
+            writer="clada.notations.write.dialects.Sr",
             example="path/to/file\n<<<<<<< SEARCH\n=======\nits whole content\n>>>>>>> REPLACE",
         ),
         dialect(
@@ -254,7 +254,7 @@ NOTATIONS = {
                 "below *** Begin Patch come *** Add File: PATH, *** Update File: PATH, *** Delete File: PATH",
             ),
             prompt="v4a.md",
-            writer="clada.notations.write.v4a",
+            writer="clada.notations.write.dialects.V4a",
             example="*** Begin Patch\n*** Add File: path/to/file\n+its first line\n*** End Patch",
             asks=("a patch with *** Update File", "a patch with *** Add File and the whole file"),
         ),
@@ -276,7 +276,7 @@ NOTATIONS = {
                 illustrates=True,
             ),
             takes_fence=True,
-            writer="clada.notations.write.udiff",
+            writer="clada.notations.write.dialects.Udiff",
             example="```diff\n--- /dev/null\n+++ b/path/to/file\n@@ -0,0 +1 @@\n+its first line\n```",
             asks=("a diff with three lines of context", "a diff that creates the file"),
         ),
@@ -409,5 +409,6 @@ def load(name: str) -> Any:
 
 
 def load_writer(name: str) -> Any:
-    """Import the module that writes a notation (see `write`)."""
-    return __import__(NOTATIONS[name].writer, fromlist=("write",))
+    """Return the writer of a notation (see `write`)."""
+    module, _, writer = NOTATIONS[name].writer.rpartition(".")
+    return getattr(__import__(module, fromlist=(writer,)), writer)()

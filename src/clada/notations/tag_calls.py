@@ -9,13 +9,21 @@ import re
 
 from clada.model import Invalid
 from clada.notations import tag_text
-from clada.notations.arguments import ARGUMENTS, RefusedCallError, decode_json
-from clada.notations.json_values import ValueReader
+from clada.notations.json import ValueReader
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
 from clada.notations.tag_text import BlockOptions, search_blocks
-from clada.notations.tools import KNOWN, Call, Ignored, Tools, plain_name
+from clada.notations.tools import (
+    ARGUMENTS,
+    KNOWN,
+    Call,
+    Ignored,
+    RefusedCallError,
+    Tools,
+    decode_json,
+    plain_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

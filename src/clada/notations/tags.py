@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from clada.errors import shortened
 from clada.notations import tag_text
-from clada.notations.arguments import Arguments, RefusedCallError, decode_json
 from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.tag_calls import STARTS, CallsInTags, never_closed
 from clada.notations.tag_text import BlockOptions, search_blocks
+from clada.notations.tools import Arguments, RefusedCallError, decode_json
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False

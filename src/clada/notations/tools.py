@@ -1,6 +1,6 @@
 """Tools of agents: from the name of a tool and the arguments of a call to operations.
 
-TOOLS says which tool does what; `arguments`, under which names its arguments may come. What a tool reads,
+TOOLS says which tool does what; FIELDS, under which names its arguments may come. What a tool reads,
 plans or shows is not an operation: such a call is ignored. A call that leaves the edit to another model is
 refused. A call of a tool that is in neither table is left out, because it is not known what it does.
 """
@@ -13,7 +13,7 @@ from shlex import join
 from clada.errors import shortened
 from clada.model import Invalid, NotApplied, Operation
 from clada.notations import v4a
-from clada.notations.arguments import FIELDS, Arguments, RefusedCallError
+from clada.notations.json import strict_value
 from clada.notations.path_text import is_placeholder, relative
 from clada.notations.reading import Reading, UnreadableError
 from clada.operations.edit import TYPOGRAPHIC, Hunk
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Items = list[Operation | Invalid]
+
 
 # Which tools do the same: the name of the method, and those of the tools.
 _WAYS = {
@@ -376,3 +377,120 @@ def _command(words: Sequence[str]) -> str:
     if len(words) == WORDS_OF_A_SHELL and words[0] in SHELLS and words[1] in ("-lc", "-c"):
         return words[2]
     return join(words)
+
+
+ARGUMENTS = ("arguments", "parameters", "input", "args")  # as they are called where a call has no type
+MOST_DIGITS = 9  # of a number of lines, or replacements
+FIELDS = {
+    "path": ("file_path", "path", "filePath", "target_file"),
+    "content": ("content", "contents"),
+    "old": ("old_string", "oldString", "old_str", "old_text", "oldText"),
+    "new": ("new_string", "newString", "new_str", "new_text", "newText"),
+    "all": ("replace_all", "replaceAll", "allow_multiple"),
+    "edits": ("edits", "replacements"),
+    "inserted": ("new_str", "insert_text"),
+    "patch": ("input", "patch", "patchText"),
+    "command": ("command", "cmd"),
+    "directory": ("cwd", "workdir", "dir_path"),
+    "background": ("run_in_background", "is_background", "isBackground", "background"),
+}
+
+
+class RefusedCallError(Exception):
+    """Ends the reading of a call that cannot be carried out."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.field = message, field
+
+
+class Arguments:
+    """What a call gives, by the names that its fields have in FIELDS, or by their own."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def has(self, field: str) -> bool:
+        """Whether it is there."""
+        return self.name(field) is not None
+
+    def text(self, field: str, default: str | None = None) -> str:
+        """Return a text."""
+        value = self.value(field, default)
+        if not isinstance(value, str):
+            raise RefusedCallError(
+                f"Invalid value for '{self.name(field)}': must be a string", self.name(field)
+            )
+        return value if value.isascii() else self._encodable(field, value)
+
+    def flag(self, field: str) -> bool:
+        """Return whether something is set, as a boolean or in its words."""
+        value = self.value(field, default=False)
+        return value is True or (isinstance(value, str) and value.strip().lower() == "true")
+
+    def number(self, field: str, default: int | None = None) -> int:
+        """Return a number that is not negative."""
+        value = self.value(field, default)
+        if (
+            isinstance(value, str)
+            and value.strip().isascii()
+            and value.strip().isdigit()
+            and len(value) <= MOST_DIGITS
+        ):
+            value = int(value)
+        if type(value) is not int or not 0 <= value < 10**MOST_DIGITS:
+            raise RefusedCallError(
+                f"Invalid value for '{self.name(field)}': must be a number", self.name(field)
+            )
+        return value
+
+    def objects(self, field: str) -> list[Arguments]:
+        """Return a list of objects."""
+        value = self.value(field)
+        if isinstance(value, str):
+            value = decode_json(value, self.name(field) or field)
+        if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
+            raise RefusedCallError(
+                f"Invalid value for '{self.name(field)}': must be a list of objects", self.name(field)
+            )
+        return [Arguments(each) for each in value]
+
+    def words(self, field: str) -> str | list[str]:
+        """Return a text, or a list of such."""
+        value = self.value(field)
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return [self._encodable(field, word) for word in value]
+        return self.text(field)
+
+    def value(self, field: str, default: Any = None) -> Any:
+        """Return the value of a field. Raises RefusedCallError if it is missing and has no default."""
+        name = self.name(field)
+        if name is not None:
+            return self.values[name]
+        if default is None:
+            first = FIELDS.get(field, (field,))[0]
+            raise RefusedCallError(f"Missing required field '{first}'", first)
+        return default
+
+    def name(self, field: str) -> str | None:
+        """Return under which name a field is there; what is null is not."""
+        for name in FIELDS.get(field, (field,)):
+            if self.values.get(name) is not None:
+                return name
+        return None
+
+    def _encodable(self, field: str, text: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            name = self.name(field)
+            raise RefusedCallError(f"Lone surrogate in '{name}'", name) from None
+        return text
+
+
+def decode_json(text: str, name: str) -> Any:
+    """Return the value that a text of JSON stands for; refuse the call where it does not."""
+    try:
+        return strict_value(text)
+    except ValueError as error:
+        raise RefusedCallError(f"'{name}' is not JSON: {error}", name) from None

@@ -6,7 +6,7 @@ from base64 import b85encode
 from hashlib import sha1
 from zlib import compress
 
-from clada.notations.write.udiff import git_name, hunk_text
+from clada.notations.write.dialects import git_name, hunk_text
 from clada.report.diff import MAX_COMPARED
 from clada.report.renames import find_renames
 from clada.text.diff import diff_hunks, differing_part, line_changes, split_lines

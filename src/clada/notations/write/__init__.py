@@ -1,9 +1,9 @@
 """Writers: plans and changes of a tree, as documents in a notation. The reverse of reading; pure.
 
-A writer is named in the row of its notation. Those of our own notations are modules with two functions:
-`operation`, which writes one operation, and `document`, which puts blocks of written operations together.
-Those of dialects have one, `document`, which writes changes of files and commands. They raise CannotSayError
-for what they cannot express. The caller reads what was written, and compares (see `convert`).
+A writer is named in the row of its notation. Writers of native notations have two methods: `operation` writes
+one operation, `document` puts blocks of written operations together. Writers of dialects have one,
+`document`, which writes changes of files and commands. They raise CannotSayError for anything that they
+cannot express. The caller parses the written document and compares (see `convert`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
 
 class CannotSayError(Exception):
@@ -37,15 +36,6 @@ class FileChange(Value):
     old: str | None
     new: str | None
     executable: bool = False  # it is a new file that can be executed
-
-
-def without_unset(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an operation without those that every reader fills in by itself."""
-    return {
-        name: value
-        for name, value in values.items()
-        if (name, value) not in (("append", False), ("count", 1))
-    }
 
 
 def lines_of(text: str) -> list[str]:
