@@ -36,8 +36,8 @@ screenshots: $(VENV)/.browser  ## the pictures of docs/review.md, taken of a rea
 cases: $(VENV)/.run         ## the conformance corpus
 	$(BIN)/python tools/conformance tests/corpus -- $(BIN)/clada parse
 
-docs: $(VENV)/.run          ## the docs as a site, in build/site; links are checked
-	$(BIN)/python -m tools.site
+docs: $(VENV)/.docs         ## the docs as a site, in build/site; dead links are errors
+	$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 applybench: $(VENV)/.run    ## appliers compared on real changes (docs/applybench.md); FULL=1 for all tasks
 	$(BIN)/python -m applybench --page docs/applybench.md $(if $(FULL),--full)
@@ -54,6 +54,9 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 
 $(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" ray
+
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.run
+	@sh tools/setup "$(PYTHON)" "$(VENV)" docs
 
 $(VENV)/.browser: requirements/browser.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" browser

@@ -37,6 +37,7 @@ QUESTION = re.compile(r"(.*\[\?\] )(\S+)$")
 MEANWHILE = "# meanwhile: "
 MASKS = (
     (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"), "HASH"),
+    (re.compile(r"(?<=commit )[0-9a-f]{9}|[0-9a-f]{7}(?= \((?:this run|your work before)\))"), "HASH"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[+-]\d\d:\d\d|Z)"), "TIME"),
     (re.compile(r"took [\d.]+ ms"), "took N ms"),
 )
@@ -213,7 +214,7 @@ def test_there_is_something_to_run() -> None:
 @pytest.mark.parametrize("type_", ERROR_TYPES)
 def test_every_error_type_has_an_entry(type_: str) -> None:
     """Each type is explained: what it means, and what to do."""
-    text = (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `{type_}` \| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
     assert row
     assert all(len(cell.split()) >= 3 for cell in row.groups())
@@ -228,15 +229,56 @@ def test_every_flag_has_its_line_in_the_table_of_keys() -> None:
         assert row[1] == ("yes" if flag.shared else "only `require`" if flag.name == "sandbox" else "no")
 
 
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^(```+).*?^\1$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as the site and code hosts make them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = (heading.lower().strip() for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE))
+    return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in headings}
+
+
 def test_no_link_leads_nowhere() -> None:
-    """Pages that are linked are there."""
-    missing = [
-        (name(page), target)
-        for page in PAGES
-        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-        if "://" not in target and not (page.parent / target).exists()
-    ]
+    """Linked pages and headings exist, and a page of the site links only to the site."""
+    missing = []
+    for page in PAGES:
+        for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+            if "://" in link:
+                continue
+            file, _, anchor = link.partition("#")
+            target = (page.parent / file).resolve() if file else page
+            leaves_site = ROOT / "docs" in page.parents and ROOT / "docs" not in target.parents
+            if leaves_site or not target.exists() or (anchor and anchor not in anchors(target)):
+                missing.append((name(page), link))
     assert missing == []
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """A page that is not listed in mkdocs.yml cannot be found."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    docs = ROOT / "docs"
+    listed = {path.strip() for path in re.findall(r"- (?:\w+: )?(\S+\.md)$", navigation, re.MULTILINE)}
+    assert listed == {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+
+
+LONG = {
+    "docs/applybench.md",
+    "docs/batch.md",
+    "docs/configuration.md",
+    "docs/contributing/architecture.md",
+    "docs/library.md",
+    "docs/workflows/web-chat.md",
+}
+
+
+def test_pages_are_short() -> None:
+    """A page has at most 1,200 words; figures and the table of settings may be longer."""
+    long = {
+        name(page): words for page in PAGES if (words := len(page.read_text(encoding="utf-8").split())) > 1200
+    }
+    assert set(long) <= LONG, long
 
 
 def rewrite(page: Path, top: Path) -> None:

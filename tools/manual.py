@@ -1,4 +1,7 @@
-"""Writes docs/clada.1 and docs/configuration.md from the tables of the help: `python -m tools.manual`."""
+"""Write docs/clada.1, docs/command-line.md and docs/configuration.md from the tables of the help.
+
+Run it as `python -m tools.manual`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from clada.settings import SETTINGS
 from clada.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from clada.settings import Setting
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "clada.1"
+COMMAND_LINE = DOCS / "command-line.md"
 CONFIGURATION = DOCS / "configuration.md"
 TABLE_START = "| setting | meaning | value | default | in the workspace's file |\n|---|---|---|---|---|\n"
 KINDS = {
@@ -66,17 +70,62 @@ def _page() -> Iterator[str]:
     for name, command in COMMANDS.items():
         yield from _item(f"{name} {command.arguments}".rstrip(), _sentence(command.meaning))
     yield ".SH OPTIONS"
-    flags = [*FLAGS.values(), YES, JSON]
-    for group in (*dict.fromkeys(flag.group for flag in flags), ADVANCED):
+    for group, flags in _groups():
         yield f'.SS "{group}"'
-        for flag in flags:
-            if group == (ADVANCED if flag.advanced else flag.group):
-                letter = f"-{flag.short}, " if flag.short else ""
-                yield from _item(f"{letter}{synopsis(flag)}", _sentence(explained(flag)))
+        for written, meaning in flags:
+            yield from _item(written, meaning)
     yield from _section("EXIT STATUS", EXIT_STATUS)
     yield from _section("FILES", PLACES)
     yield from _section("ENVIRONMENT", VARIABLES)
     yield from _section("EXAMPLES", tuple((line, _sentence(meaning)) for line, meaning in EXAMPLES))
+
+
+def _groups() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each group of flags, with how a flag is written and its meaning."""
+    flags = [*FLAGS.values(), YES, JSON]
+    for group in (*dict.fromkeys(flag.group for flag in flags), ADVANCED):
+        members = [flag for flag in flags if group == (ADVANCED if flag.advanced else flag.group)]
+        yield (
+            group,
+            [
+                (
+                    f"-{flag.short}, {synopsis(flag)}" if flag.short else synopsis(flag),
+                    _sentence(explained(flag)),
+                )
+                for flag in members
+            ],
+        )
+
+
+def command_line() -> str:
+    """Return docs/command-line.md."""
+    return "\n".join(_command_line()) + "\n"
+
+
+def _command_line() -> Iterator[str]:
+    yield "# Command line\n"
+    yield "`clada [FILE] [flags]` applies the answer in FILE, or on standard input. `clada -h` fits one"
+    yield "screen, `clada --help` lists everything, `clada help COMMAND` explains one command.\n"
+    yield "## Commands\n"
+    yield from _table(
+        "command",
+        (
+            (f"clada {name} {command.arguments}".rstrip(), _sentence(command.meaning))
+            for name, command in COMMANDS.items()
+        ),
+    )
+    for group, flags in _groups():
+        yield f"\n## {group[0].upper()}{group[1:]}\n"
+        yield from _table("flag", flags)
+    yield "\nEach flag is also a [setting](configuration.md), unless it belongs to one command."
+
+
+def _table(head: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield f"| {head} | meaning |"
+    yield "|---|---|"
+    for written, meaning in rows:
+        code, text = (cell.replace("|", "\\|") for cell in (written, meaning))
+        yield f"| `{code}` | {text} |"
 
 
 def _section(title: str, items: tuple[tuple[str, str], ...]) -> Iterator[str]:
@@ -121,4 +170,5 @@ def _setting_row(setting: Setting) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    COMMAND_LINE.write_text(command_line(), encoding="utf-8")
     CONFIGURATION.write_text(configuration(), encoding="utf-8")

@@ -6,7 +6,7 @@ import errno
 
 from clada.values import Value
 
-# The error types of the specification; docs/output.md has the cause and the remedy of each.
+# The error types of the specification; docs/errors.md has the cause and the remedy of each.
 ERROR_TYPES = tuple(
     """
     match_count_mismatch search_not_found file_not_found permission_denied symlink_not_allowed path_escape

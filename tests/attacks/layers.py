@@ -35,7 +35,7 @@ BY_EFFECT = """
 write_home write_shared_temporary_folder write_shared_memory send_datagram resolve_a_name survive
 leave_in_var_tmp
 """.split()
-# What Landlock does not know of, as docs/confinement.md says.
+# What Landlock does not know of, as docs/sandbox-tests.md says.
 KNOWN_OPEN = ("chmod_outside", "utime_outside")
 # What a refused system call says.
 REFUSED = ("EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EACCES")
@@ -87,7 +87,7 @@ REPOSITORIES = {
     "settings of clada": "echo 'sandbox = \"off\"' > .clada/config.toml",
     "approvals of a part": "echo x > part/.clada/allowed-commands.json",
 }
-LOST = (".git gone",)  # what Landlock alone cannot undo, as docs/confinement.md says
+LOST = (".git gone",)  # what Landlock alone cannot undo, as docs/sandbox-tests.md says
 SECRETS = {
     "GITHUB_TOKEN": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_PROFILE": "x", "AZURE_CLIENT_ID": "x",
     "NPM_TOKEN": "x", "OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x", "MY_PASSWORD": "x", "DB_PASSWD": "x",
@@ -214,7 +214,7 @@ def _attempts(user: User, layer: str, source: Path) -> Iterator[Row]:
         yield Row(f"{layer}: {tries[name]}", STOPPED, f"{said}{effect}", ok)
     for name in known:
         said, effect = attempted(user, layer, source, [name])[name]
-        required = "open, as docs/confinement.md says"
+        required = "open, as docs/sandbox-tests.md says"
         yield Row(f"{layer}: {tries[name]}", required, f"{said}{effect}", said == "success")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.programs import skip_without
-from tools.manual import CONFIGURATION, PAGE, configuration, page
+from tools.manual import COMMAND_LINE, CONFIGURATION, PAGE, command_line, configuration, page
 
 from clada.cli.completion import SCRIPTS
 
@@ -159,6 +159,11 @@ def test_the_script_is_one_that_the_shell_can_read(shell: Shell, name: str) -> N
 def test_the_table_of_settings_is_up_to_date() -> None:
     """If this fails: python -m tools.manual."""
     assert CONFIGURATION.read_text(encoding="utf-8") == configuration()
+
+
+def test_the_page_of_the_command_line_is_up_to_date() -> None:
+    """If this fails: python -m tools.manual."""
+    assert COMMAND_LINE.read_text(encoding="utf-8") == command_line()
 
 
 def test_the_manual_page_is_up_to_date() -> None:

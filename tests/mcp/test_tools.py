@@ -210,7 +210,7 @@ def test_instructions_are_a_tool_and_prompts(shared: Shared) -> None:
 
 def test_the_documentation_and_the_last_report_are_resources(shared: Shared) -> None:
     _place, agent = shared
-    pages = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
+    pages = [page.stem for page in sorted((ROOT / "docs").glob("*.md"))]
     listed = {str(resource.uri): resource for resource in agent.do("list_resources").resources}
     assert list(listed) == ["clada://report", *(f"clada://docs/{name}" for name in pages)]
     (content,) = agent.do("read_resource", "clada://docs/output").contents

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ESCAPES = Path(__file__).with_name("sandbox_escapes.py")
-DOCS = Path(__file__).parents[2] / "docs" / "confinement.md"
+DOCS = Path(__file__).parents[2] / "docs" / "sandbox-tests.md"
 ROOT = os.geteuid() == 0
 MOUNTED = ("bubblewrap", "namespace")
 EVERY = (*MOUNTED, "landlock")
@@ -159,7 +159,7 @@ class Result(Value):
 
 
 # What is tried, what stops it, and what it takes for the attempt to work without a sandbox ("" nothing).
-# docs/confinement.md has the same table, and a test compares them.
+# docs/sandbox-tests.md has the same table, and a test compares them.
 TABLE: dict[str, tuple[tuple[str, ...], str]] = {
     "write_outside": (EVERY, ""),
     "append_outside": (EVERY, ""),
