@@ -2,7 +2,7 @@
 
 A console block has `$ ` before each command and `> ` before its further lines; then what it prints, on both
 streams. Hashes, times and temporary places are masked on both sides, and a line `…` stands for any lines. A
-block with a file name behind its tag is that file. A terminal block is one command on a terminal: what stands
+block with `title="NAME"` behind its tag is that file. A terminal block is one command on a terminal: what stands
 behind a question is typed, and so is a key on a line of its own; `# meanwhile: ` is run beside it. The blocks
 of one page share a new repository. `python -m tests.test_docs PAGE` writes what console blocks print now.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^(```+)(\w*)(?: (\S+))?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r'^(```+)(\w*)(?: title="(\S+)")?\n(.*?)^\1$', re.MULTILINE | re.DOTALL)
 QUESTION = re.compile(r"(.*\[\?\] )(\S+)$")
 MEANWHILE = "# meanwhile: "
 MASKS = (

@@ -112,7 +112,7 @@ def test_a_chart(summed: Yard) -> None:
 
 def test_the_chart_on_the_page_is_that_of_its_jobs(yard: Yard) -> None:
     page = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
-    yard.jobs_file.write_text(page.split("```json jobs.jsonl\n")[1].split("```")[0], encoding="utf-8")
+    yard.jobs_file.write_text(page.split('title="jobs.jsonl"\n')[1].split("```")[0], encoding="utf-8")
     yard.workspace("shop", shop_py="def total(prices):\n    return sum(prices)\n")
     assert yard.batch("--workers=1").returncode == 0
     drawn = yard.clada("batch", "summary", "results.jsonl", "--as=svg", "--by=model").stdout
