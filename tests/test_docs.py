@@ -1,10 +1,10 @@
 """The documentation is true: every console block is run and compared, every Python block is run.
 
 A console block has `$ ` before each command and `> ` before its further lines; then what it prints, on both
-streams. Hashes, times and temporary places are masked on both sides, and a line `…` stands for any lines. A
-block with `title="NAME"` behind its tag is that file. A terminal block is one command on a terminal: what stands
-behind a question is typed, and so is a key on a line of its own; `# meanwhile: ` is run beside it. The blocks
-of one page share a new repository. `python -m tests.test_docs PAGE` writes what console blocks print now.
+streams. Hashes and times are masked on both sides, and a line `…` stands for any lines. A block with
+`title="NAME"` behind its tag is a file. A terminal block is one command on a terminal: the text behind a
+question is typed, and so is a key on a line of its own; `# meanwhile: ` is run beside it. The blocks of one
+page share a new repository. `python -m tests.test_docs PAGE` writes what console blocks print now.
 """
 
 from __future__ import annotations
